@@ -1,18 +1,19 @@
-"""The table of the papers' experiments. For each experiment it has the recordings and the function
-that computes figures, such as errors of predictions, from a recording."""
+"""The table of experiments, of papers and of dfslab. For each experiment it has the recordings and
+the function that computes figures, such as errors of predictions, from a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from verification import kumar, liu, nets, wu, wu_namenode
+from verification import aiio, interventions, kumar, liu, nets, pagecache, wu, wu_namenode
 from verification.figures import Figure
+from verification.truth import experiment as public
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of a paper, which is recomputed from recordings.
+    """An experiment, which is recomputed from recordings.
 
     `subjects` returns the names of the recordings. A name may also stand for several recordings
     that are evaluated together. `figures` returns all figures that are computed from one such name.
@@ -32,6 +33,14 @@ EXPERIMENTS = {
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
+    "aiio": Experiment("Advice from Darshan logs", aiio.subjects, aiio.figures),
+    "interventions": Experiment(
+        "Advice carried out on testbeds", interventions.subjects, interventions.figures
+    ),
+    "pagecache": Experiment(
+        "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
+    ),
+    "truth": Experiment("Public measurements by others", public.subjects, public.figures),
 }
 
 

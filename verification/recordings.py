@@ -20,6 +20,8 @@ DATA = HERE / "data"
 SCENARIOS = HERE.parent / "scenarios"
 # Suffix of recordings that consist of call profiles of processes instead of a table of runs.
 PROFILES = ".json.xz"
+# Suffix of recordings that consist of intervention records (predicted and real gains of changes).
+INTERVENTIONS = ".jsonl"
 # Prefix of the name of a pool. A pool joins all recordings of a scenario that have the same number
 # of configurations, which means that they follow the same plan.
 POOL = "all of "
@@ -74,6 +76,10 @@ def recorded(recording: str) -> datetime:
             rounds = json.load(stream)
         first = min(file["written_unix_ns"] for one in rounds for file in one["files"])
         return datetime.fromtimestamp(first / 1e9, UTC)
+    interventions = DATA / f"{recording}{INTERVENTIONS}"
+    if interventions.exists():
+        with interventions.open(encoding="utf-8") as lines:
+            return moment(json.loads(next(lines))["written"])
     return moment(_about(recording)["provenance"]["started"])
 
 

@@ -350,7 +350,9 @@ def _workload(name: str, path: Path) -> Workload:
     if isinstance(found, Program):
         return Workload(name, found.title, found.parameters, no_stream(name), path, found.argv)
     if isinstance(found, Streams):
-        return Workload(name, found.title, found.parameters, found.stream, path)
+        return Workload(
+            name, found.title, found.parameters, found.stream, path, for_clients=found.for_clients
+        )
     raise DiscoveryError(f"{path}: WORKLOAD must be Streams or a Program")
 
 

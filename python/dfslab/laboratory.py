@@ -4,7 +4,7 @@ what they find."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from dfslab.studies.contract import (
     Study,
     StudyResult,
 )
+from dfslab.studies.decisions.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
@@ -39,7 +40,7 @@ from dfslab.studies.runs import completeness, csv_runs, findings, store, stored
 from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
-from dfslab.studies.runs.sweep import sweep
+from dfslab.studies.runs.sweep import AlternatingSweep, measure_alternately, sweep
 
 if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch
@@ -104,14 +105,66 @@ class Laboratory:
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
             with opened.locked(), self._logged(opened.folder, session):
-                results = self.measure(plan, opened, session, stages)
-                inputs = stored.inputs_hash(opened.folder)
-                finished = FinishedRun(plan.scenario, results, folder=opened.folder)
-                finished.findings.notes += plan.left_out
-                self.weigh(finished, stages)
-                findings.save(opened.folder, inputs, finished.findings)
-                self.write(finished, opened, always_page, stages)
-        return finished
+                return self._finished(plan, opened, session, stages, always_page)
+
+    def _finished(
+        self,
+        plan: RunPlan,
+        opened: Store,
+        session: access.InstrumentSession,
+        stages: Stages,
+        always_page: bool,
+    ) -> FinishedRun:
+        """Measures what is missing in an open run folder, applies the studies, and writes the
+        results."""
+        results = self.measure(plan, opened, session, stages)
+        inputs = stored.inputs_hash(opened.folder)
+        finished = FinishedRun(plan.scenario, results, folder=opened.folder)
+        finished.findings.notes += plan.left_out
+        self.weigh(finished, stages)
+        findings.save(opened.folder, inputs, finished.findings)
+        return self.write(finished, opened, always_page, stages)
+
+    def run_against(
+        self, plans: tuple[RunPlan, RunPlan], out: Path, fresh: bool = False
+    ) -> tuple[FinishedRun, FinishedRun]:
+        """Executes two runs whose measurements alternate, and returns both finished runs.
+
+        Slow drift of the machine therefore affects both equally. Raises InputError if the runs
+        cannot be compared (`paired_runs.check_comparable`). The folder of the second run is below
+        `out/against` if both scenarios are equal, else below `out`.
+        """
+        first, second = plans
+        check_comparable(first.scenario, second.scenario)
+        stages = Stages(self._clock)
+        is_same = first.scenario.toml() == second.scenario.toml()
+        with self.session() as session, ExitStack() as locks:
+            self._reach(first, session, stages)
+            folders = (out, out / "against" if is_same else out)
+            opened = [
+                store.open_run(plan.scenario, folder, fresh=fresh)
+                for plan, folder in zip(plans, folders, strict=True)
+            ]
+            for one in opened:
+                locks.enter_context(one.locked())
+            with stages.of("loading"):
+                measure_alternately(
+                    [
+                        AlternatingSweep(
+                            plan.scenario,
+                            _within(plan, session),
+                            one,
+                            partial(_write_traces, session, one),
+                        )
+                        for plan, one in zip(plans, opened, strict=True)
+                    ],
+                    self.progress,
+                )
+            done = [
+                self._finished(plan, one, session, stages, True)
+                for plan, one in zip(plans, opened, strict=True)
+            ]
+        return done[0], done[1]
 
     def plan(
         self, scenario: Scenario, recording: Path | None = None, recorded: Path | None = None
@@ -193,13 +246,9 @@ class Laboratory:
 
         Raises RunFailed if no run succeeds.
         """
-        session.trace_directory = opened.folder / "traces"
+        _write_traces(session, opened)
         session.recording = plan.recording
-        methods = [
-            method.within(session) if isinstance(method, access.InSession) else method
-            for method in plan.methods
-        ]
-        results = sweep(plan.scenario, methods, opened, self._report, stages)
+        results = sweep(plan.scenario, _within(plan, session), opened, self._report, stages)
         if session.recording is not None:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
@@ -299,6 +348,19 @@ class Laboratory:
             self._ask(contract.find(kind.study), run, Stages(self._clock))
         findings.save(folder, inputs, run.findings)
         return _allowed(run, kinds)
+
+
+def _within(plan: RunPlan, session: access.InstrumentSession) -> list[Method]:
+    """Returns the methods of a plan; those that access the file system work in the session."""
+    return [
+        method.within(session) if isinstance(method, access.InSession) else method
+        for method in plan.methods
+    ]
+
+
+def _write_traces(session: access.InstrumentSession, opened: Store) -> None:
+    """Makes the session write traces to the folder of an open run."""
+    session.trace_directory = opened.folder / "traces"
 
 
 def _lacking(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> list[type[StudyResult]]:

@@ -44,7 +44,7 @@ COUNTS = {
 }
 # Parameters that were added after the recording. They keep their defaults here, because drawing
 # values for them would change all values drawn later.
-ADDED = ("read_streams",)
+ADDED = ("read_streams", "server_write_through")
 # The keys are file systems whose names have changed since their numbers were recorded. The values
 # are their names at that time.
 FORMER_NAMES = {"openzfs": "zfs"}

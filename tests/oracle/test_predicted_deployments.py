@@ -256,6 +256,7 @@ CHANGED = [
     ({"nodes": 1}, "workload.nodes"),
     ({"network": {"latency": "50 us", "jitter": "1 ms"}}, "deployment.network.jitter"),
     ({"network": {"latency": "50 us", "loss": 0.1}}, "deployment.network.loss"),
+    ({"network": {"latency": "50 us", "congestion": "reno"}}, "deployment.network.congestion"),
     ({"network": {"latency": "5 ms"}}, "deployment.network.latency"),
     ({"network": {"latency": "50 us", "window": "4 KiB"}}, "deployment.network.window"),
 ]

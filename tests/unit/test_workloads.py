@@ -345,6 +345,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "find": {"items": 20, "depth": 1, "branches": 3},
     "metadata": {"operation": "rename", "operations_per_client": 10},
     "mixture": {"file_size": "20 kB", "operations_per_client": 10},
+    "program": {"file_size": "20 kB", "tasks": 3, "compute_time": "1 ms"},
     "pattern": {
         "mix": [{"operation": "pread", "weight": 4}, {"operation": "pwrite"}],
         "access": {"order": "random"},
@@ -415,6 +416,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "testdfsio": {"test": "random", "file_size": "4 MB"},
     "nnbench": {"files_per_client": 10},
     "dlio": {"files_per_client": 6, "scale": 0.0005, "compute_time": "1 ms"},
+    "request_mix": {"operations_per_client": 40, "file_size": "4 MiB", "transfer_size": "1 MiB"},
     "sessions": {"sessions_per_s": 400.0, "operations_per_client": 30, "file_size": "8 KiB"},
 }
 

@@ -8,7 +8,6 @@ paper's sizes.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -25,11 +24,10 @@ from dfslab.filesystems.pvfs.net import (
     simulate,
     write_net,
 )
-from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, shares_of
+from dfslab.filesystems.pvfs.net_trace import shares_of
 from dfslab.models.components import limit_text, unfitted_error
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets.build import Net
-from dfslab.spec.steps.calls import Done
 
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged
@@ -60,12 +58,6 @@ def table_1() -> Obtained:
     text += f"{io.memory / GIB:.0f} GiB"
     same = (io.count, io.processors, io.frequency, io.memory) == (4, 2, 2.8e9, 4 * GIB)
     return judged(same, text)
-
-
-def table_2() -> Obtained:
-    """Returns "not judged": Table 2 describes the mix of requests of one production system, and no
-    workload has this mix."""
-    return not_judged("no workload has these shares; the shares describe one production system")
 
 
 def figure_1() -> Obtained:
@@ -236,53 +228,6 @@ def figure_15() -> Obtained:
     """Judges whether the write rate of eight clients rises with the block size and is level at the
     largest blocks."""
     return _curve("write", 8)
-
-
-def _hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB) -> Setup:
-    """Returns the replay of a trace in which each client makes `count` calls of `size` bytes: nine
-    reads, then a write. The fraction `share` of the calls goes to random offsets."""
-    chance, done = random.Random(3), []
-    for client in range(clients):
-        done.append(Done(client, "open", client, 0, 0, 0))
-        for at in range(count):
-            place = chance.randrange(1000) if chance.random() < share else at
-            kind = "pwrite" if at % 10 == 9 else "pread"
-            offset = (place + 2000 * (kind == "pwrite")) * size
-            done.append(Done(client, kind, client, 0, offset, size))
-        done.append(Done(client, "close", client, 0, 0, 0))
-    calls = calls_of(done, Striping(4, 64 * KIB), False)
-    return Setup("replay", clients, block_size=size, cached=False, calls=calls)
-
-
-def figure_16() -> Obtained:
-    """Judges whether the rate of a replayed trace falls with the share of random reads: 0, 30 and
-    90 %."""
-    rates = [simulate(_hybrid(1, share)).throughput_bytes_per_s for share in (0, 0.3, 0.9)]
-    return judged(rates == sorted(rates, reverse=True), f"{_of(rates)} at 0, 30, 90 % random reads")
-
-
-def _hybrid_rates(clients: int) -> Obtained:
-    alone, many = (simulate(_hybrid(n, 0.3)).throughput_bytes_per_s for n in (1, clients))
-    text = f"1 client {alone / 1e6:.1f} MB/s, {clients} clients {many / 1e6:.1f} MB/s together"
-    return judged(alone <= many < clients * alone * 1.01, text)
-
-
-def figure_17() -> Obtained:
-    """Returns the rate at which one client replays its hybrid trace of reads and writes. A single
-    client is only compared with itself, so the verdict is always "hit"."""
-    return _hybrid_rates(1)
-
-
-def figures_18_19() -> Obtained:
-    """Judges whether four clients together replay their hybrid traces at least as fast as one
-    client, and at most four times as fast."""
-    return _hybrid_rates(4)
-
-
-def figures_20_21() -> Obtained:
-    """Judges whether eight clients together replay their hybrid traces at least as fast as one
-    client, and at most eight times as fast."""
-    return _hybrid_rates(8)
 
 
 def dequeue() -> Obtained:

@@ -19,6 +19,8 @@ LOADING = (
     ("measure",),
     ("replay",),
     ("expect",),
+    ("advise",),
+    ("tune",),
     ("sweep",),
     ("search",),
     ("visibility",),

@@ -99,6 +99,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "decide.asking",
         ),
         CommandEntry(
+            "tune",
+            "The best settings in a few real runs, each predicted before it is made.",
+            "decide.improving",
+        ),
+        CommandEntry(
             "plan",
             "The cheapest deployments that reach targets, with intervals, checked by simulation.",
             "decide.planned",
@@ -112,7 +117,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "fit",
-            "The time of every measured step as a function, and what was expected of the run.",
+            "The time of every measured step as a function, and what was expected; or a table "
+            "of rates, extended to other numbers of clients or servers.",
         ),
         CommandEntry(
             "report", "Write the page of a run again, or its results in another program's form."
@@ -183,6 +189,7 @@ EXAMPLES = {
     "next": "dfslab next learn-hdfs.toml runs/learn-hdfs/latest",
     "compare": "dfslab compare runs/quickstart/latest",
     "advise": "dfslab advise runs/quickstart/latest",
+    "tune": "dfslab tune glusterfs --runs 3",
     "fit": "dfslab fit runs/quickstart/latest",
     "report": "dfslab report runs/quickstart/latest --as csv -o results.csv",
     "serve": "dfslab serve --runs runs --no-browser",
@@ -209,6 +216,7 @@ EXAMPLES = {
     "net": "dfslab net check queue.pnml",
     "net show": "dfslab net show queue.pnml",
     "net check": "dfslab net check queue.pnml",
+    "net run": "dfslab net run queue.pnml",
     "net play": "dfslab net play queue.pnml",
 }
 # Renamed commands: each key is a former name, which still works, and its value is the present name.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab import discover
+from dfslab.cli.decide import comparing
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -62,9 +63,19 @@ def run(
         Path | None,
         typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="SCENARIO", help="Another scenario: runs alternate, then compare."),
+    ] = None,
 ) -> None:
     """Every method the scenario names, compared, one HTML page."""
     chosen = read_scenario(scenario, sets, budget, scheduler)
+    if against is not None:
+        if recorded is not None:
+            raise InputError("--from", str(recorded), "and --against exclude each other")
+        other = read_scenario(against, sets, budget, scheduler)
+        comparing.run_against(chosen, other, out, fresh, allow_incomplete, as_json)
+        return
     with of(scenario):
         done = with_laboratory(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
@@ -174,8 +185,32 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 
 
 @app.command()
-def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
-    """The time of every measured step as a function, and what was expected of the run."""
+def fit(
+    run_folder: Annotated[
+        Path, typer.Argument(metavar="RUN|TABLE", help="A run's folder, or a CSV table of rates.")
+    ],
+    clients: Annotated[
+        str, typer.Option("--clients", metavar="N,…", help="Of a table: predict these clients.")
+    ] = "",
+    servers: Annotated[
+        str, typer.Option("--servers", metavar="N,…", help="Of a table: predict these servers.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """The time of every measured step as a function, and what was expected of the run.
+
+    A CSV table of measured rates (columns clients, operation, rate_per_s, latency_s_mean,
+    latency_s_p99) predicts other numbers of clients: dfslab fit rates.csv --clients 4,64
+    """
+    if run_folder.is_file():
+        from dfslab.cli.quick.scaling import scaling
+
+        predicted = scaling(run_folder, clients, servers)
+        emit(as_json, predicted.document, predicted.table)
+        return
+    if clients or servers:
+        option, value = ("--clients", clients) if clients else ("--servers", servers)
+        raise InputError(option, value, f"goes with a CSV table; {run_folder} is none")
     from dfslab.studies.expectations import Expected
     from dfslab.studies.operations import StepFunctions
 

@@ -111,6 +111,7 @@ class PetriModel:
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
+        situation = situation.at(constants)
         run = point.scenario.run
         goal = Goal(run.precise, run.precision, run.most_repetitions) if run.precision else None
         found = simulate(situation, constants, service=self.service, goal=goal)
@@ -231,7 +232,7 @@ def job_of(
         environment=values,
         client=situation.client,
         written_back=situation.written_back,
-        think_time_s=situation.scenario.workload.think_time,
+        think_time_s=situation.whole.think_time_s,
         service=service,
         sized=trace is not None or any(size != values["file_size"] for size in sizes),
         most_units=units,
@@ -265,8 +266,10 @@ def simulate(
     for index, phase in enumerate(situation.phases):
         key = f"{phase.work} {phase.weight}"
         if key not in known:
-            part = PhaseStream(situation.alone(index), spec, index)
-            known[key] = _of_phase(part, constants, service, each, replications, goal)
+            part = PhaseStream(situation.alone(index), spec, phase.index)
+            one = _of_phase(part, constants, service, each, replications, goal)
+            clients = situation.scenario.workload.clients
+            known[key] = replace(one, rate_per_s=phase.paused(one.rate_per_s, clients))
         found.append(known[key])
     return together(situation.phases, found)
 

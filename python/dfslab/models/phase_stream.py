@@ -33,12 +33,18 @@ class PhaseStream:
     @property
     def offered(self) -> int:
         """Number of operations of each client in the phase."""
+        if self.situation.phases[0].step is not None:
+            return 1
         if not self.spec.phases:
             return operations_per_client(self.spec)
         return self.spec.phases[self.index].operations_per_client
 
     def first(self, limit: int, clients: int) -> list[PlannedOperation]:
-        """Returns the first `limit` operations of each client in the phase, interleaved."""
+        """Returns the first `limit` operations of each client in the phase, interleaved. Of a step
+        of a program, it is one operation of each client."""
+        step = self.situation.phases[0].step
+        if step is not None:
+            return self._of_step(step, clients)
         if len(self.spec.phases) < 2:
             return streams(self.spec, limit, clients)
         # Earlier phases are shortened as well, so that this phase uses only files that their first
@@ -50,3 +56,12 @@ class PhaseStream:
         spec = self.spec.model_copy(update={"phases": short})
         own = streams(spec, operations_per_client(spec), clients)
         return [one for one in own if one.phase == self.index]
+
+    def _of_step(self, step: int, clients: int) -> list[PlannedOperation]:
+        """Returns the operation with number `step` in the phase, for each client."""
+        every = streams(self.spec, operations_per_client(self.spec), clients)
+        mine: dict[int, list[PlannedOperation]] = {}
+        for one in every:
+            if one.phase == self.index:
+                mine.setdefault(one.client, []).append(one)
+        return [each[step] for each in mine.values()]

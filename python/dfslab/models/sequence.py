@@ -47,6 +47,7 @@ class SequenceModel:
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
+        situation = situation.at(constants)
         notes = [*situation.notes, *note(self.name, situation, constants)]
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")

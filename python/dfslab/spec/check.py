@@ -17,7 +17,7 @@ from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.steps.calls import TRANSFERS
-from dfslab.spec.streams.workload import FileParameters, Workload
+from dfslab.spec.streams.workload import FileParameters, Workload, stream_mix
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
@@ -220,7 +220,7 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
     no key of generated workloads is set. Raises InputError, which names the first wrong key."""
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
-    of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
+    of_loads = (run.fault, run.layer, run.count_calls, run.verify in ("after", "inline"))
     if any(of_loads) or run.fleet != "agents":
         allowed = (
             "is a program: no faults, no layers, no counted calls, no verification, "
@@ -245,7 +245,7 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
     and is replayed at the recorded times or back to back. Raises InputError, which names the first
     wrong key."""
     requested = scenario.workload
-    stream = discover.workload(requested.name).stream(own)
+    stream = discover.workload(requested.name).stream_of(own, requested.clients)
     if not stream.given:
         return
     if dict(own).get("trace") == "":
@@ -255,8 +255,8 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
     if needed < requested.clients:
         allowed = (
             f"the trace has operations of {needed} clients, and more would do nothing; "
-            f"workload.clients = {needed}, or a larger workload.trace_clients for a trace of "
-            "several processes"
+            f"workload.clients = {needed}, a larger workload.trace_clients for a trace of several "
+            'processes, or workload.copies = "private" or "shared" to replay it several times'
         )
         raise InputError("workload.clients", requested.clients, allowed)
     if stream.arrival == "closed":
@@ -275,12 +275,12 @@ def _check_described(
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
-    stream = workload.stream(own)
+    stream = workload.stream_of(own, scenario.workload.clients)
     # Every read includes the opening of its file. A stream of single transfers also has these as
     # calls.
     single = {"open", *(TRANSFERS if stream.moves_parts else ())}
     known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
-    for operation in workload.mix(own):
+    for operation in stream_mix(stream):
         if operation not in known:
             allowed = (
                 f"{system.name} describes no {operation}; without "

@@ -12,6 +12,7 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     field_validator,
     model_serializer,
+    model_validator,
 )
 
 from dfslab.spec.model import CheckedModel
@@ -94,6 +95,16 @@ class NodeGroup(CheckedModel):
     call_time: Seconds = quantity(
         "1 us", description="A read answered by the page cache, bytes aside (models only)"
     )
+    dirty_background: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.1,
+        description="Share of memory from which on written pages go to disk in the background: "
+        "Linux' vm.dirty_background_ratio (models only)",
+    )
+    dirty_limit: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.2,
+        description="Share of memory at which writers wait for the disk: Linux' vm.dirty_ratio "
+        "(models only)",
+    )
     roles: dict[str, Annotated[int, Field(ge=0, le=10_000)]] = Field(
         default_factory=dict, description="Instances of each role on each node of the group"
     )
@@ -106,7 +117,17 @@ class NodeGroup(CheckedModel):
         # Stored runs are identified by this text, which must stay the same in later versions. A key
         # that is added in a later version must therefore be omitted while it has its default.
         table: dict[str, object] = handler(self)
-        return {key: one for key, one in table.items() if key != "power" or self.power}
+        later = {"power": 0.0, "dirty_background": 0.1, "dirty_limit": 0.2}
+        return {key: one for key, one in table.items() if key not in later or one != later[key]}
+
+    @model_validator(mode="after")
+    def _thresholds_in_order(self) -> NodeGroup:
+        if self.dirty_background > self.dirty_limit:
+            raise ValueError(
+                f"dirty_background = {self.dirty_background:g}: must be at most dirty_limit, "
+                f"{self.dirty_limit:g}"
+            )
+        return self
 
 
 # A key of the network with its default. The text of a stored network omits the key while it has
@@ -124,13 +145,13 @@ class Network(CheckedModel):
         description="Bytes of one TCP stream in flight, at most: Linux' tcp_wmem (models only)",
     )
     jitter: Seconds = quantity(
-        "0 s", description="Standard deviation of the latency between two nodes (testbeds only)"
+        "0 s", description="Standard deviation of the latency between two nodes"
     )
     loss: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.0, description="Share of packets lost between two nodes (testbeds only)"
+        0.0, description="Share of packets lost between two nodes"
     )
     congestion: Literal["cubic", "reno", "bbr"] = Field(
-        "cubic", description="TCP congestion control (testbeds only)"
+        "cubic", description="TCP congestion control; models use it where packets are lost"
     )
 
     @model_serializer(mode="wrap")

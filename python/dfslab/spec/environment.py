@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.lossy_path import tcp_path
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Stream
@@ -83,6 +84,7 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
     symbol."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
+    path = tcp_path(scenario.deployment.network)
     values: dict[str, float] = {
         "file_size": _operation_bytes(stream),
         "transfer_size": float(own.transfer_size),
@@ -96,9 +98,10 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
         ),
         "scattered": float(_is_scattered(stream)),
         "entries": float(stream.files_per_client),
-        "network_latency": scenario.deployment.network.latency,
+        "network_latency": path.latency_s,
         "loopback_latency": scenario.deployment.network.loopback_latency,
-        "stream_window": scenario.deployment.network.window,
+        "stream_window": path.window_bytes,
+        "retransmission": path.retransmission_s,
     }
     values.update(_derived(COMMON.values()))
     values.update(_derived(system.parameters))

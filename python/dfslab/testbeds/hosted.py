@@ -20,12 +20,14 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
     OPTIONS maps options of the testbed that are not parameters of the description to their defaults
-    (a tuple: the allowed values, the first of which is the default).
+    (a tuple: the allowed values, the first of which is the default). NOT_SET names the parameters
+    of the description that the testbed cannot change.
     """
 
     HOSTED = True
     PROGRAMS: ClassVar[Mapping[str, str]]
     OPTIONS: ClassVar[Mapping[str, Default]] = {}
+    NOT_SET: ClassVar[frozenset[str]] = frozenset()
 
     def number(self, key: str) -> float:
         """Returns the value of the numeric parameter `key`, in SI units."""

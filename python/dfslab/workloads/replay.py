@@ -2,7 +2,7 @@
 
 Without a rate factor the workload is closed: every client executes its operations one after the
 other. With a rate factor, an operation is scheduled at its start time in the trace divided by the
-factor.
+factor. `copies` replays the trace several times at once, for more clients than it has.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field
 
 from dfslab import discover
 from dfslab.imports.contract import FORM, Recording, Replay
+from dfslab.imports.copies import CopyFiles, repeated
 from dfslab.imports.replay import largest_transfer, load, times_of
 from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
@@ -47,6 +48,11 @@ class Parameters(FileParameters):
     trace_clients: Annotated[int, Field(ge=1, le=65_536)] = Field(
         1, description="Clients that the trace's processes are dealt out to; at most `clients`"
     )
+    copies: CopyFiles = Field(
+        "none",
+        description="With more clients than the trace has: none refuses them, private replays the "
+        "trace again on separate files, shared on the same files",
+    )
     rate_factor: Annotated[float, Field(ge=0, le=1e6)] = Field(
         0.0, description="At the trace's times, so many times as fast; 0: closed"
     )
@@ -71,6 +77,12 @@ def stream(parameters: Parameters) -> Stream:
     return own.model_copy(update={"arrival": times})
 
 
+def for_clients(parameters: Parameters, own: Stream, clients: int) -> Stream:
+    """Returns the stream of `clients` clients, which replay the trace `own` several times if the
+    parameter `copies` says so. Raises InputError if these clients cannot share the copies."""
+    return repeated(own, clients, parameters.copies)
+
+
 def _trace(parameters: Parameters) -> Replay:
     if not parameters.trace:
         return NOTHING
@@ -88,4 +100,4 @@ def _read(trace: str, form: str, under: str, started_in: str, clients: int) -> R
     return load(Path(trace), form, Recording(under, started_in), clients)
 
 
-WORKLOAD = Streams(TITLE, Parameters, stream)
+WORKLOAD = Streams(TITLE, Parameters, stream, for_clients)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, emit, note
+from dfslab.cli.shared import AsJson, emit, note, time_s
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from dfslab.imports.applications.io_counters import IoCounters
     from dfslab.studies.decisions.advice_table import Recommended
 
 app = typer.Typer()
@@ -22,9 +23,17 @@ Source = Annotated[
     Path,
     typer.Argument(metavar="RUN|SCENARIO", help="A run's folder, or a scenario: file or name."),
 ]
+AdvisedSource = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN|SCENARIO|LOG", help="A run's folder, a scenario, or a Darshan log."
+    ),
+]
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
 ]
+# Defaults of the options of `--verify`: number of pairs of runs, and file of intervention records.
+PAIRS, RECORDS = 3, Path("runs") / "interventions.jsonl"
 
 
 def lines(sentences: Iterable[str]) -> list[Text]:
@@ -79,7 +88,7 @@ def whatif(
 
 @app.command()
 def advise(
-    source: Source,
+    source: AdvisedSource,
     goal: Annotated[
         str,
         typer.Option(
@@ -90,17 +99,51 @@ def advise(
         float | None, typer.Option(min=0, metavar="PRICE", help="Most that an action may cost.")
     ] = None,
     prices: PriceFile = None,
+    verify: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Carry the first N changes out and measure.")
+    ] = 0,
+    pairs: Annotated[
+        int, typer.Option(metavar="N", help="With --verify: runs before and after each change.")
+    ] = PAIRS,
+    time: Annotated[
+        str, typer.Option(metavar="TIME", help="With --verify: how long it may take.")
+    ] = "10 min",
+    records: Annotated[
+        Path, typer.Option(metavar="FILE", help="With --verify: the file of intervention records.")
+    ] = RECORDS,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --verify: do not ask before measuring in a place.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What limits, what to change, what that gains, how sure we are.
 
-    Works on a description alone and on a run, whose measurements are then used. Example: dfslab
-    advise scenarios/glusterfs.toml --goal write_throughput
+    Works on a description alone, on a run, whose measurements are then used, and on a Darshan log
+    of an application, its text from darshan-parser, or a run imported from that text. With
+    --verify, the first changes are carried out on the testbed, and real gains are compared with the
+    predicted ones. Example: dfslab advise scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
+    counters = _io_counters(source)
+    if counters is not None:
+        from dfslab.studies.applications.io_advice import advise as advise_io
+
+        _check_no_options(source, goal, within, prices, verify or None)
+        answer = advise_io(counters)
+        emit(as_json, answer.model_dump(mode="json"), *lines(answer.sentences()), answer.table())
+        return
+    limit_s = time_s("--time", time)
     from dfslab.studies.decisions.measured_place import check_is_described
 
     check_is_described(source)
+    if not verify:
+        own = {"--pairs": pairs != PAIRS, "--records": records != RECORDS, "--yes": yes}
+        for option, is_given in own.items():
+            if is_given:
+                raise InputError(option, None, "goes with --verify N, which carries changes out")
+    if verify:
+        _verify(source, goal, within, prices, verify, pairs, limit_s, records, yes, as_json)
+        return
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
         from dfslab.studies.decisions.decision_input import evidence_of
@@ -109,6 +152,66 @@ def advise(
 
         found = recommend(evidence_of(source), goal, prices_of(prices), within)
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+
+
+def _io_counters(source: Path) -> IoCounters | None:
+    """Returns the I/O counters of an application, from its log or from the folder of a run that was
+    imported from a log. Returns None if `source` is something else."""
+    if source.suffix == ".toml":
+        return None
+    from dfslab.imports.applications import application_log, kept_counters
+
+    if source.is_dir():
+        return kept_counters.load(source)
+    is_log = source.is_file() and application_log.is_log(source)
+    return application_log.read(source) if is_log else None
+
+
+def _check_no_options(
+    source: Path, goal: str, within: float | None, prices: Path | None, verify: int | None
+) -> None:
+    """Raises InputError if an option is given that needs the description of a deployment."""
+    given = {"--goal": None if goal == "rate" else goal, "--within": within, "--prices": prices}
+    for option, value in {**given, "--verify": verify}.items():
+        if value is not None:
+            allowed = f"needs a run or a scenario; {source} is an application's log"
+            raise InputError(option, str(value), allowed)
+
+
+def _verify(
+    source: Path,
+    goal: str,
+    within: float | None,
+    prices: Path | None,
+    most: int,
+    pairs: int,
+    limit_s: float,
+    records: Path,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
+    interrupt, what was measured until then is printed before the command ends."""
+    from dfslab.cli.decide.carrying import verified
+    from dfslab.studies.decisions.decision_input import evidence_of
+    from dfslab.studies.decisions.prices import prices_of
+    from dfslab.studies.decisions.recommend import recommend
+
+    evidence = evidence_of(source)
+    advice = recommend(evidence, goal, prices_of(prices), within)
+    if not as_json:
+        emit(as_json, None, *lines(advice.sentences()), advice.table())
+    found = verified(evidence, advice, most, pairs, limit_s, records, yes, as_json)
+    document = {
+        "advice": advice.model_dump(mode="json"),
+        "verified": {
+            **found.model_dump(mode="json"),
+            "agreement": {one.record: one.agreement for one in found.rows},
+        },
+    }
+    emit(as_json, document, *lines(found.sentences()), found.table(), f"records: {found.records}")
+    if found.is_interrupted:
+        raise KeyboardInterrupt
 
 
 def _stored(source: Path) -> Recommended | None:

@@ -4,7 +4,7 @@ with each other."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,9 +19,13 @@ from dfslab.cli.shared import (
     judged,
     named_output,
     note,
+    with_laboratory,
 )
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
+
+if TYPE_CHECKING:
+    from dfslab.spec.scenario import Scenario
 
 app = typer.Typer()
 
@@ -91,3 +95,22 @@ def _two_runs(
             emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
     if found.failed:
         raise typer.Exit(1)
+
+
+def run_against(
+    first: Scenario, second: Scenario, out: Path, fresh: bool, allow_incomplete: bool, as_json: bool
+) -> None:
+    """Runs two scenarios whose measurements alternate, and prints what differs between them."""
+    from dfslab.studies.decisions.paired_runs import check_comparable, compare_runs
+
+    check_comparable(first, second)
+    before, after = with_laboratory(
+        as_json, lambda lab: lab.run_against((lab.plan(first), lab.plan(second)), out, fresh)
+    )
+    with judged([*before.results, *after.results], allow_incomplete):
+        names = (str(before.folder), str(after.folder))
+        found = compare_runs(before.results, after.results, names)
+        pages = (f"page: {one.page}" for one in (before, after))
+        emit(
+            as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table(), *pages
+        )

@@ -139,12 +139,18 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
     return PosixTarget(root=endpoint.directory)
 
 
+def stored_copies(parameters: Mapping[str, float]) -> float:
+    """Returns how many bytes the servers store for each byte of a file."""
+    return 1.0 + parameters["mirrored"]
+
+
 FACTS = Facts(
     title=TITLE,
     source=SOURCE,
     roles=ROLES,
     parameters=PARAMETERS,
     access_keys=ACCESS_KEYS,
+    stored_copies=stored_copies,
     check=check,
     target=target,
     several_servers="each directory belongs to one metadata server, drawn at random",

@@ -74,7 +74,7 @@ _stored = either(
     P.forced,
     disk_write("server", request_bytes, seeks=FORCED_SEEKS),
     either(
-        P.direct,
+        P.direct | P.server_write_through,
         disk_use("server", request_bytes, "write", uncached_s("server", requests)),
         when(
             ~P.fsync,
@@ -103,7 +103,11 @@ _write = seq(
 
 _committed = disk_write("server", P.file_size, seeks=seeks_of(P.file_size))
 _commit = when(
-    P.fsync & ~P.forced, seq(call("server", "COMMIT", when(~P.direct, _committed)), name="fsync")
+    P.fsync & ~P.forced,
+    seq(
+        call("server", "COMMIT", when(~(P.direct | P.server_write_through), _committed)),
+        name="fsync",
+    ),
 )
 
 _lookup = _ask("LOOKUP", P.lookup_cpu)

@@ -41,6 +41,7 @@ class Testbed(HostedTestbed):
         "rpcinfo": "rpcbind",
         "nfs-ls": "libnfs-utils",
     }
+    NOT_SET = frozenset({"request_size"})
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:

@@ -26,6 +26,7 @@ from dfslab.spec.steps.expression import (
     symbol,
     sympify,
 )
+from dfslab.spec.steps.node import Choice, Either
 
 if TYPE_CHECKING:
     import sympy
@@ -88,6 +89,11 @@ class Amounts:
             return self._joined(condition)
         return self._guard(sympify(condition))
 
+    def by_misses(self, node: Either) -> Choice | None:
+        """Returns a node with a condition as a random choice if its data is partly in the servers'
+        caches, else None (TreeReader.by_misses)."""
+        return None if self._depends(node.condition) else self._reader.by_misses(node)
+
     def _joined(self, condition: Expr) -> bool | Condition:
         """Returns the value of a conjunction or disjunction. Operands whose truth value is known
         are removed, or decide the result.
@@ -102,6 +108,10 @@ class Amounts:
         if not guards:
             return not decides
         return reduce(lambda one, other: Condition(condition.name, one, other), guards)
+
+    def is_fixed(self, expression: Expr) -> bool:
+        """Returns whether an expression has the same value for all tokens."""
+        return not self._depends(expression)
 
     def whole(self, expression: Expr) -> int:
         """Returns the value of a count, rounded to an integer. The count must not depend on symbols

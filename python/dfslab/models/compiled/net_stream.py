@@ -83,12 +83,12 @@ def _nothing(row: Changes, delay: Amount) -> list[Arc]:
 
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
     """Returns every stage of a pipeline with the context in which the stage runs. Nested sequences
-    are flattened.
+    are flattened. A repetition becomes that many stages, or one stage if tokens carry its count.
     """
     stages = []
     for stage in node.stages:
         count, body = 1, stage
-        if isinstance(stage, Repeat):
+        if isinstance(stage, Repeat) and trees.amounts.is_fixed(stage.count):
             count, body = trees.amounts.whole(stage.count), stage.body
         for _ in range(count):
             stages.append((body, context))

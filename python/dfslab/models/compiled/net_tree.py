@@ -294,7 +294,7 @@ class Trees(Visitor[Standing, EntryArcs]):
     def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> MessageTiming:
         """Returns the timing of a message of `size` bytes between two roles (sender, receiver)."""
         out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
-        latency = self._way_s(roles)
+        latency = self._way_s(roles) + self.environment.get("retransmission", 0.0)
         early = max(0.0, 1.0 / min(out, into) - 1.0 / into)
         lead = plus(times(latency, between), times(size, early))
         return MessageTiming(times(size, 1.0 / out), times(size, 1.0 / into), lead)
@@ -446,6 +446,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         condition is already known, only the selected branch is added. Returns the entry of the
         choice."""
         context, then = where
+        mixed = self.amounts.by_misses(node)
+        if mixed is not None:
+            return self.visit(mixed, where)
         holds = self.amounts.holds(node.condition)
         if isinstance(holds, bool):
             chosen = node.then if holds else node.otherwise

@@ -1,16 +1,36 @@
-"""Computes which share of written data servers write to disk during a run. The rest is still in
-their page caches at the end.
+"""The dirty pages of a deployment's data servers: thresholds, and the share of written data that
+servers write to disk during a run of a single phase. The rest is still in their page caches at the
+end.
 """
 
 from __future__ import annotations
 
+from dfslab.models.tree.page_cache import DirtyPages
+from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Largest share of memory that may hold dirty pages before Linux makes writers wait for the disk
-# (vm.dirty_ratio). From half of this share on (vm.dirty_background_ratio), the disk writes as well,
-# which delays no writer.
-DIRTY_LIMIT_SHARE = 0.20
+# Age at which Linux writes a dirty page back although few pages are dirty
+# (vm.dirty_expire_centisecs).
+EXPIRE_S = 30.0
+
+
+def data_groups(scenario: Scenario, system: FileSystem) -> list[NodeGroup]:
+    """Returns the node groups that host a role which stores data, each group once."""
+    roles = [role.name for role in system.roles if role.kind == "data"]
+    groups = [group for role in roles for group in scenario.deployment.groups_of(role)]
+    return list({group.name: group for group in groups}.values())
+
+
+def dirty_pages(scenario: Scenario, system: FileSystem) -> DirtyPages:
+    """Returns the dirty pages of all data servers before a run: none, with the thresholds of the
+    servers' memory."""
+    groups = data_groups(scenario, system)
+    return DirtyPages(
+        sum(one.count * one.memory * one.dirty_background for one in groups),
+        sum(one.count * one.memory * one.dirty_limit for one in groups),
+        EXPIRE_S,
+    )
 
 
 def written_back_share(scenario: Scenario, system: FileSystem, volume_bytes: float) -> float:
@@ -22,9 +42,5 @@ def written_back_share(scenario: Scenario, system: FileSystem, volume_bytes: flo
     """
     if scenario.workload.cache == "direct":
         return 1.0
-    data = [role.name for role in system.roles if role.kind == "data"]
-    memory_bytes = sum(
-        group.count * group.memory for role in data for group in scenario.deployment.groups_of(role)
-    )
-    dirty_bytes = DIRTY_LIMIT_SHARE * memory_bytes
-    return max(0.0, 1.0 - dirty_bytes / volume_bytes) if volume_bytes else 0.0
+    limit_bytes = dirty_pages(scenario, system).limit_bytes
+    return max(0.0, 1.0 - limit_bytes / volume_bytes) if volume_bytes else 0.0

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dfslab.models.tree.prediction import Situation
-from dfslab.spec.deployment import NodeGroup
+from dfslab.models.tree.reader import OF_PATHS
+from dfslab.spec.deployment import Network, NodeGroup
+from dfslab.spec.lossy_path import tcp_path
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.steps.node import Later, walk, writes_back
 
 # Keys that affect only a testbed or the load generator, not a prediction.
 OF_WORKLOADS = ("nodes", "processes", "mmap")
-OF_NETWORKS = ("jitter", "loss", "congestion")
 OF_DISKS = ("iops", "file_system", "capacity", "medium")
 OF_PROCESSORS = ("processors", "cores", "frequency", "share")
 # Keys whose values appear in the operation trees as symbols with another name.
@@ -28,6 +29,9 @@ SYMBOLS = {
     "latency": ("network_latency",),
     "loopback_latency": ("loopback_latency",),
 }
+# Keys of the network whose effect depends on other keys, such as the congestion control on losses,
+# with their defaults.
+TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
 
 
 def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
@@ -39,7 +43,7 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
     found += [
         f"deployment.network.{key}"
         for key in _given(deployment.network)
-        if key in OF_NETWORKS or not read.intersection(SYMBOLS[key])
+        if not _acts_on_network(deployment.network, key, read)
     ]
     found += [f"file_system.{key}" for key in scenario.file_system.parameters if key not in read]
     workload = {key: True for key in OF_WORKLOADS}
@@ -47,7 +51,17 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
         key: not read.intersection(_symbols_of_value(situation, key))
         for key in ("cache", "fsync", "sync_io")
     }
+    for key in {"fsync", "sync_io"}.intersection(_given(scenario.workload)):
+        workload[key] |= not _changes_costs(situation, constants, key)
     return found + [f"workload.{key}" for key in _given(scenario.workload) if workload.get(key)]
+
+
+def _acts_on_network(network: Network, key: str, read: set[str]) -> bool:
+    """Returns whether a key of the network has an effect. `read` has the symbols that have one."""
+    if key not in TOGETHER:
+        return bool(read.intersection(SYMBOLS[key]))
+    usual = network.model_copy(update={key: TOGETHER[key]})
+    return tcp_path(network) != tcp_path(usual) and bool(read & OF_PATHS)
 
 
 def note(method: str, situation: Situation, constants: Mapping[str, float]) -> list[str]:
@@ -64,6 +78,16 @@ def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
     if key == "fsync":
         return ("forced",) if workload.fsync == "write" else ("fsync",)
     return SYMBOLS[key]
+
+
+def _changes_costs(situation: Situation, constants: Mapping[str, float], key: str) -> bool:
+    """Returns whether an operation costs something else than without the workload's key `key`. It
+    does not if the file system forces data to disk anyway."""
+    without = {**constants, **dict.fromkeys(_symbols_of_value(situation, key), 0.0)}
+    return any(
+        situation.costs(constants, phase) != situation.costs(without, phase)
+        for phase in situation.phases
+    )
 
 
 def _given(table: CheckedModel) -> list[str]:
@@ -92,6 +116,8 @@ def _of_group(
             yield f"{place}.{key}"
         if key == "memory" and not _has_cache(situation, group, read):
             yield f"{place}.{key}"
+        if key.startswith("dirty_") and not _throttles(situation, group, key):
+            yield f"{place}.{key}"
     for key in _given(group.disk):
         if key in OF_DISKS or "disk" not in has_work:
             yield f"{place}.disk.{key}"
@@ -107,6 +133,18 @@ def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
         return True
     data = {role.name for role in situation.system.roles if role.kind == "data"}
     return bool(data & set(group.roles)) and _writes_back(situation)
+
+
+def _throttles(situation: Situation, group: NodeGroup, key: str) -> bool:
+    """Returns whether a threshold of dirty pages acts. The limit acts where servers defer writes.
+    The background threshold acts between phases only, and where writers reach the limit."""
+    data = {role.name for role in situation.system.roles if role.kind == "data"}
+    if not data & set(group.roles) or not _writes_back(situation):
+        return False
+    if key == "dirty_limit":
+        return True
+    reached = situation.caches is not None and situation.caches.throttles
+    return reached and len(situation.phases) > 1
 
 
 def _writes_back(situation: Situation) -> bool:

@@ -25,6 +25,8 @@ MOVING = frozenset(("read", "write", "append", "pread", "pwrite", "overwrite"))
 WRITING = MOVING - {"read", "pread"}
 # Moving operations that move one transfer, not the whole file.
 SINGLE = frozenset(("pread", "pwrite"))
+# Longest program, in operations of a client, whose steps are predicted one after the other.
+MOST_STEPS = 64
 # Times in seconds: a number, or an array of shape (sets of constants,).
 Time = TypeVar("Time", float, Floats)
 Key = TypeVar("Key", str, tuple[str, str])
@@ -32,12 +34,17 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 @dataclass(frozen=True)
 class WorkPhase:
-    """One phase of a workload.
+    """One phase of a workload, or one step of a phase that is a program (`is_program`).
 
     `weight` is the share of the workload's operations that belong to the phase. `mix` has for each
     operation its share of the phase's operations. `moved_bytes` and `written_bytes` are means over
     the phase's operations. `symbols` has for each operation the symbols of the environment that
     have other values in this phase.
+
+    `index` is the number of the phase in the stream. `step` is the number of the step in a program,
+    None in other phases. Each client pauses for `think_time_s` between two operations, as a mean.
+    Before a step, all clients compute for `pause_s` seconds. `written_back` is the share of
+    deferred writes that disks do before the phase can end.
     """
 
     name: str
@@ -46,12 +53,25 @@ class WorkPhase:
     moved_bytes: float
     written_bytes: float = 0.0
     symbols: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    index: int = 0
+    step: int | None = None
+    think_time_s: float = 0.0
+    pause_s: float = 0.0
+    written_back: float = 0.0
 
     @property
     def work(self) -> str:
         """A text that is equal for phases with the same work, such as the epochs of a training."""
         symbols = {name: sorted(own.items()) for name, own in self.symbols.items()}
-        return repr((sorted(self.mix.items()), sorted(symbols.items())))
+        times = self.think_time_s, self.pause_s, self.written_back
+        return repr((sorted(self.mix.items()), sorted(symbols.items()), times))
+
+    def paused(self, rate_per_s: Time, clients: int) -> Time:
+        """Returns the rate of a phase that has the rate `rate_per_s` without its pause."""
+        if not self.pause_s:
+            return rate_per_s
+        rate: Time = 1.0 / (1.0 / rate_per_s + self.pause_s / clients)
+        return rate
 
 
 def phases_of(
@@ -62,21 +82,88 @@ def phases_of(
     `environment` has the values of symbols in SI units. `client_nodes` is the number of nodes that
     host clients.
     """
-    total = sum(part.operations_per_client for part in stream.all_phases)
+    parts = [one for index, part in enumerate(stream.all_phases) for one in steps_of(index, part)]
+    total = sum(one.part.operations_per_client for one in parts)
     return [
         WorkPhase(
-            name=part.name,
-            weight=part.operations_per_client / total,
-            mix=phase_mix(part),
-            moved_bytes=_mean_bytes(part, MOVING, environment),
-            written_bytes=_mean_bytes(part, WRITING, environment),
+            name=one.part.name,
+            weight=one.part.operations_per_client / total,
+            mix=phase_mix(one.part),
+            moved_bytes=_mean_bytes(one.part, MOVING, environment),
+            written_bytes=_mean_bytes(one.part, WRITING, environment),
             symbols={
-                one.operation: _symbols(scenario, part, one, environment, client_nodes)
-                for one in part.mix
+                share.operation: _symbols(scenario, one.part, share, environment, client_nodes)
+                for share in one.part.mix
             },
+            index=one.index,
+            step=one.step,
+            think_time_s=_think_time_s(scenario, one),
+            pause_s=one.pause_s,
         )
-        for part in stream.all_phases
+        for one in parts
     ]
+
+
+@dataclass(frozen=True)
+class PhasePart:
+    """A phase of a stream, or one step of a phase that is a program.
+
+    `index` is the number of the phase. `step` is the number of the step, None for a whole phase.
+    `pause_s` is how long clients compute before the step, in seconds.
+    """
+
+    part: Phase
+    index: int
+    step: int | None = None
+    pause_s: float = 0.0
+
+
+def is_program(part: Phase) -> bool:
+    """Returns whether each client executes a phase as a program: a cycle of different operations
+    with computing in between, and at most MOST_STEPS operations in all."""
+    names = [share.operation for share in part.mix]
+    return (
+        part.mix_order == "cycle"
+        and len(set(names)) == len(names) > 1
+        and any(share.think_time_s is not None for share in part.mix)
+        and part.operations_per_client <= MOST_STEPS
+    )
+
+
+def steps_of(index: int, part: Phase) -> list[PhasePart]:
+    """Returns the steps of a program; for any other phase, the phase as a whole.
+
+    The clients of a program begin together and do equal work, so they stay together: all of them
+    are at the same step at the same time. The generator does not pause before the first operation.
+    """
+    if not is_program(part):
+        return [PhasePart(part, index)]
+    found = []
+    for step in range(part.operations_per_client):
+        share = part.mix[step % len(part.mix)]
+        pause_s = part.think_time_s if share.think_time_s is None else share.think_time_s
+        name = f"{part.name} {share.operation} {step // len(part.mix) + 1}".strip()
+        one = part.model_copy(update={"name": name, "mix": [share], "operations_per_client": 1})
+        found.append(PhasePart(one, index, step, pause_s if step else 0.0))
+    return found
+
+
+def _think_time_s(scenario: Scenario, one: PhasePart) -> float:
+    """Returns the mean seconds that a client pauses after an operation of a phase."""
+    if one.step is not None:
+        return 0.0
+    usual_s = one.part.think_time_s or scenario.workload.think_time
+    if all(share.think_time_s is None for share in one.part.mix):
+        return usual_s
+    mix = phase_mix(one.part)
+    pauses_s = {
+        share.operation: usual_s if share.think_time_s is None else share.think_time_s
+        for share in one.part.mix
+    }
+    if one.part.mix_order == "cycle":
+        each = [usual_s if s.think_time_s is None else s.think_time_s for s in one.part.mix]
+        return sum(each) / len(each)
+    return sum(mix[name] * pause_s for name, pause_s in pauses_s.items())
 
 
 def _access(part: Phase, name: str) -> Access:

@@ -57,6 +57,11 @@ else:
 # The station of the processors that all hosts share when they are emulated on one machine.
 MACHINE = "machine"
 
+# The symbol with the share of read bytes that is not in the servers' page caches.
+COLD = "cold"
+# The symbols that act on every message between two nodes.
+OF_PATHS = {"network_latency", "stream_window", "retransmission"}
+
 
 class Varies(Exception):
     """Raised when several sets of constants are evaluated together and give different counts of
@@ -288,7 +293,7 @@ class TreeReader(Visitor[str, Cost]):
         """
         same = self._placement.same_node(sender, receiver)
         inside = self._environment["loopback_latency"]
-        self.symbols |= {"network_latency", "stream_window"} if same < 1.0 else set()
+        self.symbols |= OF_PATHS if same < 1.0 else set()
         self.symbols |= {"loopback_latency"} if same else set()
         if same == 1.0:
             return Cost(inside, 0.0)
@@ -305,6 +310,7 @@ class TreeReader(Visitor[str, Cost]):
         # product of the path.
         window = self._environment.get("stream_window", math.inf)
         stall_s = largest((0.0, 2 * between / window - 1 / smallest(rates)))
+        between = between + self._environment.get("retransmission", 0.0)
         alone_s = between + held + largest((0.0, size_bytes - window)) * stall_s
         cost = Cost(
             same * inside + (1 - same) * alone_s, (1 - same) * (held + size_bytes * stall_s)
@@ -441,9 +447,41 @@ class TreeReader(Visitor[str, Cost]):
         return total
 
     def either(self, node: Either, where: str) -> Cost:
-        """Returns the cost of the branch that the condition selects; zero cost if there is none."""
+        """Returns the cost of the branch that the condition selects; zero cost if there is none.
+        If data is partly in a cache, it is the mean cost of both branches."""
+        mixed = self.by_misses(node)
+        if mixed is not None:
+            return self.visit(mixed, where)
         chosen = node.then if self.holds(node.condition) else node.otherwise
         return Cost() if chosen is None else self.visit(chosen, where)
+
+    def by_misses(self, node: Either) -> Choice | None:
+        """Returns a node with a condition as a random choice, if the condition depends on whether
+        data is in the servers' caches and only a part of the data is. Else returns None.
+
+        The symbol `cold` is the probability that a read misses the caches.
+        """
+        missed = self._environment.get(COLD, 0.0)
+        if isinstance(missed, np.ndarray) or not 0.0 < missed < 1.0:
+            return None
+        if COLD not in map(str, node.condition.free_symbols):
+            return None
+        on_miss, on_hit = (self._holds_if(node.condition, value) for value in (1.0, 0.0))
+        if on_miss == on_hit:
+            return None
+        share = missed if on_miss else 1.0 - missed
+        branches = [(Expr("number", share), node.then)]
+        if node.otherwise is not None:
+            branches.append((Expr("number", 1.0 - share), node.otherwise))
+        return Choice(node.name, tuple(branches))
+
+    def _holds_if(self, condition: Expr, cold: float) -> bool:
+        """Returns whether a condition holds when the symbol `cold` has the value `cold`."""
+        names, function, number = _compiled(condition, "math")
+        if function is None:
+            return bool(number)
+        values = [cold if name == COLD else self._number(name, "") for name in names]
+        return bool(function(*values))
 
     def later(self, node: Later, where: str) -> Cost:
         """Returns the cost of asynchronous work: its demand becomes background demand, and its

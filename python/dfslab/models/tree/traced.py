@@ -13,7 +13,7 @@ import numpy as np
 from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.reader import TreeReader
-from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
+from dfslab.spec.steps.calls import TRANSFERS, UNFORCED, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
@@ -100,11 +100,13 @@ class ReplayedOperations:
         """
         moved = [one.size_bytes for one in self.done if one.kind in (*TRANSFERS, *WHOLE)]
         jumps = [m.scattered for one, m in self._transfers()]
+        unsynced = any(meaning.unforced for meaning in self.classified)
         return {
             "file_size": sum(moved) / len(self.done),
             "transfer_size": float(max([1, *moved])),
             "entries": float(len({(one.owner, one.file) for one in self.done})),
             "scattered": float(np.mean(jumps)) if jumps else 0.0,
+            UNFORCED: float(unsynced),
         }
 
     def _transfers(self) -> list[tuple[Done, Meaning]]:

@@ -28,7 +28,8 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
     Raises InputError when the workload is a program or a value of the stream is impossible.
     """
     workload = discover.workload(scenario.workload.name)
-    own = workload.stream(workload_parameters(scenario, workload))
+    parameters = workload_parameters(scenario, workload)
+    own = workload.stream_of(parameters, scenario.workload.clients)
     of_scenario = {
         "seed": scenario.run.seed + repetition,
         "clients": scenario.workload.clients,

@@ -81,6 +81,19 @@ def phase_mix(part: Phase) -> dict[str, float]:
     return found
 
 
+def stream_mix(stream: Stream) -> dict[str, float]:
+    """Returns the share of each operation among all operations of a stream, over all phases. The
+    shares add up to 1."""
+    counts: dict[str, float] = {}
+    for one in stream.given:
+        counts[one.operation] = counts.get(one.operation, 0.0) + 1.0
+    for part in () if counts else stream.all_phases:
+        for name, share in phase_mix(part).items():
+            counts[name] = counts.get(name, 0.0) + share * part.operations_per_client
+    total = sum(counts.values())
+    return {name: count / total for name, count in counts.items()}
+
+
 def together_to_the_end() -> Phase:
     """Returns a final phase, whose barrier makes clients wait for each other after they have read
     each other's files.
@@ -121,9 +134,13 @@ class Streams(Definition[P]):
 
     `stream(parameters)` returns the part of the stream that the workload determines: mix, phases or
     replayed operations, file sizes and transfer sizes.
+
+    `for_clients(parameters, own, clients)` returns the stream `own` as `clients` clients execute
+    it. It is None for a workload whose stream does not depend on the number of clients.
     """
 
     stream: Callable[[P], Stream]
+    for_clients: Callable[[P, Stream, int], Stream] | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +159,8 @@ class Workload:
     """One workload, as its file describes it.
 
     `make` is the function `stream` of a workload that the load generator executes; for a program it
-    raises InputError. `argv` is the command line of a program, else None.
+    raises InputError. `argv` is the command line of a program, else None. `for_clients` is that
+    of `Streams`.
     """
 
     name: str
@@ -151,6 +169,7 @@ class Workload:
     make: Callable[[Any], Stream]
     file: Path
     argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
+    for_clients: Callable[[Any, Stream, int], Stream] | None = None
 
     def stream(self, parameters: FileParameters) -> Stream:
         """Returns the part of the stream that the workload determines. Raises InputError when the
@@ -162,15 +181,13 @@ class Workload:
         assert isinstance(found, Stream), f"{self.file}: stream must return a Stream"
         return found
 
+    def stream_of(self, parameters: FileParameters, clients: int) -> Stream:
+        """Returns the part of the stream that the workload determines, as `clients` clients execute
+        it. Raises InputError when the parameters or the number of clients are impossible."""
+        own = self.stream(parameters)
+        return own if self.for_clients is None else self.for_clients(parameters, own, clients)
+
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
         """Returns the share of each operation among all operations of the workload, over all
         phases."""
-        stream = self.stream(parameters)
-        counts: dict[str, float] = {}
-        for one in stream.given:
-            counts[one.operation] = counts.get(one.operation, 0.0) + 1.0
-        for part in () if counts else stream.all_phases:
-            for name, share in phase_mix(part).items():
-                counts[name] = counts.get(name, 0.0) + share * part.operations_per_client
-        total = sum(counts.values())
-        return {name: count / total for name, count in counts.items()}
+        return stream_mix(self.stream(parameters))

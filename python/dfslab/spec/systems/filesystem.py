@@ -40,6 +40,11 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
     return parsed.hostname, parsed.port
 
 
+def one_copy(parameters: Mapping[str, float]) -> float:
+    """Returns 1. This is the default `stored_copies` of a file system."""
+    return 1.0
+
+
 def no_advice(message: str) -> str:
     """Returns an empty text. This is the default `advice` of a file system."""
     return ""
@@ -63,6 +68,8 @@ class Facts:
         that corresponds to them.
     advice(message): returns a remedy for an error message of the client; "" if none is known.
     has_servers: False if the kernel of the client's machine alone serves the file system.
+    stored_copies(parameters): returns how many bytes the servers store for each byte of a file,
+        such as the number of replicas.
     service_variability: squared coefficient of variation of the servers' service times: 1 is
         exponential, 0 is constant (all requests move pieces of equal size).
     """
@@ -81,6 +88,7 @@ class Facts:
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     advice: Callable[[str], str] = no_advice
     has_servers: bool = True
+    stored_copies: Callable[[Mapping[str, float]], float] = one_copy
     service_variability: float = 1.0
 
 

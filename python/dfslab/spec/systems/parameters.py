@@ -147,6 +147,15 @@ COMMON = {
             "tcp(7), tcp_wmem",
         ),
         Parameter(
+            "retransmission",
+            "Mean delay of a message by lost packets",
+            "s",
+            "deployment",
+            0.0,
+            "",
+            "RFC 6298",
+        ),
+        Parameter(
             "initial_window",
             "Bytes that a new connection sends before the first is acknowledged: 10 segments",
             "B",

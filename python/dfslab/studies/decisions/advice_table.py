@@ -6,6 +6,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.design import LevelValue
 from dfslab.studies.decisions.gains import WORDS, GainEstimate
 
 
@@ -15,7 +16,8 @@ class Recommendation(BaseModel):
     `operations`: the operations of these configurations. `configurations`, `total`: number of
     configurations that the row covers, and number of all. `limit`, `next_limit`: what limits the
     rate before and after the action. `price`: in the currency of the prices. `risk`: what the
-    action sacrifices. `withheld`: why the gain is not reliable; "" if it is.
+    action sacrifices. `withheld`: why the gain is not reliable; "" if it is. `labels`: the varied
+    keys, with their values, of the configuration for which the gain was predicted.
     """
 
     operations: list[str]
@@ -28,6 +30,7 @@ class Recommendation(BaseModel):
     risk: str
     next_limit: str
     withheld: list[str]
+    labels: dict[str, LevelValue] = {}
 
 
 class NotWorthIt(BaseModel):

@@ -21,7 +21,9 @@ from dfslab.documents.metrics import LATENCY, RATE
 from dfslab.documents.table import Column, Table, TableCell, labels_text, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Result
+from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.fail_rules import FailRule
 
 RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
@@ -34,6 +36,9 @@ POWER = 0.80
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = ("mean", "p50", "p90", "p99")
+# Beginnings of the varied keys that do not count when configurations are paired: none at first,
+# then those of the file system and the deployment.
+_IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 
 
 class ComparedMetric(BaseModel):
@@ -181,7 +186,7 @@ def compare_runs(
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
     """Returns every metric that both runs measured at the same configuration. If there is none,
     configurations that differ only in the file system and the deployment count as the same."""
-    for without in ((), ("file_system.", "deployment.")):
+    for without in _IGNORED:
         first, second = (_logs(results, without) for results in (before, after))
         found = [
             _Pair(configuration, metric, values, second[configuration, metric])
@@ -193,6 +198,32 @@ def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
     return []
 
 
+def check_comparable(first: Scenario, second: Scenario) -> None:
+    """Raises InputError if the runs of two scenarios could not be compared: if no configuration is
+    in both, or if a configuration is measured only once, so that noise is unknown."""
+    for scenario in (first, second):
+        if "measure" not in scenario.run.methods:
+            allowed = 'must contain "measure", because two measured runs are compared'
+            raise InputError("run.methods", ", ".join(scenario.run.methods), allowed)
+        if scenario.run.repetitions < 2:
+            allowed = f"must be 2 or more in {scenario.name}, so that noise is known"
+            raise InputError("run.repetitions", scenario.run.repetitions, allowed)
+    points = [scenario.points() for scenario in (first, second)]
+    for without in _IGNORED:
+        names = [{_name(one.labels, without) for one in own} for own in points]
+        if names[0] & names[1]:
+            return
+    allowed = f"has no configuration of {first.name}: sweeps must vary the same keys"
+    raise InputError("--against", second.name, allowed)
+
+
+def _name(labels: Mapping[str, LevelValue], without: tuple[str, ...]) -> str:
+    """Returns the name of a configuration. Varied keys that begin with one of `without` do not
+    count."""
+    kept = {key: value for key, value in labels.items() if not key.startswith(without)}
+    return labels_text(kept) or "the only configuration"
+
+
 def _logs(
     results: Sequence[Result], without: tuple[str, ...]
 ) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -200,8 +231,7 @@ def _logs(
     for one in results:
         if one.method != "measure" or not one.complete:
             continue
-        labels = {key: v for key, v in one.labels.items() if not key.startswith(without)}
-        name = labels_text(labels) or "the only configuration"
+        name = _name(one.labels, without)
         for metric, value in _compared(one).items():
             if value > 0:
                 found.setdefault((name, metric), []).append(math.log(value))

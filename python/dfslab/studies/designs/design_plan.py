@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dfslab import discover
 from dfslab.lazily import lazily
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.design import Factor, LevelValue
-from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
@@ -138,10 +136,8 @@ def run_cost_s(scenario: Scenario) -> float:
     """
     situation = Situation(scenario)
     prediction = situation.predict(situation.constants)
-    own = workload_parameters(scenario, discover.workload(scenario.workload.name))
-    count = own.operations() * scenario.workload.clients
     prepares = any(name not in ("write", "create") for name in situation.mix)
-    seconds = count / prediction.rate_per_s * (2.0 if prepares else 1.0)
+    seconds = situation.operations / prediction.rate_per_s * (2.0 if prepares else 1.0)
     return RUN_S + float(min(seconds, 2 * scenario.run.time_limit))
 
 

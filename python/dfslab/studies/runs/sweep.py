@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 from dfslab.method import BatchModel, Instrument, Method, Model, RunFailed
 from dfslab.result import Result, provenance
@@ -55,6 +57,48 @@ def sweep(
     if results and all(map(is_failure, results)):
         raise RunFailed(results[0].notes[0])
     return results
+
+
+@dataclass(frozen=True)
+class AlternatingSweep:
+    """One of several runs that are measured in turn. `enter` is called before each of its jobs, so
+    that files of the job are written to the folder of its run."""
+
+    scenario: Scenario
+    methods: Sequence[Method]
+    store: Store
+    enter: Callable[[], None]
+
+
+def measure_alternately(sweeps: Sequence[AlternatingSweep], report: Progress) -> None:
+    """Measures several runs in turn, one job of each, and stores the results in their folders. In
+    every second round the order is reversed, so that linear drift of the machine affects all runs
+    equally.
+
+    A job that fails is stored as a failure, and the others are measured.
+    """
+    jobs = [
+        _jobs(
+            one.scenario.points(),
+            [method for method in one.methods if not isinstance(method, Model)],
+            one.scenario,
+        )
+        for one in sweeps
+    ]
+    rounds = max(map(len, jobs), default=0)
+    for number in range(rounds):
+        order = list(zip(sweeps, jobs, strict=True))
+        for one, own in order if number % 2 == 0 else reversed(order):
+            if number < len(own):
+                report(number, rounds, f"round {number + 1}: {one.scenario.name}")
+                one.enter()
+                # The failure is stored. The sweep that follows tries its configuration again.
+                with suppress(RunFailed):
+                    _measure([own[number]], one.store, silent_progress)
+
+
+def silent_progress(done: float, total: float, text: str, /, *remaining_s: float) -> None:
+    """A progress callback that does nothing."""
 
 
 def is_failure(result: Result) -> bool:

@@ -1,0 +1,67 @@
+"""The option `--verify` of `dfslab advise`: carries advised changes out on the real file system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dfslab.cli.shared import note, terminal, with_progress
+from dfslab.spec.input_error import InputError
+
+if TYPE_CHECKING:
+    from dfslab.spec.scenario import Scenario
+    from dfslab.studies.decisions.advice_table import Recommended
+    from dfslab.studies.decisions.decision_input import DecisionInput
+    from dfslab.studies.trials.carried_out import VerifiedAdvice
+
+
+def verified(
+    evidence: DecisionInput,
+    advice: Recommended,
+    most: int,
+    rounds: int,
+    limit_s: float,
+    records: Path,
+    yes: bool,
+    as_json: bool,
+) -> VerifiedAdvice:
+    """Carries out the first `most` changes of an advice, each in `rounds` pairs of runs. Returns
+    predicted and measured gains."""
+    from dfslab.studies.trials.intervention_record import check_records
+    from dfslab.studies.trials.verifying import carry_out, check_rounds, plan_of
+
+    check_rounds(rounds)
+    plan = plan_of(evidence, advice, most, rounds, limit_s)
+    if plan.groups:
+        ask(place_of(plan.groups[0][0].start), yes, as_json)
+    check_records(records)
+    note(plan.announcement())
+    found: VerifiedAdvice = with_progress(
+        as_json, lambda report: carry_out(plan, records, report, note)
+    )
+    return found
+
+
+def place_of(scenario: Scenario) -> str:
+    """Returns the existing directory or the address of the user in which a scenario is measured; ""
+    if it is measured on a testbed or in a temporary folder."""
+    access = scenario.file_system.access
+    return "" if access.testbed else access.uri or access.directory
+
+
+def ask(place: str, yes: bool, as_json: bool) -> None:
+    """Asks before anything is measured in an existing directory or at an address of the user. Does
+    not ask if `place` is "".
+
+    Raises InputError if nobody can answer and the option `--yes` is not given, and typer.Abort if
+    the answer is no.
+    """
+    if not place or yes:
+        return
+    if as_json or not terminal.console(as_json).is_terminal:
+        allowed = f"is needed, because measuring in {place} writes files there and removes them"
+        raise InputError("--yes", False, allowed)
+    what = f"This writes files in a folder of its own in {place}, and removes them. Go on?"
+    typer.confirm(what, abort=True, err=True)

@@ -1,0 +1,82 @@
+"""Repeats a recorded sequence of operations for more clients than the recording has.
+
+Each copy of the sequence has separate clients. All copies start together. Nguyen and Apon
+2012 replay the traces of one, four and eight clients at once (Figures 16 to 21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from dfslab.spec.model import InputError
+from dfslab.spec.streams.vocabulary import Given, GivenArrival, OperationName, Stream
+
+# How the copies of a trace use files. "none": the trace is not copied. "private": each copy has
+# separate files. "shared": all copies use the same files, as far as the trace changes neither
+# their names nor their sizes.
+CopyFiles = Literal["none", "private", "shared"]
+# Operations that make, remove, rename or resize a file. Only the client that owns the file may
+# execute them (`leaves_names` in core/workload/operation.rs).
+OF_OWNERS: frozenset[OperationName] = frozenset(
+    ("create", "write", "append", "rename", "delete", "mkdir", "rmdir", "truncate", "set_xattr")
+)
+# Largest number of operations of all copies. Each takes about 1 kB of memory.
+MOST_OPERATIONS = 1_000_000
+
+
+def repeated(stream: Stream, clients: int, copies: CopyFiles) -> Stream:
+    """Returns a stream in which `clients` clients replay the sequence of `stream` as often as
+    necessary: n times if the sequence is of one nth of the clients.
+
+    The operations of the copies follow each other operation by operation, so their order remains
+    that of the trace. Copies of a sequence with scheduled starts have the same starts.
+
+    Raises InputError if `clients` is no multiple of the sequence's clients, or if the copies have
+    more than MOST_OPERATIONS operations.
+    """
+    own = 1 + max(one.client for one in stream.given)
+    count, left = divmod(clients, own)
+    if copies == "none" or clients <= own:
+        return stream
+    if left:
+        allowed = f"a multiple of the trace's {own} clients, because each copy of it needs {own}"
+        raise InputError("workload.clients", clients, allowed)
+    if (operations := count * len(stream.given)) > MOST_OPERATIONS:
+        allowed = (
+            f"{count} copies have {operations:,} operations; at most {MOST_OPERATIONS:,}: use "
+            "fewer clients or a shorter trace"
+        )
+        raise InputError("workload.copies", copies, allowed)
+    changed = _changed(stream.given) if copies == "shared" else None
+    given = [
+        _of_copy(one, number * own, changed) for one in stream.given for number in range(count)
+    ]
+    found = stream.model_copy(update={"given": given})
+    if isinstance(stream.arrival, GivenArrival):
+        times = GivenArrival(given=list(stream.arrival.given) * count)
+        return found.model_copy(update={"arrival": times})
+    return found
+
+
+def _owner(one: Given) -> int:
+    return one.client if one.owner is None else one.owner
+
+
+def _changed(given: Sequence[Given]) -> frozenset[tuple[int, int]]:
+    """Returns the files, as (owner, number), that an operation of the sequence makes, removes,
+    renames or resizes."""
+    return frozenset((_owner(one), one.file) for one in given if one.operation in OF_OWNERS)
+
+
+def _of_copy(one: Given, offset: int, changed: frozenset[tuple[int, int]] | None) -> Given:
+    """Returns an operation as the copy executes it whose clients have numbers larger by `offset`.
+
+    The file belongs to the copy if `changed` is None or contains the file. Otherwise, the file is
+    that of the first copy.
+    """
+    owner = _owner(one)
+    is_private = changed is None or (owner, one.file) in changed
+    return one.model_copy(
+        update={"client": one.client + offset, "owner": owner + offset * is_private}
+    )

@@ -1,0 +1,249 @@
+"""Hands the state of the caches on from phase to phase: what a phase reads from memory, and how
+much of what it writes it has to wait for.
+
+The state before the first phase is that of the scenario's `cache`. With "warm", the files that
+exist are in memory as far as they fit. With "cold", the caches are empty at the start of every
+phase, because the load generator drops them there; the steps of a program (phases.steps_of) are one
+phase. With "direct", reads and writes pass no cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from dfslab.models.tree.dirty_pages import data_groups, dirty_pages
+from dfslab.models.tree.page_cache import CacheState, FileSet, PageCache
+from dfslab.models.tree.phases import SINGLE, PhasePart, WorkPhase, steps_of
+from dfslab.spec.environment import CACHE_SHARE, PAGE_BYTES
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.vocabulary import Access, Share, Stream, Zipf
+from dfslab.spec.systems.filesystem import FileSystem
+
+# Share of a data server's memory that its page cache can take. The kernel and the server's
+# processes have the rest.
+SERVER_CACHE_SHARE = 0.9
+PREPARED = "prepared"
+READING = frozenset(("read", "pread"))
+# Operations that write bytes of files that exist, in contrast to new files.
+CHANGING = frozenset(("append", "pwrite", "overwrite"))
+
+
+@dataclass(frozen=True)
+class PhaseTimes:
+    """The times of one phase, in seconds, without its pause.
+
+    `seconds(phase)` is how long the phase takes with its share `written_back`. `deferred_s(phase)`
+    is how long the disks of the busiest servers need for all deferred writes of the phase.
+    """
+
+    seconds: Callable[[WorkPhase], float]
+    deferred_s: Callable[[WorkPhase], float]
+
+
+class CacheWalk:
+    """Follows the caches of one configuration through the phases of its stream."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        system: FileSystem,
+        stream: Stream,
+        parameters: Mapping[str, float],
+        phases: Sequence[WorkPhase],
+    ) -> None:
+        self._scenario, self._system, self._stream = scenario, system, stream
+        self._copies = max(1.0, system.stored_copies(parameters))
+        self._clients = scenario.workload.clients
+        self._phases = phases
+        self._parts = [
+            part for index, one in enumerate(stream.all_phases) for part in steps_of(index, one)
+        ]
+
+    def start(self) -> CacheState:
+        """Returns the state before the first phase, with the files that were prepared."""
+        stream = self._stream
+        count = stream.files_together or stream.files_per_client * self._clients
+        size_bytes = count * stream.file_size.mean_bytes if stream.prepare == "written" else 0.0
+        client = next(role.name for role in self._system.roles if role.kind == "client")
+        groups = self._scenario.deployment.groups_of(client)
+        own_bytes = CACHE_SHARE * sum(group.count * group.memory for group in groups)
+        server_bytes = SERVER_CACHE_SHARE * sum(
+            group.count * group.memory for group in data_groups(self._scenario, self._system)
+        )
+        state = CacheState(
+            (),
+            PageCache(own_bytes),
+            PageCache(server_bytes / self._copies),
+            dirty_pages(self._scenario, self._system),
+        )
+        return state.written(FileSet(PREPARED, size_bytes)) if size_bytes else state
+
+    def phases(self, times: PhaseTimes) -> list[WorkPhase]:
+        """Returns the phases with what the caches change: `cold` (the share of read bytes that the
+        servers have to read from disk), `kept` (the share that is in the client's memory) and
+        `written_back`."""
+        if self._scenario.workload.cache == "direct":
+            return [replace(one, written_back=1.0) for one in self._phases]
+        return [phase for phase, _ in self.states(times)]
+
+    def states(self, times: PhaseTimes) -> Iterator[tuple[WorkPhase, CacheState]]:
+        """Yields each phase, changed as in `phases`, with the state of the caches after it."""
+        state = self.start()
+        begun: int | None = None
+        for number, (phase, part) in enumerate(zip(self._phases, self._parts, strict=True)):
+            if self._scenario.workload.cache == "cold" and part.index != begun:
+                state = state.emptied()
+            begun = part.index
+            symbols, state = self._moved(phase, part, state, number)
+            found = replace(phase, symbols=symbols)
+            if self.throttles:
+                found, state = self._written_back(found, state, times)
+            yield found, state
+
+    @cached_property
+    def throttles(self) -> bool:
+        """Whether all phases together write more than the servers may hold as dirty pages. If they
+        do not, no writer ever waits, and no phase has to be timed."""
+        if self._scenario.workload.cache == "direct":
+            return False
+        written = sum(self._written_bytes(one) for one in self._phases)
+        return written > self.start().dirty.limit_bytes
+
+    def _operations(self, phase: WorkPhase) -> float:
+        """Returns the number of operations of all clients in a phase."""
+        total = sum(one.part.operations_per_client for one in self._parts)
+        return phase.weight * total * self._clients
+
+    def _written_bytes(self, phase: WorkPhase) -> float:
+        """Returns the bytes that the servers store for a phase: those that clients write, times the
+        number of copies. A byte that is written twice counts once."""
+        written = self._operations(phase) * phase.written_bytes
+        if self._stream.moves_parts:
+            files = self._stream.files_together or self._stream.files_per_client * self._clients
+            written = min(written, files * self._stream.file_size.mean_bytes)
+        return written * self._copies
+
+    def _written_back(
+        self, phase: WorkPhase, state: CacheState, times: PhaseTimes
+    ) -> tuple[WorkPhase, CacheState]:
+        """Returns the phase with the share of its deferred writes that it waits for, and the state
+        after it."""
+        disk_s = times.deferred_s(phase)
+        rate = self._disk_rate()
+        dirty = state.dirty.drained(phase.pause_s, rate)
+        if not disk_s:
+            return phase, replace(state, dirty=dirty.drained(times.seconds(phase), rate))
+        written = self._written_bytes(phase)
+        found = replace(phase, written_back=dirty.waited_share(written))
+        after = dirty.after(written, times.seconds(found), written / disk_s)
+        return found, replace(state, dirty=after)
+
+    def _disk_rate(self) -> float:
+        """Returns the bytes per second that all data servers together write to their disks."""
+        groups = data_groups(self._scenario, self._system)
+        return sum(one.count * one.disk.count * one.disk.write_rate for one in groups)
+
+    def _moved(
+        self, phase: WorkPhase, part: PhasePart, state: CacheState, number: int
+    ) -> tuple[dict[str, dict[str, float]], CacheState]:
+        """Returns the symbols of the phase's operations, and the state of the caches after the
+        phase. Reads come first, because they use the files that exist when the phase begins."""
+        symbols = {name: dict(own) for name, own in phase.symbols.items()}
+        total = self._operations(phase)
+        shares: dict[str, Share] = {one.operation: one for one in part.part.mix}
+        writes_new = "write" in phase.mix
+        for name, share in phase.mix.items():
+            if name not in READING or not state.files:
+                continue
+            read_bytes = total * share * self._moved_bytes(phase, part, shares[name])
+            if read_bytes <= 0:
+                continue
+            newest = self._choice(part, shares[name]) == "newest"
+            own, state = self._read(part, shares[name], state, read_bytes, newest and writes_new)
+            for key, value in own.items():
+                symbols[name][key] = (
+                    min(value, symbols[name].get(key, 1.0)) if key == "kept" else value
+                )
+        for name, share in phase.mix.items():
+            size_bytes = total * share * self._stream.file_size.mean_bytes
+            if name == "delete":
+                state = state.deleted(size_bytes)
+            elif name == "write" and size_bytes:
+                state = state.written(FileSet(f"phase {number}", size_bytes))
+            elif name in CHANGING and state.files:
+                state = self._changed(state, total * phase.written_bytes)
+        return symbols, state
+
+    def _moved_bytes(self, phase: WorkPhase, part: PhasePart, share: Share) -> float:
+        """Returns the mean bytes that one read of a phase moves."""
+        own = phase.symbols.get(share.operation, {}).get("file_size")
+        if own is not None:
+            return own
+        if share.operation in SINGLE:
+            return float(self._stream.transfer_size_bytes)
+        most = self._access(part, share).transfers_per_operation
+        whole = self._stream.file_size.mean_bytes
+        return min(whole, most * float(self._stream.transfer_size_bytes)) if most else whole
+
+    @staticmethod
+    def _access(part: PhasePart, share: Share) -> Access:
+        return share.access or part.part.access
+
+    @staticmethod
+    def _choice(part: PhasePart, share: Share) -> str:
+        choice = share.file_choice or part.part.file_choice
+        return "zipf" if isinstance(choice, Zipf) else choice
+
+    def _read(
+        self,
+        part: PhasePart,
+        share: Share,
+        state: CacheState,
+        read_bytes: float,
+        just_written: bool,
+    ) -> tuple[dict[str, float], CacheState]:
+        """Returns `cold` and `kept` of one kind of reads, and the state after them."""
+        if just_written:
+            # The newest file was written by the same phase a moment before.
+            return {}, state
+        sets = state.files[-1:] if self._choice(part, share) == "newest" else state.files
+        at_random = self._choice(part, share) in ("uniform", "zipf")
+        at_random |= share.operation in SINGLE and self._access(part, share).order == "random"
+        found: dict[str, float] = {}
+        caches = []
+        for cache in (state.client, state.server):
+            if at_random:
+                hit_bytes, cache = cache.read_at_random(sets, read_bytes)
+            else:
+                hit_bytes, cache = cache.read_passes(sets, read_bytes)
+            caches.append(cache)
+            found["cold" if len(caches) == 2 else "kept"] = _share(hit_bytes / read_bytes)
+        found["cold"] = _share(1.0 - found["cold"])
+        if not self._keeps(part):
+            found["kept"] = 0.0
+        return found, replace(state, client=caches[0], server=caches[1])
+
+    def _keeps(self, part: PhasePart) -> bool:
+        """Returns whether a client finds pages that it has read or written before in its cache. A
+        transfer that is smaller than a page leaves no valid page there, and the pages of files that
+        several clients use are on other nodes or invalid."""
+        shared = "shared" in (self._stream.files, *(one.part.files for one in self._parts))
+        return not shared and self._stream.transfer_size_bytes >= PAGE_BYTES
+
+    def _changed(self, state: CacheState, written_bytes: float) -> CacheState:
+        """Returns the state after bytes of the newest files were written."""
+        newest = state.files[-1]
+        held_bytes = min(newest.size_bytes, state.server.bytes_of(newest.name) + written_bytes)
+        return replace(
+            state,
+            client=state.client.used(newest.name, held_bytes),
+            server=state.server.used(newest.name, held_bytes),
+        )
+
+
+def _share(value: float) -> float:
+    """Returns a share rounded to 12 digits, so that rounding errors of sums make no tiny shares of
+    0 or 1."""
+    return min(1.0, max(0.0, round(value, 12)))

@@ -1,0 +1,71 @@
+"""Computes what jitter and loss of packets cost a TCP stream: a longer latency, a smaller window,
+and retransmissions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dfslab.spec.deployment import Network
+
+SEGMENT_BYTES = 1448
+# Shortest time after which Linux sends a lost single segment again (TCP_RTO_MIN), in addition to
+# the round trip (RFC 6298).
+LEAST_TIMEOUT_S = 0.2
+# Constants of CUBIC (RFC 9438): the scaling factor in segments per cubic second, and the factor of
+# the window after a loss.
+CUBIC_SCALE, CUBIC_DECREASE = 0.4, 0.7
+
+
+@dataclass(frozen=True)
+class TcpPath:
+    """The path of TCP streams between two nodes.
+
+    `latency_s`: mean one-way latency. `window_bytes`: largest number of bytes in flight.
+    `retransmission_s`: mean time by which the loss of its last segment delays a message.
+    """
+
+    latency_s: float
+    window_bytes: float
+    retransmission_s: float
+
+
+def tcp_path(network: Network) -> TcpPath:
+    """Returns the path over a network with its jitter, loss and congestion control."""
+    latency_s = mean_latency_s(network.latency, network.jitter)
+    loss = network.loss
+    if not loss:
+        return TcpPath(latency_s, network.window, 0.0)
+    in_flight = SEGMENT_BYTES * segments_in_flight(network.congestion, loss, 2 * latency_s)
+    # A lost segment may be lost again, so the number of retransmissions is geometric.
+    again = loss / (1.0 - loss)
+    window_bytes = max(float(SEGMENT_BYTES), min(network.window, in_flight))
+    return TcpPath(latency_s, window_bytes, again * (LEAST_TIMEOUT_S + 2 * latency_s))
+
+
+def mean_latency_s(latency_s: float, jitter_s: float) -> float:
+    """Returns the mean of a normally distributed latency, in which negative values count as 0.
+    `jitter_s` is its standard deviation."""
+    if not jitter_s:
+        return latency_s
+    ratio = latency_s / jitter_s
+    positive = 0.5 * math.erfc(-ratio / math.sqrt(2.0))
+    density = math.exp(-0.5 * ratio * ratio) / math.sqrt(2.0 * math.pi)
+    return latency_s * positive + jitter_s * density
+
+
+def segments_in_flight(congestion: str, loss: float, round_trip_s: float) -> float:
+    """Returns the mean number of segments that a stream has in flight when each segment is lost
+    with the probability `loss`.
+
+    Reno: sqrt(3 / (2 loss)) (Mathis et al. 1997). CUBIC: the larger of that and of equation 6 of
+    RFC 9438. BBR does not reduce its window at a loss: infinite.
+    """
+    reno = math.sqrt(1.5 / loss)
+    if congestion == "reno":
+        return reno
+    if congestion == "bbr":
+        return math.inf
+    shape = CUBIC_SCALE * (3 + CUBIC_DECREASE) / (4 * (1 - CUBIC_DECREASE))
+    cubic: float = shape**0.25 * (round_trip_s / loss) ** 0.75
+    return max(reno, cubic)

@@ -1,0 +1,99 @@
+"""The result of `dfslab advise --verify`: predicted gains compared with the measured gains of the
+same changes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.decisions.whatif import gain_cell
+from dfslab.studies.trials.measured_gain import MeasuredGain
+
+Agreement = Literal["inside", "outside", "not measured"]
+# Other programs that use more than this share of the processors are named in the answer.
+BUSY_SHARE = 0.25
+
+
+class CarriedOut(BaseModel):
+    """One change that was predicted and then carried out.
+
+    `real`: the measured gain; None if the change was not measured. `refused`: why it was not
+    carried out; "" if it was. `record`: id of the intervention record. `others_share`: largest
+    share of the processors that other programs used during a run; None if unknown.
+    """
+
+    operations: list[str]
+    configuration: str
+    change: str
+    predicted: GainEstimate
+    real: MeasuredGain | None
+    refused: str
+    record: str
+    others_share: float | None
+
+    @property
+    def agreement(self) -> Agreement:
+        """Whether the measured gain is inside the predicted 90 % interval."""
+        if self.real is None:
+            return "not measured"
+        return (
+            "inside" if self.predicted.low <= self.real.gain <= self.predicted.high else "outside"
+        )
+
+
+class VerifiedAdvice(BaseModel):
+    """The changes that were carried out, in the order of the advice. `records`: the file with their
+    intervention records. `is_interrupted`: an interrupt (Ctrl-C) ended the measurements early."""
+
+    source: str
+    goal: str
+    rows: list[CarriedOut]
+    records: str
+    notes: list[str]
+    is_interrupted: bool = False
+
+    def sentences(self) -> list[str]:
+        """Returns how many measured gains are inside their predicted intervals, one sentence for
+        each change that could not be carried out, and a sentence on other work of the machine."""
+        measured = [one for one in self.rows if one.real is not None]
+        inside = sum(one.agreement == "inside" for one in measured)
+        found = [
+            f"Carried out: {len(measured)} of {len(self.rows)} changes; the measured gain of "
+            f"{inside} is inside the predicted 90 % interval."
+        ]
+        found += [
+            f"Not carried out: {one.change}: {one.refused}" for one in self.rows if one.refused
+        ]
+        shares = [one.others_share for one in self.rows if one.others_share is not None]
+        if max(shares, default=0.0) > BUSY_SHARE:
+            share = f"{max(shares):.0%}".replace("%", " %")
+            found.append(
+                f"Other programs used up to {share} of this machine's processors meanwhile."
+            )
+        return found
+
+    def table(self) -> Table:
+        """Returns a table with one row for each change: the predicted gain, the measured gain, and
+        whether the measured gain is inside the predicted interval."""
+        columns = [Column(name, "left") for name in ("operations", "change")]
+        columns += [Column("predicted (90 %)"), Column("real (90 %)"), Column("real is", "left")]
+        rows = [
+            (
+                words(f"{'+'.join(one.operations)}\n{one.configuration}".strip()),
+                words(one.change),
+                gain_cell(one.predicted),
+                _real_cell(one.real),
+                words(one.agreement),
+            )
+            for one in self.rows
+        ]
+        return Table("Predicted and carried out", columns, rows, [*self.notes])
+
+
+def _real_cell(real: MeasuredGain | None) -> TableCell:
+    if real is None:
+        return words("–")
+    return TableCell(real.gain, real.text, low=real.low, high=real.high)

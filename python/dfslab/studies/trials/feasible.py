@@ -1,0 +1,70 @@
+"""Says whether a change can be carried out where a trial measures: on a testbed of this machine, or
+in an existing directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from dfslab.instruments.access import testbed_parameters
+from dfslab.spec.changes.change import Change
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.trials.live_measuring import measurable
+from dfslab.testbeds.found import testbed_class
+from dfslab.testbeds.hosted import HostedTestbed
+
+# Ends of keys that describe hardware which testbeds do not emulate, with the reason.
+_NOT_EMULATED = {
+    ".frequency": "a testbed has the clock rate of this machine's processors",
+    ".shared_cores": "a testbed has the processors of this machine",
+    ".disk.latency": "a testbed limits the rate of a disk, not its latency",
+    ".copy_rate": "a testbed has the memory of this machine",
+    ".call_time": "a testbed has the processors of this machine",
+}
+_OF_USERS = ("workload.",)
+
+
+def why_not(changed: Scenario, changes: Sequence[Change]) -> str:
+    """Returns why changes, which lead to the scenario `changed`, cannot be carried out; "" if they
+    can. The checks are those that are possible before a testbed starts."""
+    try:
+        measurable(changed)
+        if changed.file_system.access.testbed:
+            return _not_emulated(changed, changes) or _refused(changed, changes)
+    except InputError as error:
+        return str(error)
+    for change in changes:
+        for key in change.values:
+            if not key.startswith(_OF_USERS):
+                return f"{key} cannot be changed there; a testbed can (access.testbed = true)"
+    return ""
+
+
+def _not_emulated(changed: Scenario, changes: Sequence[Change]) -> str:
+    keys = [key for change in changes for key in change.values]
+    for key in keys:
+        for end, reason in _NOT_EMULATED.items():
+            if key.endswith(end):
+                return reason
+    here = os.cpu_count() or 1
+    for group in changed.deployment.node:
+        wanted = group.processors * group.cores
+        own = f"deployment.node.{group.name}."
+        is_changed = any(key in (f"{own}cores", f"{own}processors") for key in keys)
+        if is_changed and wanted > here:
+            return f"{group.name} would have {wanted} cores; this machine has {here}"
+    return ""
+
+
+def _refused(changed: Scenario, changes: Sequence[Change]) -> str:
+    """Returns why the file system's testbed cannot set a parameter that changes; "" if it can set
+    all of them. Raises InputError if it refuses the values on this deployment."""
+    kind = testbed_class(changed.file_system.name, "file_system.access.testbed")
+    fixed = kind.NOT_SET if issubclass(kind, HostedTestbed) else frozenset()
+    for change in changes:
+        for key in change.values:
+            if key.removeprefix("file_system.") in fixed:
+                return f"the testbed of {changed.file_system.name} cannot set {key}"
+    kind.check(kind.parse(testbed_parameters(changed)), changed.deployment)
+    return ""

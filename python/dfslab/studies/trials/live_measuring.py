@@ -1,0 +1,80 @@
+"""Measures the configurations of a trial on the real file system: on testbeds, which are restarted
+when a configuration needs another one, or in an existing directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from dfslab.instruments import access
+from dfslab.instruments.discovery.place import DiscoveredPlace
+from dfslab.instruments.measure import Measure
+from dfslab.models.tree.prediction import situation_of
+from dfslab.notify import Notify
+from dfslab.result import Result
+from dfslab.spec.check import check
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.decisions.measured_place import LOCAL
+from dfslab.studies.trials.trial_run import Measuring
+
+# Opens what is needed to measure: a context with the measuring function.
+Opening = Callable[[Notify], AbstractContextManager[Measuring]]
+# Seconds that the start of a testbed takes, and seconds that a run takes in addition to its
+# operations: the load generator starts, and files are prepared and removed.
+START_S, OVERHEAD_S = 10.0, 2.0
+# The only method of a scenario in a trial.
+METHOD = "measure"
+
+
+@contextmanager
+def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[Measuring]:
+    """A context with the function that measures a scenario once. At its end, testbeds and temporary
+    folders are removed, also after an error or an interrupt.
+
+    `place`: if it is a running testbed, that testbed is used for all scenarios and stays up.
+    """
+    with access.session(notify) as session:
+        if place is not None and place.testbed is not None:
+            session.use(place.testbed)
+            # It is unknown whether the testbed's daemons have served any request yet.
+            session.cold_daemons = True
+        instrument = Measure(session)
+
+        def measured(scenario: Scenario, repetition: int) -> Result:
+            return instrument.run(Point(scenario=scenario, labels={}), repetition)
+
+        yield measured
+
+
+def measurable(scenario: Scenario) -> Scenario:
+    """Returns the scenario as a trial measures it: with the method `measure` alone. Raises
+    InputError if it is illegal, or if dfslab cannot reach such a file system here."""
+    alone = scenario.with_methods([METHOD])
+    check(alone)
+    choice = alone.file_system.access
+    if not (choice.testbed or choice.directory or choice.uri or alone.file_system.name == LOCAL):
+        allowed = "must be true, so that changes can be carried out on a testbed"
+        raise InputError("file_system.access.testbed", False, allowed)
+    return alone
+
+
+def expected_s(scenarios: Sequence[Scenario]) -> float:
+    """Returns the seconds that measuring the scenarios in this order takes, by the descriptions'
+    predictions: the operations, a fixed time for each run, and the starts of testbeds."""
+    total, running = 0.0, ""
+    for scenario in scenarios:
+        needed = Point(scenario=scenario, labels={}).testbed
+        if scenario.file_system.access.testbed and needed != running:
+            total, running = total + START_S, needed
+        total += OVERHEAD_S + _operations_s(scenario)
+    return total
+
+
+def _operations_s(scenario: Scenario) -> float:
+    """Returns the predicted seconds of the operations of one run, at most its time limit."""
+    if scenario.run.timed:
+        return float(scenario.run.time_limit)
+    situation = situation_of(scenario)
+    rate = situation.predict(situation.constants).rate_per_s
+    return min(float(scenario.run.time_limit), situation.operations / rate)

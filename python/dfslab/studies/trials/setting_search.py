@@ -1,0 +1,158 @@
+"""Chooses which combination of settings to measure next: the model predicts every combination, and
+each measurement corrects the predictions of all combinations that share a setting with it.
+
+The natural logarithm of a combination's true gain is modelled as the description's prediction plus
+the sum of the model's errors of its single settings. The errors are independent and normal, with
+standard deviations learnt from recorded interventions (`studies/decisions/change_error.py`). A
+measurement of a combination is a noisy sum of its errors, so the errors have a normal posterior
+distribution (Bayesian linear regression). The next combination is the one with the largest expected
+improvement over the best combination so far (Jones, Schonlau and Welch 1998).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+
+import numpy as np
+
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point
+from dfslab.studies.decisions.actions import CandidateAction
+from dfslab.studies.decisions.change_error import LEAST_SD
+from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.decisions.whatif import PairedModel
+
+# Largest number of settings of a combination. Combinations are made of at most MOST_COMBINED single
+# settings, which are those with the largest expected improvements.
+MOST_SETTINGS, MOST_COMBINED = 3, 7
+# A measured gain enters the regression with at least this standard deviation of its natural
+# logarithm.
+LEAST_NOISE_SD = 0.02
+# The search ends if no combination is expected to gain more than this fraction.
+WORTH_A_RUN = 0.005
+# A predicted log gain below this bound means that the setting does not act on the workload.
+NO_EFFECT = 1e-9
+# Quantile of the normal distribution that bounds a central interval of 90 %.
+_QUANTILE = NormalDist().inv_cdf(0.95)
+
+
+@dataclass(frozen=True)
+class PredictedSetting:
+    """A combination of settings with the natural logarithm of its gain towards the goal, as the
+    description predicts it.
+
+    `members`: the numbers of its single settings.
+    """
+
+    action: CandidateAction
+    members: frozenset[int]
+    log_gain: float
+
+
+class SettingSearch:
+    """The settings that may be measured, and what is known about their gains. Settings that do not
+    act on the workload, by the description of the file system, are left out."""
+
+    def __init__(
+        self, model: PairedModel, point: Point, settings: Sequence[CandidateAction]
+    ) -> None:
+        self._model, self._point = model, point
+        singles: list[PredictedSetting] = []
+        spreads: list[float] = []
+        for action in settings:
+            found = model.gain(point, action.changes).rate
+            if abs(math.log(found.gain)) < NO_EFFECT:
+                continue
+            number = frozenset({len(spreads)})
+            singles.append(PredictedSetting(action, number, math.log(found.gain)))
+            spreads.append(max(found.sd, LEAST_SD))
+        self._mean = np.zeros(len(singles))
+        self._covariance = np.diag(np.square(spreads)) if spreads else np.zeros((0, 0))
+        self._best = 0.0
+        self._measured: set[frozenset[int]] = set()
+        self.settings = [*singles, *self._combined(singles)]
+
+    def _combined(self, singles: Sequence[PredictedSetting]) -> list[PredictedSetting]:
+        """Returns the legal combinations of the most promising single settings."""
+        ranked = sorted(singles, key=self.improvement, reverse=True)
+        # Of the values of one key, only the most promising one is combined with other settings.
+        parts: list[PredictedSetting] = []
+        for one in ranked:
+            if not any(one.action.conflicts(other.action) for other in parts):
+                parts.append(one)
+        found = []
+        for count in range(2, MOST_SETTINGS + 1):
+            for group in combinations(parts[:MOST_COMBINED], count):
+                joint = self._joint(group)
+                if joint is not None:
+                    found.append(joint)
+        return found
+
+    def _joint(self, group: Sequence[PredictedSetting]) -> PredictedSetting | None:
+        """Returns a combination with its predicted gain; None if it is illegal."""
+        action = group[0].action
+        for one in group[1:]:
+            action = action.joined(one.action)
+        try:
+            gain = self._model.gain(self._point, action.changes).rate.gain
+        except InputError:
+            return None
+        members = frozenset().union(*(one.members for one in group))
+        return PredictedSetting(action, members, math.log(gain))
+
+    def predicted(self, one: PredictedSetting) -> GainEstimate:
+        """Returns the gain of a combination by the description and all measurements so far."""
+        centre, sd = self._posterior(one)
+        return GainEstimate(
+            gain=math.exp(centre),
+            low=math.exp(centre - _QUANTILE * sd),
+            high=math.exp(centre + _QUANTILE * sd),
+            probability=NormalDist().cdf(centre / sd),
+            sd=sd,
+        )
+
+    def improvement(self, one: PredictedSetting) -> float:
+        """Returns the expected improvement of the log gain over the best measured one. The
+        unchanged configuration has log gain 0."""
+        centre, sd = self._posterior(one)
+        distance = (centre - self._best) / sd
+        normal = NormalDist()
+        return sd * (distance * normal.cdf(distance) + normal.pdf(distance))
+
+    def next(self) -> PredictedSetting | None:
+        """Returns the combination to measure next, which was not measured yet; None if none is
+        worth a run. Of equally promising combinations it is the one with fewer settings."""
+        left = [one for one in self.settings if one.members not in self._measured]
+        best = max(left, key=lambda one: (self.improvement(one), -len(one.members)), default=None)
+        if best is None or self.improvement(best) < WORTH_A_RUN:
+            return None
+        return best
+
+    def learn(self, one: PredictedSetting, log_gain: float, noise_sd: float) -> None:
+        """Updates the errors of the model with the measured log gain of a combination and the
+        standard deviation of its noise."""
+        self._measured.add(one.members)
+        self._best = max(self._best, log_gain)
+        row = self._row(one)
+        spread = self._covariance @ row
+        variance = float(row @ spread) + max(noise_sd, LEAST_NOISE_SD) ** 2
+        surprise = log_gain - one.log_gain - float(row @ self._mean)
+        self._mean = self._mean + spread * surprise / variance
+        self._covariance = self._covariance - np.outer(spread, spread) / variance
+
+    def refuse(self, one: PredictedSetting) -> None:
+        """Removes a combination that could not be measured from the search."""
+        self._measured.add(one.members)
+
+    def _row(self, one: PredictedSetting) -> np.ndarray:
+        return np.array([float(n in one.members) for n in range(len(self._mean))])
+
+    def _posterior(self, one: PredictedSetting) -> tuple[float, float]:
+        """Returns mean and standard deviation of a combination's log gain."""
+        row = self._row(one)
+        variance = float(row @ self._covariance @ row)
+        return one.log_gain + float(row @ self._mean), max(LEAST_SD, math.sqrt(max(variance, 0.0)))

@@ -1,0 +1,63 @@
+"""The value of one measured run in a trial, and the interface of functions that measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from pydantic import BaseModel
+
+from dfslab.method import RunFailed
+from dfslab.models.tree.prediction import situation_of
+from dfslab.result import Result
+from dfslab.spec.scenario import Scenario
+
+# Measures a scenario without sweep once, and returns the result. The second argument is the number
+# of the repetition, which selects the seed of the operations. Raises RunFailed or InputError if the
+# scenario cannot be measured.
+Measuring = Callable[[Scenario, int], Result]
+# The statistic of times that the goal "p99" makes smaller.
+P99 = "latency_s_p99."
+
+
+class TrialRun(BaseModel):
+    """One measured run of a trial.
+
+    `configuration`: what was changed, such as "disk x2"; START for the unchanged configuration.
+    `turn`: number of the round, from 0. `value`: what the goal makes larger: bytes per second,
+    operations per second if no bytes are moved, or 1 / (99th percentile of the response time in
+    seconds). `others_share`: processor time of other programs during the run, as a share of all
+    processors; None if unknown.
+    """
+
+    configuration: str
+    turn: int
+    value: float
+    others_share: float | None = None
+
+
+def trial_run(configuration: str, turn: int, result: Result, goal: str) -> TrialRun:
+    """Returns the value of a measured result for a goal of `dfslab advise`. Raises RunFailed if the
+    measurement is incomplete or has no such value."""
+    if not result.complete:
+        reason = result.notes[0] if result.notes else "operations failed or the time limit ended it"
+        raise RunFailed(f"the run is incomplete: {reason}")
+    value = _value(result, goal)
+    if value <= 0:
+        raise RunFailed("the run has no rate")
+    machine = None if result.load is None else result.load.machine
+    others = None if machine is None else machine.others_share
+    return TrialRun(configuration=configuration, turn=turn, value=value, others_share=others)
+
+
+def _value(result: Result, goal: str) -> float:
+    if goal == "p99":
+        times = [one.value for key, one in result.metrics.items() if key.startswith(P99)]
+        return 1 / max(times) if times and max(times) > 0 else 0.0
+    return result.value() * (_moved_bytes(result.point.scenario) or 1.0)
+
+
+@lru_cache(maxsize=256)
+def _moved_bytes(scenario: Scenario) -> float:
+    """Returns the bytes that a mean operation of the scenario moves; 0 if it moves none."""
+    return float(situation_of(scenario).whole.moved_bytes)

@@ -1,0 +1,94 @@
+"""The settings that `dfslab tune` may change, with their legal values from the file system's
+description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dfslab import discover
+from dfslab.spec.changes.change_language import apply, parse_change
+from dfslab.spec.environment import number
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.parameters import Parameter
+from dfslab.studies.decisions.actions import CandidateAction
+from dfslab.studies.trials.feasible import why_not
+
+# What only changes with the option `--may`: how many failures lose no data, and whether data that
+# was written survives a power failure.
+COPIES, SYNC = "copies", "sync"
+PERMISSIONS = (COPIES, SYNC)
+_OF_COPIES = ("copies", "replication", "goal", "data_fragments")
+# The values of a number that are tried: the present value times and divided by these factors.
+_STEPS = ("x2", "x4", "/2", "/4")
+_RISKS = {COPIES: "fewer failures lose data", SYNC: "a power failure loses written data"}
+
+
+def check_permissions(may: Sequence[str]) -> None:
+    """Raises InputError if a value of the option `--may` is unknown."""
+    for one in may:
+        if one not in PERMISSIONS:
+            raise InputError("--may", one, f"must be one of {', '.join(PERMISSIONS)}")
+
+
+def settings_of(
+    scenario: Scenario, may: Sequence[str], is_running: bool = False
+) -> list[CandidateAction]:
+    """Returns every legal change of one setting that can be made where the scenario runs.
+
+    On a testbed that dfslab starts, these are the transfer size and the parameters of the file
+    system's description that its testbed sets. In a directory or mount of the user, and on a
+    testbed of the user that is running (`is_running`), they are the transfer size and the number of
+    clients, which change nothing there. Settings named by PERMISSIONS are only included if `may`
+    has their names.
+    """
+    check_permissions(may)
+    found: dict[str, CandidateAction] = {}
+    for text, risk in _texts(scenario, is_running):
+        if risk and risk not in may:
+            continue
+        try:
+            change = parse_change(text, scenario)
+            changed = apply(scenario, [change])
+        except InputError:
+            # The value is illegal, such as half of an odd number of threads.
+            continue
+        if change.distance and not why_not(changed, [change]):
+            found.setdefault(changed.toml(), CandidateAction((change,), _RISKS.get(risk, "")))
+    return list(found.values())
+
+
+def _texts(scenario: Scenario, is_running: bool) -> Iterator[tuple[str, str]]:
+    """Yields (change as text, permission that it needs; "" if none) for every setting and value."""
+    yield from ((f"transfer size {step}", "") for step in _STEPS)
+    if is_running or not scenario.file_system.access.testbed:
+        yield from ((f"clients {step}", "") for step in _STEPS)
+        return
+    if scenario.workload.fsync:
+        yield "fsync off", SYNC
+    system = discover.file_system(scenario.file_system.name)
+    for key, parameter in system.parameters.of_origin("filesystem").items():
+        value = number(parameter, scenario.file_system.parameters.get(key))
+        if not parameter.daemons_only:
+            for change in _values(parameter, value):
+                yield change, _permission(parameter)
+
+
+def _permission(parameter: Parameter) -> str:
+    if parameter.wu == "Rp1" or parameter.key in _OF_COPIES:
+        return COPIES
+    return SYNC if "sync" in parameter.key else ""
+
+
+def _values(parameter: Parameter, value: float) -> Iterator[str]:
+    name = parameter.key.replace("_", " ")
+    if parameter.choices:
+        yield from (f"{name} {one:g}" for one in parameter.choices if one != value)
+        return
+    if _permission(parameter) == COPIES:
+        yield from (f"{name} {step}" for step in ("+1", "-1"))
+        return
+    for step in _STEPS:
+        new = value / float(step[1:]) if step[0] == "/" else value * float(step[1:])
+        if new >= (parameter.minimum or 0.0):
+            yield f"{name} {step}"

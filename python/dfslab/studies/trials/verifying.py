@@ -1,0 +1,227 @@
+"""Carries out changes on the real file system and compares their measured gains with the predicted
+ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.documents.table import labels_text
+from dfslab.method import RunFailed
+from dfslab.notify import Notify
+from dfslab.spec import units
+from dfslab.spec.changes.change import Change
+from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.spec.clock import REAL, Clock, date
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.contract import Progress
+from dfslab.studies.decisions.advice_table import Recommended
+from dfslab.studies.decisions.change_error import Basis
+from dfslab.studies.decisions.decision_input import DecisionInput
+from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.trials.carried_out import CarriedOut, VerifiedAdvice
+from dfslab.studies.trials.feasible import why_not
+from dfslab.studies.trials.interleaved import TimeBudget, Trial, TrialConfiguration, interleaved
+from dfslab.studies.trials.intervention_record import (
+    MeasuredIntervention,
+    PredictedIntervention,
+    append,
+    prediction_of,
+)
+from dfslab.studies.trials.live_measuring import Opening, expected_s, measurable, measuring
+from dfslab.studies.trials.measured_gain import START, measured_gains
+
+
+@dataclass(frozen=True)
+class PlannedIntervention:
+    """A predicted change of one configuration that is to be carried out.
+
+    `start`: the unchanged configuration. `configuration`: its varied keys as text. `refused`: why
+    the change cannot be carried out here; "" if it can.
+    """
+
+    start: Scenario
+    configuration: str
+    operations: Sequence[str]
+    changes: tuple[Change, ...]
+    predicted: GainEstimate
+    refused: str
+
+    @property
+    def name(self) -> str:
+        """The changes as text in the language of changes, such as "disk x2 and servers +1"."""
+        return " and ".join(one.text for one in self.changes)
+
+
+@dataclass(frozen=True)
+class VerificationPlan:
+    """The changes that are carried out, the number of rounds in which they are measured, and the
+    time limit in seconds."""
+
+    source: str
+    goal: str
+    basis: Basis
+    interventions: Sequence[PlannedIntervention]
+    rounds: int
+    limit_s: float
+
+    @property
+    def groups(self) -> list[list[PlannedIntervention]]:
+        """Returns the changes that can be carried out, grouped by their unchanged configuration.
+        Each group is measured in one trial."""
+        found: dict[str, list[PlannedIntervention]] = {}
+        for one in self.interventions:
+            if not one.refused:
+                found.setdefault(one.start.toml(), []).append(one)
+        return list(found.values())
+
+    def announcement(self) -> str:
+        """Returns one sentence on what is measured, how long that is expected to take, and the time
+        after which no further run begins."""
+        runs = [one for group in self.groups for one in _order(group, self.rounds)]
+        expected = units.text(expected_s([one.scenario for one in runs]), "s", 2)
+        limit = units.text(self.limit_s, "s", 2)
+        count = sum(len(group) for group in self.groups)
+        return (
+            f"Carries out {count} changes in {self.rounds} interleaved rounds: {len(runs)} runs, "
+            f"expected to take {expected}; no run begins that would end after {limit}"
+        )
+
+
+def plan_of(
+    evidence: DecisionInput, advice: Recommended, most: int, rounds: int, limit_s: float
+) -> VerificationPlan:
+    """Plans to carry out the first `most` changes of an advice that differ in what they set."""
+    points = {labels_text(point.labels): point.scenario for point in evidence.points}
+    found: list[PlannedIntervention] = []
+    known: set[tuple[str, str]] = set()
+    for row in advice.rows:
+        configuration = labels_text(row.labels)
+        start = points[configuration]
+        changes = tuple(parse_changes(row.change.split(" and "), start))
+        changed = apply(start, changes)
+        if (configuration, changed.toml()) in known or len(found) == most:
+            continue
+        known.add((configuration, changed.toml()))
+        found.append(
+            PlannedIntervention(
+                start, configuration, row.operations, changes, row.gain, why_not(changed, changes)
+            )
+        )
+    return VerificationPlan(advice.source, advice.goal, evidence.basis, found, rounds, limit_s)
+
+
+def carry_out(
+    plan: VerificationPlan,
+    records: Path,
+    report: Progress,
+    notify: Notify,
+    opening: Opening = measuring,
+    clock: Clock = REAL,
+) -> VerifiedAdvice:
+    """Carries out the planned changes and returns predicted and measured gains. Each prediction is
+    appended to the file `records` before anything is measured, and each measurement afterwards.
+
+    An interrupt ends the measurements; what was measured until then is recorded and returned.
+    Raises RunFailed or InputError if the only unchanged configuration cannot be measured.
+    """
+    predictions = [
+        prediction_of(one.start, one.changes, plan.goal, plan.basis, one.predicted, clock)
+        for one in plan.interventions
+    ]
+    for line in predictions:
+        append(records, line)
+    trials: dict[str, Trial] = {}
+    notes: list[str] = []
+    for group in plan.groups:
+        budget = TimeBudget(plan.limit_s / len(plan.groups), clock)
+        trial = _trial(group, plan, budget, report, notify, opening)
+        trials[group[0].start.toml()] = trial
+        notes += trial.notes
+        if trial.is_interrupted:
+            break
+    rows = [
+        _row(one, trials.get(one.start.toml(), Trial()), line, records, clock)
+        for one, line in zip(plan.interventions, predictions, strict=True)
+    ]
+    return VerifiedAdvice(
+        source=plan.source,
+        goal=plan.goal,
+        rows=rows,
+        records=str(records),
+        notes=notes,
+        is_interrupted=any(one.is_interrupted for one in trials.values()),
+    )
+
+
+def _configurations(group: Sequence[PlannedIntervention]) -> list[TrialConfiguration]:
+    start = measurable(group[0].start)
+    changed = [TrialConfiguration(one.name, apply(start, one.changes)) for one in group]
+    return [TrialConfiguration(START, start), *changed]
+
+
+def _order(group: Sequence[PlannedIntervention], rounds: int) -> list[TrialConfiguration]:
+    """Returns the configurations in the order in which their runs are measured."""
+    once = _configurations(group)
+    return [one for turn in range(rounds) for one in (once if turn % 2 == 0 else once[::-1])]
+
+
+def _trial(
+    group: Sequence[PlannedIntervention],
+    plan: VerificationPlan,
+    budget: TimeBudget,
+    report: Progress,
+    notify: Notify,
+    opening: Opening,
+) -> Trial:
+    """Measures the changes of one unchanged configuration. If that configuration cannot be measured
+    and there are others, the changes are refused with the reason; otherwise the error is raised."""
+    try:
+        with opening(notify) as measure:
+            return interleaved(
+                _configurations(group), plan.rounds, measure, plan.goal, budget, report
+            )
+    except (RunFailed, InputError) as error:
+        if len(plan.groups) == 1:
+            raise
+        reason = " ".join(str(error).split())
+        return Trial(refused={one.name: reason for one in group})
+
+
+def _row(
+    one: PlannedIntervention, trial: Trial, line: PredictedIntervention, records: Path, clock: Clock
+) -> CarriedOut:
+    """Returns the row of one change and appends its measurement to the records."""
+    own = [run for run in trial.runs if run.configuration in (START, one.name)]
+    real = measured_gains(trial.runs).get(one.name)
+    refused = one.refused or trial.refused.get(one.name, "")
+    append(
+        records,
+        MeasuredIntervention(
+            prediction=line.id,
+            written=date(clock).isoformat(timespec="seconds"),
+            runs=[] if one.refused else own,
+            gain=real,
+            refused=refused,
+            is_interrupted=trial.is_interrupted,
+        ),
+    )
+    shares = [run.others_share for run in own if run.others_share is not None]
+    return CarriedOut(
+        operations=list(one.operations),
+        configuration=one.configuration,
+        change=one.name,
+        predicted=one.predicted,
+        real=real,
+        refused=refused,
+        record=line.id,
+        others_share=max(shares, default=None) if real is not None else None,
+    )
+
+
+def check_rounds(rounds: int) -> None:
+    """Raises InputError if the noise of the measurements would be unknown."""
+    if rounds < 2:
+        raise InputError("--pairs", rounds, "must be 2 or more, so that the noise is known")

@@ -1,0 +1,109 @@
+"""Tests of the figures that judge recorded interventions, with planted records, and of the plan of
+interventions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.trials.intervention_record import (
+    Intervention,
+    MeasuredIntervention,
+    PredictedIntervention,
+    RecordedChange,
+)
+from dfslab.studies.trials.measured_gain import MeasuredGain
+
+from verification import interventions, recordings
+from verification.figures import bars
+
+
+def intervention(predicted, real, half_width=0.2, base="one", system="nfs"):
+    """Returns a record of a change with a predicted and a measured gain. `half_width`: half of the
+    width of the 90 % interval of ln(predicted gain)."""
+    gain = GainEstimate(
+        gain=predicted,
+        low=predicted * math.exp(-half_width),
+        high=predicted * math.exp(half_width),
+        probability=0.99 if predicted > 1 else 0.01,
+        sd=half_width / 1.645,
+    )
+    change = RecordedChange(text=f"disk x{predicted}", kind="disk", distance=1.0, values={})
+    return Intervention(
+        PredictedIntervention(
+            written="2026-01-01T00:00:00+00:00",
+            file_system=system,
+            workload="sequential_write",
+            scenario=base,
+            changes=[change],
+            goal="rate",
+            basis="description",
+            predicted=gain,
+        ),
+        MeasuredIntervention(
+            prediction="", written="", runs=[], gain=MeasuredGain(gain=real, pairs=2)
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("predicted", "real", "is_right", "is_inside"),
+    [
+        (1.5, 1.4, True, True),
+        (1.5, 0.9, False, False),
+        (0.5, 0.3, True, False),
+        (1.0, 1.05, True, True),
+        (1.0, 1.15, False, True),
+    ],
+)
+def test_direction_and_interval(predicted, real, is_right, is_inside):
+    one = intervention(predicted, real)
+    assert interventions.is_right(one) == is_right
+    assert interventions.is_inside(one) == is_inside
+
+
+def test_regret_is_what_a_better_choice_would_have_gained():
+    found = [
+        intervention(2.0, 1.2),
+        intervention(1.5, 1.5),
+        intervention(0.5, 0.4, base="worse"),
+        intervention(1.2, 0.8, base="lost"),
+    ]
+    regrets = interventions.regrets_of(found)
+    assert regrets == pytest.approx([1 - 1.2 / 1.5, 0.0, 1 - 0.8])
+
+
+def test_figures_come_from_all_records_with_a_measured_gain(monkeypatch):
+    found = [intervention(1.5, 1.4) for _ in range(6)]
+    found += [intervention(1.5, 0.9, system="hdfs"), intervention(1.01, 1.0, 2.0, system="hdfs")]
+    lost = intervention(1.5, 1.5)
+    lost.measured.gain = None
+    monkeypatch.setattr(interventions, "read_records", lambda path: [*found, lost])
+    values = {(one.bar, one.part): one for one in interventions.figures("interventions")}
+    assert values["interventions.sign", ""].value == pytest.approx(6 / 7)
+    assert values["interventions.cannot-tell", ""].value == pytest.approx(1 / 8)
+    assert values["interventions.coverage", ""].value == pytest.approx(7 / 8)
+    assert values["interventions.coverage", "nfs"].points == 6
+    assert ("interventions.coverage", "hdfs") not in values
+    assert {one.bar for one in values.values()} <= set(bars())
+
+
+def test_the_recorded_predictions_are_unaltered_and_older_than_no_bar():
+    found = interventions.measured()
+    assert len(found) >= 40
+    assert len({one.predicted.file_system for one in found}) >= 5
+    for one in found:
+        assert one.predicted.written <= one.measured.written
+    begun = recordings.recorded(interventions.RECORDING)
+    assert all(begun > bar.set for bar in bars().values() if bar.id.startswith("interventions."))
+
+
+@pytest.mark.parametrize("system", interventions.SYSTEMS)
+def test_every_resource_is_changed_both_ways(system):
+    plan = interventions.plan_of(interventions.base_of(system, "write"))
+    gains = [one.predicted.gain for one in plan.interventions]
+    assert min(gains) < 0.9
+    assert max(gains) > 1.1
+    assert len(gains) >= 8
+    assert all(one.predicted.low < one.predicted.high for one in plan.interventions)

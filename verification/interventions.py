@@ -1,0 +1,209 @@
+"""Records predicted and real gains of changes on testbeds, one resource at a time, and computes the
+figures that judge the predictions.
+
+`python -m verification.interventions SYSTEM WORKLOAD` carries the changes of one base out. It
+appends them to `data/interventions.jsonl`, predictions first. It needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec.changes.change_language import apply, parse_change
+from dfslab.spec.design import LevelValue
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Judge, Point, Scenario, read
+from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
+from dfslab.studies.decisions.gains import SMALL
+from dfslab.studies.decisions.whatif import PairedModel
+from dfslab.studies.trials.feasible import why_not
+from dfslab.studies.trials.intervention_record import Intervention, read_records
+from dfslab.studies.trials.verifying import PlannedIntervention, VerificationPlan, carry_out
+
+from verification.figures import Figure
+from verification.recordings import DATA, INTERVENTIONS, SCENARIOS
+
+TABLE = Path(__file__).with_suffix(".toml")
+RECORDING = "interventions"
+FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
+EXPERIMENT = "interventions"
+# Ready scenario of each file system, whose deployment is changed to the hardware of the table.
+SYSTEMS = {
+    "nfs": "nfs",
+    "glusterfs": "glusterfs",
+    "moosefs": "moosefs",
+    "juicefs": "juicefs",
+    "hdfs": "hdfs-hosts",
+    "cephfs": "cephfs",
+}
+ROUNDS = 2
+LIMIT_S = 420.0
+# A file system with fewer changes has no figure of its own.
+FEWEST = 5
+
+
+@dataclass(frozen=True)
+class Base:
+    """The unchanged configuration of a trial, and the texts of the changes that are carried out."""
+
+    scenario: Scenario
+    changes: Sequence[str]
+
+
+def base_of(system: str, workload: str) -> Base:
+    """Returns the base of one file system and one workload of the table."""
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    own = next(one for one in table["workload"] if one["name"] == workload)
+    scenario = read(SCENARIOS / f"{SYSTEMS[system]}.toml").with_sweep([])
+    hardware = table["hardware"]
+    values: dict[str, LevelValue] = {"deployment.network.latency": hardware["latency"]}
+    for group in scenario.deployment.node:
+        key = f"deployment.node.{group.name}"
+        values[f"{key}.adapter.bandwidth"] = hardware["link"]
+        values[f"{key}.disk.read_rate"] = values[f"{key}.disk.write_rate"] = hardware["disk"]
+        if group.name == "server" and system != "nfs":
+            values[f"{key}.count"] = hardware["servers"]
+    if system == "hdfs":
+        values["file_system.replication"] = hardware["servers"]
+    found = scenario.replace(values)
+    # Keys of the ready scenario's workload are not parameters of another workload.
+    choice = {key.removeprefix("workload."): value for key, value in own["values"].items()}
+    kind = type(found.workload)
+    found = found.model_copy(update={"workload": kind.model_validate(choice), "judge": Judge()})
+    name = f"{system}-{workload}"
+    return Base(found.model_copy(update={"name": name}).with_methods([MODEL]), own["changes"])
+
+
+def plan_of(base: Base) -> VerificationPlan:
+    """Plans the changes of a base. Changes that are illegal there are left out."""
+    start = base.scenario
+    point = Point(scenario=start, labels={})
+    model = PairedModel(DecisionInput(TABLE, start, [point], "description"))
+    operations = list(situation_of(start).mix)
+    found = []
+    for text in base.changes:
+        try:
+            changes = (parse_change(text, start),)
+            predicted = model.gain(point, changes).rate
+            refused = why_not(apply(start, changes), changes)
+        except InputError as error:
+            print(f"left out: {text}: {error}")
+            continue
+        if changes[0].distance and not refused:
+            found.append(PlannedIntervention(start, "", operations, changes, predicted, ""))
+        else:
+            print(f"left out: {text}: {refused or 'changes nothing'}")
+    return VerificationPlan(start.name, "rate", "description", found, ROUNDS, LIMIT_S)
+
+
+def subjects() -> list[str]:
+    """Returns the names of the recordings."""
+    return [RECORDING]
+
+
+def measured() -> list[Intervention]:
+    """Returns the recorded interventions that have a measured gain."""
+    return [
+        one
+        for one in read_records(FILE)
+        if one.measured is not None and one.measured.gain is not None
+    ]
+
+
+def figures(recording: str) -> list[Figure]:
+    """Returns the figures of all interventions, and the coverage of each file system."""
+    found = measured()
+    sure = [one for one in found if one.predicted.predicted.sureness != "cannot tell"]
+    regrets = regrets_of(found)
+    rows = [
+        ("sign", "", _share([is_right(one) for one in sure]), len(sure)),
+        ("cannot-tell", "", 1 - len(sure) / len(found), len(found)),
+        ("coverage", "", _share([is_inside(one) for one in found]), len(found)),
+        ("regret", "", median(regrets) if regrets else None, len(regrets)),
+    ]
+    for system in SYSTEMS:
+        own = [one for one in found if one.predicted.file_system == system]
+        if len(own) >= FEWEST:
+            rows.append(("coverage", system, _share([is_inside(one) for one in own]), len(own)))
+    return [
+        Figure(EXPERIMENT, recording, f"interventions.{bar}", part, value, points)
+        for bar, part, value, points in rows
+    ]
+
+
+def gain(one: Intervention) -> float:
+    """Returns the measured gain of an intervention that has one."""
+    assert one.measured is not None
+    assert one.measured.gain is not None
+    return one.measured.gain.gain
+
+
+def is_right(one: Intervention) -> bool:
+    """Returns whether the predicted direction is right: a gain or a loss has the measured sign, and
+    no gain means that the measured gain is within SMALL of 1."""
+    predicted = one.predicted.predicted
+    if predicted.is_none:
+        return abs(math.log(gain(one))) < math.log1p(SMALL)
+    return (predicted.gain > 1) == (gain(one) > 1)
+
+
+def is_inside(one: Intervention) -> bool:
+    """Returns whether the measured gain is inside the 90 % interval of the predicted gain."""
+    predicted = one.predicted.predicted
+    return predicted.low <= gain(one) <= predicted.high
+
+
+def regrets_of(found: Sequence[Intervention]) -> list[float]:
+    """Returns for each base: 1 - measured gain of the change that was predicted to gain most /
+    largest measured gain of all changes, where doing nothing has a gain of 1."""
+    bases: dict[str, list[Intervention]] = {}
+    for one in found:
+        bases.setdefault(one.predicted.scenario, []).append(one)
+    regrets = []
+    for own in bases.values():
+        best = max(own, key=lambda one: one.predicted.predicted.gain)
+        chosen = gain(best) if best.predicted.predicted.gain > 1 else 1.0
+        regrets.append(1 - chosen / max(1.0, chosen, *map(gain, own)))
+    return regrets
+
+
+def _share(held: Sequence[bool]) -> float | None:
+    return sum(held) / len(held) if held else None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Records the changes of one base and returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m verification.interventions")
+    parser.add_argument("system", choices=list(SYSTEMS))
+    parser.add_argument("workload")
+    parser.add_argument(
+        "--changes", type=int, default=None, help="only the first changes of the table"
+    )
+    requested = parser.parse_args(arguments)
+    base = base_of(requested.system, requested.workload)
+    plan = plan_of(replace(base, changes=base.changes[: requested.changes]))
+    print(plan.announcement(), flush=True)
+
+    def report(done: float, total: float, text: str, *remaining_s: float) -> None:
+        print(f"{done:.0f} of {total:.0f}: {text}", flush=True)
+
+    found = carry_out(plan, FILE, report, lambda text: None)
+    for one in found.rows:
+        real = "not measured" if one.real is None else one.real.text
+        print(f"{one.change}: predicted × {one.predicted.gain:.2f}, real {real}, {one.agreement}")
+        if one.refused:
+            print(f"    {one.refused}")
+    print("\n".join(found.notes))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
