@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dfslab.models.scaling import hardware as hardware_model
-from dfslab.models.scaling.hardware import Hardware, PhaseLaw
+from dfslab.models.scaling.hardware import IoHardware, PhaseLaw
 from dfslab.models.scaling.training import USUAL
 
 from verification.figures import committed, differences, lost
@@ -67,7 +67,7 @@ def test_a_planted_law_is_found_again_and_predicts_an_institution_that_was_left_
     some = []
     for number in range(120):
         clients, servers = (int(2 ** random.uniform(1, 8)) for _ in range(2))
-        described = Hardware(
+        described = IoHardware(
             random.choice(["lustre", "daos"]),
             clients,
             clients * int(2 ** random.uniform(2, 6)),
