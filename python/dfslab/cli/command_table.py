@@ -216,6 +216,7 @@ EXAMPLES = {
     "net": "dfslab net check queue.pnml",
     "net show": "dfslab net show queue.pnml",
     "net check": "dfslab net check queue.pnml",
+    "net run": "dfslab net run queue.pnml",
     "net play": "dfslab net play queue.pnml",
 }
 # Renamed commands: each key is a former name, which still works, and its value is the present name.
