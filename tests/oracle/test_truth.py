@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from dfslab.models.scaling import hardware as hardware_model
+from dfslab.models.scaling.hardware import IoHardware, PhaseLaw
 from dfslab.models.scaling.training import USUAL
 
 from verification.figures import committed, differences, lost
@@ -52,3 +54,34 @@ def test_the_product_s_laws_are_those_of_all_institutions(phase):
     for one in some:
         expected = kept.rate_per_s(one.hardware)
         assert found.rate_per_s(one.hardware) == pytest.approx(expected, rel=0.05)
+
+
+def test_a_planted_law_is_found_again_and_predicts_an_institution_that_was_left_out():
+    random = np.random.default_rng(3)
+    law = PhaseLaw(
+        shares={"processes": 3e3, "clients": 4e4, "metadata servers": 6e4},
+        exponent=0.8,
+        effects={"lustre": 0.6, "daos": 1.5},
+        half_width=0.0,
+    )
+    some = []
+    for number in range(120):
+        clients, servers = (int(2 ** random.uniform(1, 8)) for _ in range(2))
+        described = IoHardware(
+            random.choice(["lustre", "daos"]),
+            clients,
+            clients * int(2 ** random.uniform(2, 6)),
+            metadata_servers=servers,
+        )
+        noisy = law.rate_per_s(described) * float(np.exp(random.normal(0, 0.1)))
+        some.append(hardware.Submission(f"{number % 30}", described, {"mdtest_easy_write": noisy}))
+    left_out = [one for one in some if one.institution == "0"]
+    others = [one for one in some if one.institution != "0"]
+    found = hardware.estimated(others, "mdtest_easy_write")
+    for one in left_out:
+        expected = law.rate_per_s(one.hardware)
+        assert found.rate_per_s(one.hardware) == pytest.approx(expected, rel=0.2)
+    # An effect is shared between a file system and its kind.
+    fast = found.effects["daos"] * found.effects["user space"]
+    slow = found.effects["lustre"] * found.effects["central metadata"]
+    assert fast / slow == pytest.approx(1.5 / 0.6, rel=0.15)

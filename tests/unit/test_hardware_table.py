@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from dfslab.models.scaling import hardware, training
-from dfslab.models.scaling.hardware import Hardware
+from dfslab.models.scaling.hardware import IoHardware
 from dfslab.models.scaling.training import Shares, TrainingLoad, TrainingSystem
 from support.command import dfslab
 
@@ -105,7 +105,7 @@ def test_more_of_a_resource_never_feeds_fewer_accelerators(more):
 @pytest.mark.parametrize("phase", [*hardware.DATA_PHASES, *hardware.METADATA_PHASES])
 def test_more_hardware_never_predicts_less_and_no_capacity_is_exceeded(phase):
     law = hardware.laws().laws[phase]
-    base = Hardware("lustre", 10, 160, 12.5e9, 8, 96, "nvme", 2)
+    base = IoHardware("lustre", 10, 160, 12.5e9, 8, 96, "nvme", 2)
     rate = law.rate_per_s(base)
     for more in (
         {"clients": 20},

@@ -17,7 +17,7 @@ from math import exp, log
 import numpy as np
 from dfslab.arrays import Floats
 from dfslab.models.scaling import hardware
-from dfslab.models.scaling.hardware import KINDS, Hardware, PhaseLaw, PhaseLaws
+from dfslab.models.scaling.hardware import KINDS, IoHardware, PhaseLaw, PhaseLaws
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
@@ -71,7 +71,7 @@ class Submission:
     is unknown or not usable are missing."""
 
     institution: str
-    hardware: Hardware
+    hardware: IoHardware
     rates_per_s: dict[str, float]
 
 
@@ -232,7 +232,7 @@ def _submission(row: Row) -> Submission:
         column: None if (value := known(row, column)) is None else int(value)
         for column in ("servers", "devices", "metadata_servers")
     }
-    described = Hardware(
+    described = IoHardware(
         row["file_system"],
         int(row["clients"]),
         int(row["processes"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from dfslab.cli.quick.scaling import Scaling
 from dfslab.documents.table import Table, TableCell, heads, number_text, words
 from dfslab.models.scaling import hardware, hardware_table, training
-from dfslab.models.scaling.hardware import Hardware
+from dfslab.models.scaling.hardware import IoHardware
 from dfslab.spec import units
 from dfslab.spec.files import inputs
 
@@ -63,7 +63,7 @@ def _rates(text: str, file: str) -> Scaling:
     return Scaling(document, Table("Rates of IO500's phases", columns, rows, [RATES_NOTE]))
 
 
-def _interval(phase: str, one: Hardware) -> tuple[float, float, float]:
+def _interval(phase: str, one: IoHardware) -> tuple[float, float, float]:
     """Returns the predicted rate of a phase per second, and its 90 % interval."""
     law = hardware.laws().laws[phase]
     rate = law.rate_per_s(one)

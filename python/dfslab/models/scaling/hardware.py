@@ -61,7 +61,7 @@ METADATA_PHASES = (
 
 
 @dataclass(frozen=True)
-class Hardware:
+class IoHardware:
     """A system: `clients` nodes with `processes` processes in all, and storage.
 
     `link_bytes_per_s` is the rate of one node's link. `devices` is the number in all `servers`, of
@@ -92,7 +92,7 @@ class PhaseLaw(BaseModel):
     effects: dict[str, float]
     half_width: float
 
-    def rate_per_s(self, hardware: Hardware) -> float:
+    def rate_per_s(self, hardware: IoHardware) -> float:
         """Returns the predicted rate of a system."""
         whole = units([hardware])
         shares = np.array([self.shares[name] for name in self.shares])
@@ -113,7 +113,7 @@ class PhaseLaws(BaseModel):
 Units = Mapping[str, Floats]
 
 
-def units(systems: Sequence[Hardware]) -> Units:
+def units(systems: Sequence[IoHardware]) -> Units:
     """Returns, for each resource, the stated rate or the number of instances of each system. A
     value is NaN if it is unknown."""
     link = np.array([one.link_bytes_per_s or LINK_BYTES_PER_S for one in systems])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dfslab.models.scaling import csv_rows
 from dfslab.models.scaling.csv_rows import CsvRow
-from dfslab.models.scaling.hardware import MEDIA, Hardware
+from dfslab.models.scaling.hardware import MEDIA, IoHardware
 from dfslab.models.scaling.training import TrainingLoad, TrainingSystem
 
 SYSTEM, CLIENTS, PROCESSES = "system", "clients", "processes"
@@ -17,7 +17,7 @@ def is_of_training(text: str) -> bool:
     return ACCELERATOR in csv_rows.columns_of(text)
 
 
-def systems(text: str, file: str) -> list[tuple[str, Hardware]]:
+def systems(text: str, file: str) -> list[tuple[str, IoHardware]]:
     """Returns the name and the hardware of each row. The columns are system, file_system, clients,
     processes and, if known, link_bytes_per_s, servers, devices, medium and metadata_servers. Raises
     InputError if a column is missing or a value is wrong."""
@@ -25,7 +25,7 @@ def systems(text: str, file: str) -> list[tuple[str, Hardware]]:
     return [
         (
             row.text(SYSTEM),
-            Hardware(
+            IoHardware(
                 row.text(FILE_SYSTEM).lower(),
                 row.whole(CLIENTS),
                 row.whole(PROCESSES),
