@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.imports import as_results, tool_report
+from dfslab.imports.applications import application_log, kept_counters
 from dfslab.imports.described import described, described_rows
 from dfslab.imports.tool_report import ToolReport
 from dfslab.instruments.tracing import counter_reports
 from dfslab.result import Result
+from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import Finding, judged
@@ -61,8 +64,18 @@ def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = Non
     with opened.locked():
         for one in found:
             opened.add(one)
+        _keep_counters(file, opened.folder)
         notes = opened.finish({"imported": file.name, "tool": report.tool, "results": len(found)})
     return ImportedRun(opened.folder, found, rows, findings, notes)
+
+
+def _keep_counters(file: Path, folder: Path) -> None:
+    """Keeps the I/O counters of an application's log in the run's folder, if the log has POSIX
+    calls, so that `dfslab advise` takes the run."""
+    if not application_log.is_log(file):
+        return
+    with suppress(InputError):
+        kept_counters.save(folder, application_log.read(file))
 
 
 def _report(file: Path, form: str) -> ToolReport:
