@@ -221,6 +221,15 @@ fn zipf_prefers_the_first() {
 
 #[test]
 fn a_huge_wrong_number_is_printed_with_an_exponent() {
+    let fast = StreamSpec {
+        arrival: serde_json::from_str(r#"{"open": {"rate_per_s": 1e300}}"#).unwrap(),
+        ..everything()
+    };
+    assert!(fast
+        .validate()
+        .unwrap_err()
+        .to_string()
+        .contains("= 1e300:"));
     for (value, text) in [(1e300, "1e300"), (1e-300, "1e-300"), (1e9, "1000000000")] {
         let wrong = StreamSpec {
             think_time_s: if value < 1.0 { -value } else { value },
