@@ -9,7 +9,7 @@ import random
 import pytest
 from dfslab.models.petri import simulate
 from dfslab.spec.deployment import Network
-from dfslab.spec.lossy_path import mean_latency_s, segments_in_flight, tcp_path
+from dfslab.spec.steps.lossy_path import mean_latency_s, segments_in_flight, tcp_path
 from support.predicted import SYSTEMS, rate_bytes_per_s, situation_of
 
 BIG = {"file_size": "256 MiB", "transfer_size": "1 MiB", "operations_per_client": 1}

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from dfslab.spec.deployment import Deployment, NodeGroup
-from dfslab.spec.lossy_path import tcp_path
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.streams.vocabulary import Stream
 from dfslab.spec.streams.workload import FileParameters, Workload
 from dfslab.spec.systems.filesystem import FileSystem

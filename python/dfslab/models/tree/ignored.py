@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dfslab.models.tree.prediction import Situation
 from dfslab.models.tree.reader import OF_PATHS
 from dfslab.spec.deployment import Network, NodeGroup
-from dfslab.spec.lossy_path import tcp_path
 from dfslab.spec.model import CheckedModel
+from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.steps.node import Later, walk, writes_back
 
 # Keys that affect only a testbed or the load generator, not a prediction.
