@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from verification import interventions, kumar, liu, nets, pagecache, wu, wu_namenode
+from verification import aiio, interventions, kumar, liu, nets, pagecache, wu, wu_namenode
 from verification.figures import Figure
+from verification.truth import experiment as public
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,14 @@ EXPERIMENTS = {
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
+    "aiio": Experiment("Advice from Darshan logs", aiio.subjects, aiio.figures),
     "interventions": Experiment(
         "Advice carried out on testbeds", interventions.subjects, interventions.figures
     ),
     "pagecache": Experiment(
         "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),
+    "truth": Experiment("Public measurements by others", public.subjects, public.figures),
 }
 
 

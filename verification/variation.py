@@ -28,7 +28,7 @@ from numpy.linalg import LinAlgError
 from sklearn.model_selection import GroupKFold
 from threadpoolctl import threadpool_limits
 
-from verification import constants, kumar, liu, nets, recordings, wu, wu_namenode
+from verification import aiio, constants, kumar, liu, nets, recordings, wu, wu_namenode
 from verification.figures import ABSOLUTE, HERE, RELATIVE, Figure, bars, shown
 from verification.sampling import sampled
 
@@ -208,6 +208,14 @@ def _liu() -> Headlines:
     return _medians([one for each in liu.subjects() for one in liu.figures(each)])
 
 
+def _aiio() -> Headlines:
+    """Returns the headline figures of advice from Darshan logs, and the largest ratio of a
+    predicted and a measured saving, in either direction, among the changes that were named."""
+    ratios = [one.ratio for one in aiio.pairs() if one.is_named]
+    worst = {"largest ratio of predicted and measured saving": max(ratios, default=None)}
+    return _medians(aiio.figures(aiio.SUBJECT)) | worst
+
+
 def _nets() -> Headlines:
     """Returns the headline figures of all recordings that Petri nets simulate."""
     return _medians([one for each in nets.subjects() for one in nets.figures(each)])
@@ -244,6 +252,7 @@ EXPERIMENTS: dict[str, Callable[[], Headlines]] = {
     "program": _program,
     "liu": _liu,
     "nets": _nets,
+    "aiio": _aiio,
     "boosting": _boosting,
     "importance": _importance,
 }

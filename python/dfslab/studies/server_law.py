@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel
 
-from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE, key
+from dfslab.documents.metrics import LATENCY, MEAN, RATE, RESPONSE, key
 from dfslab.models.fit import laws
 from dfslab.models.queue import burst
 from dfslab.models.tree.prediction import situation_of
@@ -196,7 +196,11 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
     measured = [
         r
         for r in results
-        if r.method == "measure" and r.complete and r.value() > 0 and _only_metadata(r)
+        if r.method == "measure"
+        and r.complete
+        and RATE in r.metrics
+        and r.value() > 0
+        and _only_metadata(r)
     ]
     closed = [r for r in measured if r.point.scenario.workload.arrival == "closed"]
     curves = [c for c in _curves(closed) if len(c.clients) >= FEWEST]

@@ -15,12 +15,19 @@ from dfslab.spec.input_error import InputError
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from dfslab.imports.applications.io_counters import IoCounters
     from dfslab.studies.decisions.advice_table import Recommended
 
 app = typer.Typer()
 Source = Annotated[
     Path,
     typer.Argument(metavar="RUN|SCENARIO", help="A run's folder, or a scenario: file or name."),
+]
+AdvisedSource = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN|SCENARIO|LOG", help="A run's folder, a scenario, or a Darshan log."
+    ),
 ]
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
@@ -81,7 +88,7 @@ def whatif(
 
 @app.command()
 def advise(
-    source: Source,
+    source: AdvisedSource,
     goal: Annotated[
         str,
         typer.Option(
@@ -111,11 +118,20 @@ def advise(
 ) -> None:
     """What limits, what to change, what that gains, how sure we are.
 
-    Works on a description alone and on a run, whose measurements are then used. With --verify, the
-    first changes are carried out on the testbed, and real gains are compared with the predicted
-    ones. Example: dfslab advise scenarios/glusterfs.toml --goal write_throughput
+    Works on a description alone, on a run, whose measurements are then used, and on a Darshan log
+    of an application, its text from darshan-parser, or a run imported from that text. With
+    --verify, the first changes are carried out on the testbed, and real gains are compared with the
+    predicted ones. Example: dfslab advise scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
+    counters = _io_counters(source)
+    if counters is not None:
+        from dfslab.studies.applications.io_advice import advise as advise_io
+
+        _check_no_options(source, goal, within, prices, verify or None)
+        answer = advise_io(counters)
+        emit(as_json, answer.model_dump(mode="json"), *lines(answer.sentences()), answer.table())
+        return
     limit_s = time_s("--time", time)
     from dfslab.studies.decisions.measured_place import check_is_described
 
@@ -136,6 +152,30 @@ def advise(
 
         found = recommend(evidence_of(source), goal, prices_of(prices), within)
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+
+
+def _io_counters(source: Path) -> IoCounters | None:
+    """Returns the I/O counters of an application, from its log or from the folder of a run that was
+    imported from a log. Returns None if `source` is something else."""
+    if source.suffix == ".toml":
+        return None
+    from dfslab.imports.applications import application_log, kept_counters
+
+    if source.is_dir():
+        return kept_counters.load(source)
+    is_log = source.is_file() and application_log.is_log(source)
+    return application_log.read(source) if is_log else None
+
+
+def _check_no_options(
+    source: Path, goal: str, within: float | None, prices: Path | None, verify: int | None
+) -> None:
+    """Raises InputError if an option is given that needs the description of a deployment."""
+    given = {"--goal": None if goal == "rate" else goal, "--within": within, "--prices": prices}
+    for option, value in {**given, "--verify": verify}.items():
+        if value is not None:
+            allowed = f"needs a run or a scenario; {source} is an application's log"
+            raise InputError(option, str(value), allowed)
 
 
 def _verify(

@@ -29,17 +29,25 @@ NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think ti
 NOTHING = "waiting that occupies nothing"
 MACHINE = "machine"
 POOLS = ("threads", "lock")
+# Resources are tied if the relief of one alone gains less than the share TIED of what its slowing
+# costs, while the relief of all together gains at least the share JOINED of that. The adapters at
+# both ends of a transfer are tied if they are equally fast.
+TIED, JOINED = 0.25, 0.75
+HARDWARE = ("cpu", "disk", "nic")
+EQUAL = "equally slow, so that only both together gain"
 
 
 @dataclass(frozen=True)
 class _ResourceChange:
     """A change of one resource, by which its work takes longer or shorter. `symbols` has for each
-    factor by which the time is multiplied the changed symbols with their new values."""
+    factor by which the time is multiplied the changed symbols with their new values. `parts` has
+    the single changes if several resources change at the same time."""
 
     name: str
     kind: str
     meaning: str = ""
     symbols: Mapping[float, Mapping[str, float]] = field(default_factory=dict)
+    parts: tuple[_ResourceChange, ...] = ()
 
 
 def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limit]:
@@ -49,26 +57,22 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
     `constants` has the values of all calibrated constants of the situation, in SI units.
     """
     changes = list(_changes(situation, constants))
-    factors = (1 + STEP, 1 / (1 + STEP))
-    sets: list[dict[str, float]] = [dict(constants)]
-    sets += [{**constants, **one.symbols[factor]} for one in changes for factor in factors]
-    every = {key for one in sets for key in one}
-    base = {**situation.environment, **constants}
-    found = situation.predict_many(
-        [
-            {key: one[key] if key in one else _as_declared(base, key) for key in every}
-            for one in sets
-        ]
-    )
+    effects = _effects(situation, constants, changes)
+    tied = _tied(changes, effects)
+    if len(tied) > 1:
+        joint = _joint(situation, constants, tied)
+        others = [*(one for one in changes if one not in tied), joint]
+        joined = _effects(situation, constants, others)
+        if joined.gains[-1] >= JOINED * joined.losses[-1]:
+            changes, effects = others, joined
     alone = situation.predict(constants)
-    workload = situation.scenario.workload
-    times_s = workload.clients / found.rate_per_s
     limits = []
     for index, change in enumerate(changes):
-        slow, fast = times_s[1 + 2 * index], times_s[2 + 2 * index]
-        share = float(np.log(slow / fast) / (2 * np.log1p(STEP)))
+        share = effects.share(index)
         if share >= LEAST_SHARE:
-            trips = _round_trips(situation, found, index) if change.name == NETWORK else {}
+            trips = {}
+            if change.name == NETWORK:
+                trips = _round_trips(situation, effects.found, index)
             limits.append(
                 Limit(
                     name=_named(alone, change),
@@ -80,9 +84,76 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
     limits += _of_pools(situation, constants, alone)
     think_s = sum(one.weight * (one.think_time_s + one.pause_s) for one in situation.phases)
     if think_s:
-        share = think_s / float(times_s[0])
+        share = think_s / effects.time_s
         limits.append(Limit(name=THINK, share=min(1.0, share)))
     return sorted(limits, key=lambda one: -one.share)
+
+
+@dataclass(frozen=True)
+class _Effects:
+    """The effects of changes on the time per operation, as elasticities: per cent of the time for
+    each per cent that a resource takes longer (losses) or shorter (gains).
+
+    `found` has the unchanged prediction, then two for each change: one with more and one with less
+    time. `time_s`: unchanged time per operation in seconds.
+    """
+
+    found: Predictions
+    time_s: float
+    losses: list[float]
+    gains: list[float]
+
+    def share(self, index: int) -> float:
+        """Returns the elasticity of the time with respect to a change in either direction."""
+        return (self.losses[index] + self.gains[index]) / 2
+
+
+def _effects(
+    situation: Situation, constants: Mapping[str, float], changes: Sequence[_ResourceChange]
+) -> _Effects:
+    """Predicts every change in both directions."""
+    sets: list[dict[str, float]] = [dict(constants)]
+    sets += [{**constants, **one.symbols[factor]} for one in changes for factor in _factors()]
+    every = {key for one in sets for key in one}
+    base = {**situation.environment, **constants}
+    found = situation.predict_many(
+        [
+            {key: one[key] if key in one else _as_declared(base, key) for key in every}
+            for one in sets
+        ]
+    )
+    times_s = situation.scenario.workload.clients / found.rate_per_s
+    losses = np.log(times_s[1::2] / times_s[0]) / np.log1p(STEP)
+    gains = np.log(times_s[0] / times_s[2::2]) / np.log1p(STEP)
+    return _Effects(found, float(times_s[0]), losses.tolist(), gains.tolist())
+
+
+def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_ResourceChange]:
+    """Returns the hardware that costs time when it is slower, but whose relief alone gains hardly
+    anything, because other hardware is as slow."""
+    found = []
+    for index, change in enumerate(changes):
+        loss, gain = effects.losses[index], effects.gains[index]
+        if change.kind in HARDWARE and loss >= LEAST_SHARE and gain < TIED * loss:
+            found.append(change)
+    return found
+
+
+def _joint(
+    situation: Situation, constants: Mapping[str, float], tied: Sequence[_ResourceChange]
+) -> _ResourceChange:
+    """Returns the change of several resources at the same time."""
+    base = {**situation.environment, **constants}
+    symbols: dict[float, dict[str, float]] = {}
+    for factor in _factors():
+        merged: dict[str, float] = {}
+        for one in tied:
+            for key, value in one.symbols[factor].items():
+                # A group of nodes also gets symbols for what stays as declared.
+                if key not in merged or value != _as_declared(base, key):
+                    merged[key] = value
+        symbols[factor] = merged
+    return _ResourceChange("", "joint", EQUAL, symbols, tuple(tied))
 
 
 def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> list[list[Limit]]:
@@ -216,7 +287,9 @@ def _is_time(situation: Situation, key: str) -> bool:
 
 def _named(alone: Prediction, change: _ResourceChange) -> str:
     """Returns the name of a change. For a network adapter, the name includes the busier of its two
-    directions."""
+    directions. The name of a joint change has those of its parts."""
+    if change.parts:
+        return " and ".join(_named(alone, one) for one in change.parts)
     if change.kind != "nic":
         return change.name
     place = change.name.partition(".")[0]

@@ -101,8 +101,8 @@ def recommend(
 
 
 def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
-    """Returns the configurations with the goal's operations, grouped by operations and busiest
-    station."""
+    """Returns the configurations with the goal's operations, grouped by operations and by what
+    limits them most."""
     if goal not in GOALS:
         raise InputError("--goal", goal, f"must be one of {', '.join(GOALS)}")
     groups: dict[tuple[str, str], list[Point]] = {}
@@ -110,10 +110,9 @@ def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
         situation = situation_of(point.scenario)
         if GOALS[goal] and not set(GOALS[goal]) & set(situation.mix):
             continue
-        prediction = situation.predict(evidence.constants(situation)[0])
-        used = prediction.utilisation
-        busiest = str(max(used, key=lambda one: used[one])) if used else ""
-        groups.setdefault(("+".join(situation.mix), busiest), []).append(point)
+        limits = limits_of(situation, evidence.constants(situation)[0])
+        first = limits[0].name if limits else ""
+        groups.setdefault(("+".join(situation.mix), first), []).append(point)
     if not groups:
         wanted = " or ".join(GOALS[goal])
         raise InputError("--goal", goal, f"no configuration has the operation {wanted}")

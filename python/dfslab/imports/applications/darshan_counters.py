@@ -1,0 +1,221 @@
+"""Sums the POSIX records of a Darshan log, which has one record for each file and process, to the
+counters of the application."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dfslab.imports.applications.io_counters import DirectionCounters, IoCounters
+
+# The rank of a record that Darshan summed over all processes, because all of them opened the file.
+SHARED = -1
+# Share of an application's bytes up to which a shared file does not count for the division of work
+# among processes.
+SMALL_FILE = 0.05
+# Standard deviation of the bytes of the processes, in shares of the mean, up to which the processes
+# count as equal.
+EVEN = 0.1
+# Share of the bytes of a file from which on one process counts as the only one.
+NEARLY_ALL = 0.9
+SIZES = (
+    "0_100",
+    "100_1K",
+    "1K_10K",
+    "10K_100K",
+    "100K_1M",
+    "1M_4M",
+    "4M_10M",
+    "10M_100M",
+    "100M_1G",
+    "1G_PLUS",
+)
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """The counters of one module for one file and one process. `rank`: the process; SHARED if the
+    counters are summed over all processes. `values`: the counters by name, without the name of the
+    module, such as OPENS and F_READ_TIME (in seconds)."""
+
+    rank: int
+    file: str
+    values: Mapping[str, float]
+
+    def value(self, name: str) -> float:
+        """Returns a counter; 0 if the log does not have it. Darshan's -1 (not recorded) is 0."""
+        return max(0.0, self.values.get(name, 0.0))
+
+    @property
+    def time_s(self) -> float:
+        """Time in seconds in reads, writes and metadata calls, summed over the processes."""
+        return sum(self.value(f"F_{kind}_TIME") for kind in ("READ", "WRITE", "META"))
+
+    @property
+    def size_bytes(self) -> float:
+        """Bytes that were read and written."""
+        return self.value("BYTES_READ") + self.value("BYTES_WRITTEN")
+
+
+@dataclass
+class LogContent:
+    """What a reader found in a Darshan log.
+
+    posix, mpi: the records of the modules POSIX and MPI-IO. stripes: for each file, the number of
+    its storage targets and the size of a stripe in bytes. other_bytes: bytes of the module STDIO.
+    """
+
+    program: str = ""
+    processes: int = 0
+    run_time_s: float = 0.0
+    posix: list[FileRecord] = field(default_factory=list)
+    mpi: list[FileRecord] = field(default_factory=list)
+    stripes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    other_bytes: int = 0
+
+
+def counters_of(content: LogContent) -> IoCounters:
+    """Returns the summed counters of a log. Raises ValueError if the log has no POSIX record."""
+    records = [one for one in content.posix if one.time_s or one.size_bytes or one.value("OPENS")]
+    if not records:
+        raise ValueError("has no POSIX records, so that nothing is known about single calls")
+    slowest_s = _slowest_rank_s(records)
+    moved = _bytes_by_rank(records, content.processes)
+    stripe_count, stripe_bytes = _stripes(records, content.stripes)
+    files = {one.file for one in records}
+    return IoCounters(
+        program=content.program,
+        processes=content.processes,
+        files=len(files),
+        shared_files=len(_shared_files(records)) if content.processes > 1 else 0,
+        slowest_rank_s=slowest_s,
+        reads=_direction(records, "READ", "READ"),
+        writes=_direction(records, "WRITE", "WRITTEN"),
+        run_time_s=content.run_time_s,
+        opens=_total(records, "OPENS"),
+        stats=_total(records, "STATS"),
+        seeks=_total(records, "SEEKS"),
+        syncs=_total(records, "FSYNCS") + _total(records, "FDSYNCS"),
+        switches=_total(records, "RW_SWITCHES"),
+        unaligned=_total(records, "FILE_NOT_ALIGNED"),
+        alignment_bytes=round(max(one.value("FILE_ALIGNMENT") for one in records)),
+        metadata_s=sum(one.value("F_META_TIME") for one in records),
+        stripe_count=stripe_count,
+        stripe_bytes=stripe_bytes,
+        active_ranks=None if moved is None else sum(one > 0 for one in moved.values()),
+        heaviest_rank_bytes=None if moved is None else round(max(moved.values(), default=0.0)),
+        collective_calls=_mpi_calls(content.mpi, "COLL"),
+        independent_calls=_mpi_calls(content.mpi, "INDEP"),
+        other_bytes=content.other_bytes,
+    )
+
+
+def _total(records: Iterable[FileRecord], name: str) -> int:
+    return round(sum(one.value(name) for one in records))
+
+
+def _direction(records: list[FileRecord], calls: str, moved: str) -> DirectionCounters:
+    extents: dict[str, float] = defaultdict(float)
+    for one in records:
+        if one.value(f"BYTES_{moved}"):
+            end = one.value(f"MAX_BYTE_{moved}") + 1
+            extents[one.file] = max(extents[one.file], end)
+    return DirectionCounters(
+        calls=_total(records, f"{calls}S"),
+        size_bytes=_total(records, f"BYTES_{moved}"),
+        time_s=sum(one.value(f"F_{calls}_TIME") for one in records),
+        consecutive=_total(records, f"CONSEC_{calls}S"),
+        sequential=_total(records, f"SEQ_{calls}S"),
+        by_size=tuple(_total(records, f"SIZE_{calls}_{size}") for size in SIZES),
+        extent_bytes=round(sum(extents.values())) if extents else None,
+    )
+
+
+def _shared_files(records: Iterable[FileRecord]) -> set[str]:
+    """Returns the files that several processes opened."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for one in records:
+        ranks[one.file].add(one.rank)
+    return {file for file, own in ranks.items() if SHARED in own or len(own) > 1}
+
+
+def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
+    """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it: the
+    largest sum of the times in records of one process, plus for each summed record the time of that
+    record's slowest process."""
+    own: dict[int, float] = defaultdict(float)
+    together_s = 0.0
+    for one in records:
+        if one.rank == SHARED:
+            together_s += one.value("F_SLOWEST_RANK_TIME")
+        else:
+            own[one.rank] += one.time_s
+    return together_s + max(own.values(), default=0.0)
+
+
+def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float] | None:
+    """Returns the bytes that each process moved; None if the log does not say.
+
+    A summed record has the variance of the bytes. Without variance, all processes moved equal
+    parts. With variance, the parts are known only if one process moved nearly all bytes.
+    """
+    found: dict[int, float] = defaultdict(float)
+    total = sum(one.size_bytes for one in records)
+    for one in records:
+        if one.rank != SHARED:
+            found[one.rank] += one.size_bytes
+        elif one.size_bytes > SMALL_FILE * total:
+            parts = _parts(one, processes)
+            if parts is None:
+                return None
+            for rank, size in enumerate(parts):
+                found[rank] += size
+    return found
+
+
+def _parts(record: FileRecord, processes: int) -> list[float] | None:
+    """Returns the bytes that each process moved of the file of a summed record; None if the record
+    does not say. The order of the processes is unknown, the first moved the most."""
+    mean = record.size_bytes / processes
+    if record.value("F_VARIANCE_RANK_BYTES") <= (EVEN * mean) ** 2:
+        return [mean] * processes
+    heaviest = max(record.value("FASTEST_RANK_BYTES"), record.value("SLOWEST_RANK_BYTES"))
+    if heaviest <= record.size_bytes * NEARLY_ALL:
+        return None
+    return [heaviest]
+
+
+def _stripes(
+    records: Iterable[FileRecord], stripes: Mapping[str, tuple[int, int]]
+) -> tuple[int, int]:
+    """Returns the number of storage targets and the size of a stripe of the file that moved the
+    most bytes; zeros if the layout of no file is known."""
+    moved: dict[str, float] = defaultdict(float)
+    for one in records:
+        if one.file in stripes:
+            moved[one.file] += one.size_bytes
+    if not moved:
+        return 0, 0
+    return stripes[max(moved, key=lambda file: moved[file])]
+
+
+def _mpi_calls(records: list[FileRecord], kind: str) -> int | None:
+    """Returns the number of MPI-IO reads and writes of a kind (COLL or INDEP); None if the log has
+    no MPI-IO records."""
+    if not records:
+        return None
+    return sum(_total(records, f"{kind}_{call}") for call in ("READS", "WRITES"))
+
+
+def finite(text: str, what: str) -> float:
+    """Converts a text to a finite number. Raises ValueError, which calls the value `what`, if this
+    is not possible."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ValueError(f"{what} is {text[:40]!r}, must be a number")
+    return found

@@ -1,0 +1,200 @@
+"""The cost model behind advice from I/O counters: the time of the slowest process is a time for
+each call plus a time for each byte.
+
+Counters alone do not say how the time divides into both parts. The time for each byte follows from
+the rate of the storage targets, which is drawn at random; the time for each call is the residual,
+divided by the number of calls. So every saving is a set of values, one for each draw.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from dfslab.arrays import Floats
+from dfslab.imports.applications.io_counters import DirectionCounters, IoCounters
+
+# Number of draws of the unknown quantities.
+DRAWS = 128
+# Median rate in bytes per second of one storage target (disk group, OST), and of one process that
+# reads or writes alone; and the standard deviation of the natural logarithm of that rate.
+TARGET_BYTES_PER_S = 1.5e9
+TARGET_SD = 1.0
+# Median time in seconds of one large request besides its bytes, and the standard deviation of its
+# natural logarithm.
+REQUEST_S = 1e-3
+REQUEST_SD = 1.0
+# Time in seconds of a call that only changes the state of the process, such as a seek.
+LOCAL_CALL_S = 1e-6
+# Standard deviation of the natural logarithm of the ratio of two I/O times of the same run.
+REPEAT_SD = 0.25
+# Smallest size in bytes of a large request.
+LARGE_BYTES = 1 << 20
+
+
+def _radical_inverse(index: int, base: int) -> float:
+    """Returns element `index` of the van der Corput sequence, an evenly spread sequence in 0 to
+    1."""
+    found, scale = 0.0, 1.0
+    while index:
+        index, digit = divmod(index, base)
+        scale /= base
+        found += digit * scale
+    return found
+
+
+def uniform(base: int) -> Floats:
+    """Returns DRAWS evenly spread numbers between 0 and 1. Sequences of different prime bases are
+    nearly independent (Halton 1960)."""
+    return np.array([_radical_inverse(index, base) for index in range(1, DRAWS + 1)])
+
+
+def lognormal(median: float, sd: float, base: int, least: float = 0.0) -> Floats:
+    """Returns DRAWS values of a log-normal distribution that is truncated below `least`. `sd` is
+    the standard deviation of the natural logarithm."""
+    normal = NormalDist()
+    below = normal.cdf(math.log(least / median) / sd) if least > 0 else 0.0
+    below = min(below, 1 - 1e-6)
+    quantiles = below + (1 - below) * uniform(base)
+    return np.array(
+        [max(least, median * math.exp(sd * normal.inv_cdf(one))) for one in quantiles.tolist()]
+    )
+
+
+@dataclass(frozen=True)
+class DirectionCost:
+    """The time that the slowest process spends in reads, or in writes.
+
+    counters: the sums over all processes. time_s: time of the slowest process in these calls.
+    calls: number of these calls in one process. size_bytes: bytes that these calls of one process
+    move. bytes_s: for each draw, the part of the time that the bytes need. calls_s: for each draw,
+    the part that is due to the number and kind of calls.
+    """
+
+    name: str
+    counters: DirectionCounters
+    time_s: float
+    calls: float
+    size_bytes: float
+    bytes_s: Floats
+    calls_s: Floats
+
+
+class IoCost:
+    """The cost model of one log. All times are those of the slowest process, in seconds."""
+
+    def __init__(self, counters: IoCounters) -> None:
+        self.counters = counters
+        self.time_s = counters.slowest_rank_s
+        self.rank_share = self._rank_share()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several processes use the same files."""
+        return self.counters.processes > 1 and self.counters.shared_files > 0
+
+    @property
+    def unit_bytes(self) -> int:
+        """Size in bytes of a large request: a stripe, or 1 MiB if a stripe is smaller or
+        unknown."""
+        return max(LARGE_BYTES, self.counters.stripe_bytes)
+
+    @property
+    def targets(self) -> int:
+        """Number of storage targets that work at the same time.
+
+        The processes use shared files one after the other, so one file's targets work at a time.
+        Each process uses its own files one after the other, too.
+        """
+        stripes = max(1, self.counters.stripe_count)
+        if self.is_shared:
+            return stripes
+        return stripes * max(1, min(self.counters.files, self.counters.working_ranks))
+
+    def _rank_share(self) -> float:
+        """Returns the share of the bytes that the busiest process moves."""
+        heaviest, total = self.counters.heaviest_rank_bytes, self.counters.size_bytes
+        if heaviest and total:
+            return heaviest / total
+        return 1 / self.counters.working_ranks
+
+    def _part_s(self, sum_s: float) -> float:
+        """Returns the time of the slowest process in calls that took `sum_s` in all processes. The
+        time of the slowest process divides among kinds of calls as the sums do."""
+        return self.time_s * sum_s / self.counters.sum_s if self.counters.sum_s else 0.0
+
+    @cached_property
+    def metadata_s(self) -> float:
+        """Time in opens, closes, stats and seeks."""
+        return self._part_s(self.counters.metadata_s)
+
+    @cached_property
+    def target_rate(self) -> Floats:
+        """Draws of the rate of one storage target in bytes per second. It is at least the rate that
+        the log itself shows."""
+        data_s = self.time_s - self.metadata_s
+        shown = self.counters.size_bytes / data_s / self.targets if data_s > 0 else 0.0
+        return lognormal(TARGET_BYTES_PER_S, TARGET_SD, 2, shown)
+
+    @cached_property
+    def request_s(self) -> Floats:
+        """Draws of the time in seconds of one large request besides its bytes."""
+        return lognormal(REQUEST_S, REQUEST_SD, 3)
+
+    @cached_property
+    def repeat(self) -> Floats:
+        """Draws of the factor by which the I/O time differs when a run is repeated."""
+        return lognormal(1.0, REPEAT_SD, 5)
+
+    @cached_property
+    def reads(self) -> DirectionCost:
+        """The time of the slowest process in reads."""
+        return self._direction("read", self.counters.reads)
+
+    @cached_property
+    def writes(self) -> DirectionCost:
+        """The time of the slowest process in writes."""
+        return self._direction("write", self.counters.writes)
+
+    @property
+    def directions(self) -> tuple[DirectionCost, ...]:
+        """The directions in which the application moved data."""
+        return tuple(one for one in (self.reads, self.writes) if one.counters.calls)
+
+    def _direction(self, name: str, counters: DirectionCounters) -> DirectionCost:
+        time_s = self._part_s(counters.time_s)
+        bytes_s = np.minimum(time_s, self.bytes_s(counters.size_bytes, self.targets))
+        own = self.rank_share
+        return DirectionCost(
+            name,
+            counters,
+            time_s,
+            calls=max(1.0, counters.calls * own),
+            size_bytes=counters.size_bytes * own,
+            bytes_s=bytes_s,
+            calls_s=time_s - bytes_s,
+        )
+
+    def bytes_s(self, size_bytes: float, targets: float) -> Floats:
+        """Returns draws of the time in seconds to move `size_bytes` bytes of all processes over
+        `targets` storage targets. No process alone is faster than one target is."""
+        alone = size_bytes * self.rank_share
+        found: Floats = np.maximum(size_bytes / targets, alone) / self.target_rate
+        return found
+
+    def large_requests_s(self, one: DirectionCost) -> Floats:
+        """Returns draws of the time in seconds besides the bytes, if the slowest process moves its
+        bytes in large requests. A large request costs at most what a call costs now.
+
+        The requests of all processes to one target are served between at once and one after the
+        other: a request waits for as many others as processes use the target, to a power that is
+        drawn between 0 and 1.
+        """
+        count = min(one.calls, max(1.0, one.size_bytes / self.unit_bytes))
+        users = max(1.0, self.counters.working_ranks / self.targets)
+        each: Floats = np.minimum(self.request_s * users ** uniform(11), one.calls_s / one.calls)
+        return count * each

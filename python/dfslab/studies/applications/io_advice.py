@@ -1,0 +1,192 @@
+"""Advice from the I/O counters of an application: the changes in the order of the time that they
+save, and the changes that are not worth making."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.imports.applications.io_counters import IoCounters
+from dfslab.spec import units
+from dfslab.studies.applications import layout_rules, metadata_rules, transfer_rules
+from dfslab.studies.applications.cost import IoCost
+from dfslab.studies.applications.io_rule import IoRule, IoSaving
+from dfslab.studies.decisions.gains import Sureness, sureness
+
+RULES = (*transfer_rules.RULES, *metadata_rules.RULES, *layout_rules.RULES)
+# Smallest share of the I/O time that a change must save in order to be recommended.
+WORTH = 0.05
+# Share of the run's duration below which I/O is not the reason for the duration.
+SMALL_PART = 0.1
+# Ends of the 90 % interval, as quantiles.
+INTERVAL = (0.05, 0.95)
+WORDS = (
+    f"How sure: high if the change saves more than {WORTH:.0%} of the I/O time with a probability "
+    "of 95 % and more, medium from 85 %, low from 70 %, else cannot tell."
+)
+SCOPE = (
+    "Savings are of the slowest process's I/O time, for each change alone; savings of several "
+    "changes do not add up."
+)
+
+
+class IoChange(BaseModel):
+    """A change of an application's I/O. Times are those of the slowest process, in seconds.
+
+    rule: name of the rule. change: what to do. evidence: the counters that call for it. reason: why
+    it saves time. source: where that is described. saved_s: expected saving; saved_s_low,
+    saved_s_high: its 90 % interval. probability: that the saving is above WORTH.
+    """
+
+    rule: str
+    change: str
+    evidence: str
+    reason: str
+    source: str
+    saved_s: float
+    saved_s_low: float
+    saved_s_high: float
+    probability: float
+
+    @property
+    def sureness(self) -> Sureness:
+        """The certainty that the change is worth making, as a word."""
+        return sureness(self.probability)
+
+
+class IoAdvice(BaseModel):
+    """The advice from one log.
+
+    program: the application. io_s: I/O time of its slowest process in seconds. run_s: duration of
+    the run in seconds; 0 if unknown. changes: recommended changes, the largest saving first.
+    not_worth: changes that gain nothing, each with the reason. notes: what the log does not say.
+    """
+
+    program: str
+    processes: int
+    io_s: float
+    run_s: float
+    changes: list[IoChange]
+    not_worth: list[str]
+    notes: list[str]
+
+    def sentences(self) -> list[str]:
+        """Returns the advice in a few sentences: the first change, its saving, what is not worth
+        changing, and what the log does not say."""
+        found = [self._first()]
+        if self.run_s > 0:
+            share = min(1.0, self.io_s / self.run_s)
+            found.append(
+                f"I/O of the slowest process takes {_time(self.io_s)} of the run's "
+                f"{_time(self.run_s)} ({share:.0%})."
+            )
+            if share < SMALL_PART:
+                found.append("No change of I/O can shorten the run by more than that.")
+        if self.not_worth:
+            found.append(f"Not worth changing: {'; '.join(self.not_worth)}.")
+        return found
+
+    def _first(self) -> str:
+        if not self.changes:
+            return (
+                f"No change is predicted to save more than {WORTH:.0%} of the I/O time of "
+                f"{_time(self.io_s)}."
+            )
+        one = self.changes[0]
+        order = "Perhaps first" if one.sureness == "cannot tell" else "First"
+        return (
+            f"{order}: {one.change}. It saves about {_time(one.saved_s)} of the {_time(self.io_s)} "
+            f"of I/O (90 %: {_time(one.saved_s_low)} to {_time(one.saved_s_high)}), sure: "
+            f"{one.sureness}. Why: {one.evidence}. {one.reason}"
+        )
+
+    def table(self) -> Table:
+        """Returns a table with one row for each recommended change."""
+        columns = [Column("change", "left"), Column("saves (90 %)"), Column("how sure", "left")]
+        columns.append(Column("evidence", "left"))
+        rows = [
+            (
+                words(f"{one.change}\n[{one.rule}]"),
+                TableCell(
+                    one.saved_s,
+                    f"{_time(one.saved_s)} ({_time(one.saved_s_low)} to {_time(one.saved_s_high)})",
+                    low=one.saved_s_low,
+                    high=one.saved_s_high,
+                ),
+                words(one.sureness),
+                words(one.evidence),
+            )
+            for one in self.changes
+        ]
+        notes = [WORDS, SCOPE, *self.notes]
+        return Table(f"What to change first in {_time(self.io_s)} of I/O", columns, rows, notes)
+
+
+def _time(time_s: float) -> str:
+    """Returns a time as text. Times below a minute have prefixes, longer ones are in seconds."""
+    return f"{time_s:,.0f} s" if abs(time_s) >= 100 else units.text(time_s, "s", 3)
+
+
+def advise(counters: IoCounters) -> IoAdvice:
+    """Returns the advice from the counters of a log."""
+    cost = IoCost(counters)
+    changes, not_worth = [], []
+    for rule in RULES if cost.time_s > 0 else ():
+        found = rule.judge(cost)
+        if isinstance(found, str):
+            not_worth.append(found)
+        elif found is not None:
+            change = _change(rule, found, cost)
+            if change.saved_s >= WORTH * cost.time_s:
+                changes.append(change)
+            else:
+                shown = max(0.0, change.saved_s / cost.time_s)
+                not_worth.append(f"{found.change}: saves {shown:.1%} of the I/O time")
+    changes.sort(key=lambda one: -one.saved_s)
+    return IoAdvice(
+        program=counters.program,
+        processes=counters.processes,
+        io_s=counters.slowest_rank_s,
+        run_s=counters.run_time_s,
+        changes=changes,
+        not_worth=not_worth,
+        notes=list(_notes(counters)),
+    )
+
+
+def _change(rule: IoRule, found: IoSaving, cost: IoCost) -> IoChange:
+    """Returns a change with its expected saving and interval. The interval includes that repeated
+    runs differ, because the saving is compared with a second run."""
+    after_s = np.clip(found.after_s, 0.0, cost.time_s)
+    saved_s = cost.time_s - after_s * cost.repeat
+    low_s, high_s = (float(one) for one in np.quantile(saved_s, INTERVAL))
+    return IoChange(
+        rule=rule.name,
+        change=found.change,
+        evidence=found.evidence,
+        reason=rule.reason,
+        source=rule.source,
+        saved_s=float(np.mean(cost.time_s - after_s)),
+        saved_s_low=low_s,
+        saved_s_high=high_s,
+        probability=float(np.mean(saved_s > WORTH * cost.time_s)),
+    )
+
+
+def _notes(counters: IoCounters) -> Iterator[str]:
+    """Yields what the log does not say, and how the advice depends on it."""
+    if not counters.is_slowest_known:
+        yield (
+            "The log has only sums: the mean over the processes stands for the slowest process. "
+            "`darshan-parser FILE` without --total prints more."
+        )
+    if not counters.stripe_count:
+        yield "The log has no layout on storage targets: one target for each file is assumed."
+    if counters.heaviest_rank_bytes is None and counters.processes > 1:
+        yield "How evenly the processes share the work is not in the log."
+    if counters.other_bytes > counters.size_bytes:
+        shown = transfer_rules.size(counters.other_bytes)
+        yield f"{shown} went through stdio, whose single calls the log does not count."

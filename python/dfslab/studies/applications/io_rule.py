@@ -1,0 +1,39 @@
+"""The interface of the rules of advice from I/O counters. A rule knows one change of an
+application's I/O: when the counters call for the change, and how much time it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dfslab.arrays import Floats
+from dfslab.studies.applications.cost import IoCost
+
+
+@dataclass(frozen=True)
+class IoSaving:
+    """A change that the counters call for.
+
+    change: what to do, as an order. evidence: the counters that call for the change, as a sentence
+    with numbers. after_s: for each draw of the cost model, the I/O time of the slowest process
+    after the change, in seconds, without the noise of repetitions.
+    """
+
+    change: str
+    evidence: str
+    after_s: Floats
+
+
+@dataclass(frozen=True)
+class IoRule:
+    """A rule: one kind of change.
+
+    judge(cost): the saving; a text that says why the change gains nothing here; or None if the log
+    does not have the calls that the rule is about. reason: why the change saves time. source: where
+    the mechanism is described.
+    """
+
+    name: str
+    reason: str
+    source: str
+    judge: Callable[[IoCost], IoSaving | str | None]

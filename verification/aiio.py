@@ -1,0 +1,140 @@
+"""Judges advice from Darshan logs on public pairs of logs: the advice from the log before a change
+must have that change first, with a saving near the measured one.
+
+verification/data/aiio-pairs.csv has counters of logs of one Lustre machine, published by the
+project hpc-io/aiio (revision 82d6cb9, modified BSD licence) and read with PyDarshan 3.5.0. The
+letter of `role` marks a pair. Pairs were found by names, commands and counters, not by a statement
+of the source.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dfslab.imports.applications.io_counters import DirectionCounters, IoCounters
+from dfslab.studies.applications.io_advice import IoChange, advise
+
+from verification import recordings
+from verification.figures import Figure
+
+SUBJECT = "aiio-pairs"
+# The rule that describes the change between the two logs of each pair.
+#   A  writes of 1 KiB to a shared file become writes of 1 MiB
+#   B  reads without a seek before each read
+#   C  netCDF with collective buffering
+#   D  470 million small writes become 168 thousand large ones, and stripes become larger
+#   E  files packed so that reads begin at stripes: from 1 to 91 % of the reads
+CHANGED = {
+    "A": "larger_transfers",
+    "B": "needless_seeks",
+    "C": "collective_buffering",
+    "D": "larger_transfers",
+    "E": "aligned_requests",
+}
+# Largest ratio of predicted and measured saving, in either direction, that counts as near.
+NEAR = 1.5
+READ_SIZES = ("0_100", "100_1k", "1k_10k", "10k_100k", "100k_1m", "1m_4m")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair of logs. first: the change that the advice from the log before has first; None if it
+    has none. saved_s: I/O time in seconds of the slowest process that the real change saved."""
+
+    letter: str
+    first: IoChange | None
+    saved_s: float
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the change that was made is first."""
+        return self.first is not None and self.first.rule == CHANGED[self.letter]
+
+    @property
+    def ratio(self) -> float:
+        """Predicted over measured saving, or its inverse if that is larger."""
+        if self.first is None or self.first.saved_s <= 0:
+            return float("inf")
+        return max(self.first.saved_s / self.saved_s, self.saved_s / self.first.saved_s)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the measured saving is within the interval of the first change."""
+        one = self.first
+        return one is not None and one.saved_s_low <= self.saved_s <= one.saved_s_high
+
+
+def subjects() -> list[str]:
+    """Returns the name of the recording with the pairs of logs."""
+    return [SUBJECT]
+
+
+def pairs() -> list[Pair]:
+    """Returns all pairs of logs, each with the first change of the advice from the log before."""
+    before: dict[str, IoCounters] = {}
+    after: dict[str, IoCounters] = {}
+    with recordings.path_of(SUBJECT).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            letter, _, side = row["role"].partition(" ")
+            if letter in CHANGED:
+                (before if side == "before" else after)[letter] = counters_of(row)
+    return [
+        Pair(
+            letter,
+            next(iter(advise(one).changes), None),
+            one.slowest_rank_s - after[letter].slowest_rank_s,
+        )
+        for letter, one in before.items()
+    ]
+
+
+def counters_of(row: Mapping[str, str]) -> IoCounters:
+    """Converts a row of the table to counters."""
+    return IoCounters(
+        program=row["program"],
+        processes=int(row["processes"]),
+        files=int(row["files"]),
+        shared_files=int(row["shared_files"]),
+        slowest_rank_s=float(row["slowest_rank_posix_s"]),
+        reads=_direction(row, "read"),
+        writes=_direction(row, "write"),
+        run_time_s=float(row["run_time_s"]),
+        opens=int(row["opens"]),
+        stats=int(row["stats"]),
+        seeks=int(row["seeks"]),
+        switches=int(row["read_write_switches"]),
+        unaligned=int(row["not_file_aligned"]),
+        alignment_bytes=int(row["stripe_size_bytes"]),
+        metadata_s=float(row["sum_meta_s"]),
+        stripe_count=int(row["stripe_count"]),
+        stripe_bytes=int(row["stripe_size_bytes"]),
+    )
+
+
+def _direction(row: Mapping[str, str], name: str) -> DirectionCounters:
+    moved = {"read": "bytes_read", "write": "bytes_written"}[name]
+    return DirectionCounters(
+        calls=int(row[f"{name}s"]),
+        size_bytes=int(row[moved]),
+        time_s=float(row[f"sum_{name}_s"]),
+        consecutive=int(row[f"consecutive_{name}s"]),
+        sequential=int(row[f"sequential_{name}s"]),
+        by_size=tuple(int(row[f"{name}s_{size}"]) for size in READ_SIZES),
+    )
+
+
+def figures(subject: str) -> list[Figure]:
+    """Returns the shares of the pairs whose change is first, whose change is first with a saving
+    near the measured one, and whose measured saving is within the interval of the first change."""
+    found = pairs()
+
+    def figure(bar: str, hits: int) -> Figure:
+        return Figure("aiio", subject, f"aiio.{bar}", "", hits / len(found), len(found))
+
+    return [
+        figure("named", sum(one.is_named for one in found)),
+        figure("saved-near", sum(one.is_named and one.ratio <= NEAR for one in found)),
+        figure("coverage", sum(one.is_held for one in found)),
+    ]
