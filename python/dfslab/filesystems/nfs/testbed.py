@@ -41,7 +41,7 @@ class Testbed(HostedTestbed):
         "rpcinfo": "rpcbind",
         "nfs-ls": "libnfs-utils",
     }
-    NOT_SET = frozenset({"request_size"})
+    NOT_SET = frozenset({"request_size", "server_write_through"})
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:

@@ -15,10 +15,12 @@ from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.trials.feasible import why_not
 
 # What only changes with the option `--may`: how many failures lose no data, and whether data that
-# was written survives a power failure.
+# was written survives a power failure. _OF_COPIES has the parameters of the first kind, _OF_SYNC
+# parts of the names of those of the second kind.
 COPIES, SYNC = "copies", "sync"
 PERMISSIONS = (COPIES, SYNC)
 _OF_COPIES = ("copies", "replication", "goal", "data_fragments")
+_OF_SYNC = ("sync", "write_through")
 # The values of a number that are tried: the present value times and divided by these factors.
 _STEPS = ("x2", "x4", "/2", "/4")
 _RISKS = {COPIES: "fewer failures lose data", SYNC: "a power failure loses written data"}
@@ -77,7 +79,7 @@ def _texts(scenario: Scenario, is_running: bool) -> Iterator[tuple[str, str]]:
 def _permission(parameter: Parameter) -> str:
     if parameter.wu == "Rp1" or parameter.key in _OF_COPIES:
         return COPIES
-    return SYNC if "sync" in parameter.key else ""
+    return SYNC if any(word in parameter.key for word in _OF_SYNC) else ""
 
 
 def _values(parameter: Parameter, value: float) -> Iterator[str]:
