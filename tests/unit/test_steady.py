@@ -9,7 +9,7 @@ import pytest
 from dfslab.filesystems.pvfs.net import KIB, MIB, PaperHardware, Setup, simulate
 from dfslab.filesystems.pvfs.net_setup import TracedCall
 from dfslab.models.component_nets import simulated_whole
-from dfslab.models.steady import LEAST_HALF_WIDTH, Part, whole_of_parts
+from dfslab.models.steady import LEAST_HALF_WIDTH, SimulatedPart, whole_of_parts
 
 
 def workload(time_s, smallest: float = 0.0):
@@ -17,11 +17,13 @@ def workload(time_s, smallest: float = 0.0):
     `time_s` gives the time of a share in seconds; shares below `smallest` do not exist."""
     shares = []
 
-    def simulate_part(share: float) -> Part | None:
+    def simulate_part(share: float) -> SimulatedPart | None:
         if share < smallest:
             return None
         shares.append(share)
-        return Part(share, time_s(share), {"disk": 6.0 * share / time_s(share)}, int(1024 * share))
+        return SimulatedPart(
+            share, time_s(share), {"disk": 6.0 * share / time_s(share)}, int(1024 * share)
+        )
 
     return simulate_part, shares
 

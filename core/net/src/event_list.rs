@@ -2,6 +2,8 @@
 //! event is a linked list of tokens. Events wait in queues or in a heap with four children per
 //! node.
 
+use std::collections::VecDeque;
+
 use crate::bucket::reserve;
 
 /// An event: tokens of one firing that become available at the same time.
@@ -28,7 +30,7 @@ pub(crate) const NO_LINE: u8 = u8::MAX;
 #[derive(Debug)]
 pub(crate) struct EventList {
     heap: Vec<Event>,
-    lines: Vec<Line>,
+    lines: Vec<VecDeque<Event>>,
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
     /// Number of the line that holds the earliest event; `NO_LINE` if the heap holds that event.
@@ -36,54 +38,6 @@ pub(crate) struct EventList {
 }
 
 const CHILDREN: usize = 4;
-
-/// A first-in first-out queue of events. Removed events stay in the array until they are more than
-/// half of it, so that no operation computes a position.
-#[derive(Clone, Debug, Default)]
-struct Line {
-    events: Vec<Event>,
-    /// Number of events at the start of `events` that were removed already.
-    removed: usize,
-}
-
-impl Line {
-    #[inline(always)]
-    fn first(&self) -> Option<&Event> {
-        self.events.get(self.removed)
-    }
-
-    #[inline(always)]
-    fn push(&mut self, event: Event) {
-        if self.events.len() == self.events.capacity() {
-            self.make_room();
-        }
-        self.events.push(event);
-    }
-
-    /// Frees the storage of removed events if these are more than half of all events. Otherwise
-    /// reserves storage for more events.
-    #[inline(never)]
-    fn make_room(&mut self) {
-        if 2 * self.removed > self.events.len() {
-            self.events.drain(..self.removed);
-            self.removed = 0;
-        } else {
-            reserve(&mut self.events, 1);
-        }
-    }
-
-    /// Removes and returns the first event.
-    #[inline(always)]
-    fn pop(&mut self) -> Option<Event> {
-        let first = self.first().copied();
-        self.removed += usize::from(first.is_some());
-        first
-    }
-
-    fn pending(&self) -> &[Event] {
-        &self.events[self.removed..]
-    }
-}
 
 impl Event {
     #[inline]
@@ -104,7 +58,7 @@ impl EventList {
     pub(crate) fn new(lines: usize) -> Self {
         Self {
             heap: Vec::new(),
-            lines: vec![Line::default(); lines],
+            lines: vec![VecDeque::new(); lines],
             next: u128::MAX,
             next_line: NO_LINE,
         }
@@ -117,9 +71,7 @@ impl EventList {
 
     /// All pending events, in arbitrary order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Event> {
-        self.heap
-            .iter()
-            .chain(self.lines.iter().flat_map(Line::pending))
+        self.heap.iter().chain(self.lines.iter().flatten())
     }
 
     /// Adds an event to a line. The event goes to the heap instead if there is no such line, or if
@@ -128,14 +80,13 @@ impl EventList {
     pub(crate) fn push(&mut self, event: Event, line: u8) {
         let order = event.order();
         let queue = self.lines.get_mut(usize::from(line));
-        // If all events of the line were removed, the last of them is not later than any new event.
-        let in_order = |queue: &&mut Line| match queue.events.last() {
+        let in_order = |queue: &&mut VecDeque<Event>| match queue.back() {
             Some(last) => last.time_ns <= event.time_ns,
             None => true,
         };
         let held_by = match queue.filter(in_order) {
             Some(queue) => {
-                queue.push(event);
+                queue.push_back(event);
                 line
             }
             None => {
@@ -152,13 +103,13 @@ impl EventList {
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Event> {
         let found = match self.lines.get_mut(usize::from(self.next_line)) {
-            Some(line) => line.pop(),
+            Some(line) => line.pop_front(),
             None => self.pop_from_heap(),
         };
         let first = self.heap.first().map_or(u128::MAX, Event::order);
         (self.next, self.next_line) = (first, NO_LINE);
         for (number, line) in (0u8..).zip(&self.lines) {
-            let order = line.first().map_or(u128::MAX, Event::order);
+            let order = line.front().map_or(u128::MAX, Event::order);
             if order < self.next {
                 (self.next, self.next_line) = (order, number);
             }

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.models.simulation import Goal
-from dfslab.models.steady import Part, Whole, whole_of_parts
+from dfslab.models.steady import SimulatedPart, Whole, whole_of_parts
 from dfslab.models.tree.phases import mean_times
 from dfslab.models.tree.predicted import PhaseRate
 from dfslab.models.tree.prediction import Situation
@@ -130,7 +130,7 @@ def simulated_whole(
     continue.
     """
 
-    def simulate_part(share: float) -> Part | None:
+    def simulate_part(share: float) -> SimulatedPart | None:
         part = setup if share == 1.0 else setup.part(share)
         if part is None:
             return None
@@ -139,7 +139,7 @@ def simulated_whole(
         except RunFailed as error:
             raise RunFailed(f"components: {error}") from error
         exact = part.file_size / setup.file_size
-        return Part(exact, one.time_s, one.utilisation, one.firings)
+        return SimulatedPart(exact, one.time_s, one.utilisation, one.firings)
 
     if precision is not None:
         return whole_of_parts(simulate_part, precision)

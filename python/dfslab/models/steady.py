@@ -23,7 +23,7 @@ LEAST_HALF_WIDTH = 0.005
 
 
 @dataclass(frozen=True)
-class Part:
+class SimulatedPart:
     """A simulated part of a workload. `share` is its fraction of the workload's bytes, and `time_s`
     the simulated time in seconds until the last client finishes. `utilisation` is the busy fraction
     of that time for each station, and `firings` the number of fired transitions."""
@@ -51,7 +51,7 @@ class Whole:
     half_width: float
 
 
-def whole_of_parts(simulate: Callable[[float], Part | None], precision: float) -> Whole:
+def whole_of_parts(simulate: Callable[[float], SimulatedPart | None], precision: float) -> Whole:
     """Simulates parts of a workload, each twice as large as the one before, until the time of the
     whole workload is known to `precision`, a relative half-width.
 
@@ -59,7 +59,7 @@ def whole_of_parts(simulate: Callable[[float], Part | None], precision: float) -
     workload has no such part, for instance because the part is smaller than one block; the share 1
     must exist. If no extrapolation is precise enough, the whole workload is simulated.
     """
-    parts: list[Part] = []
+    parts: list[SimulatedPart] = []
     times_s: list[float] = []
     for halvings in range(HALVINGS, 0, -1):
         part = simulate(0.5**halvings)
@@ -81,7 +81,7 @@ def whole_of_parts(simulate: Callable[[float], Part | None], precision: float) -
     return Whole(full.time_s, full.utilisation, firings, full.share, 0.0)
 
 
-def _steady(parts: Sequence[Part], time_s: float, half_width: float) -> Whole:
+def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) -> Whole:
     """Returns the whole workload, whose time is extrapolated from the last two parts."""
     last = parts[-2:]
     busy_s = {
@@ -93,7 +93,7 @@ def _steady(parts: Sequence[Part], time_s: float, half_width: float) -> Whole:
     return Whole(time_s, utilisation, firings, last[1].share, half_width)
 
 
-def _extrapolated(parts: Sequence[Part], values: Sequence[float]) -> float:
+def _extrapolated(parts: Sequence[SimulatedPart], values: Sequence[float]) -> float:
     """Returns the value of the whole workload on the line through the values of two parts."""
     (small, large), (first, second) = parts, values
     return second + (1.0 - large.share) * (second - first) / (large.share - small.share)

@@ -10,7 +10,6 @@ mod cells;
 mod fire;
 mod inscribe;
 mod plan;
-mod ready;
 mod transfer;
 mod waiting;
 
