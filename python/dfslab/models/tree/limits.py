@@ -66,7 +66,6 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
         if joined.gains[-1] >= JOINED * joined.losses[-1]:
             changes, effects = others, joined
     alone = situation.predict(constants)
-    workload = situation.scenario.workload
     limits = []
     for index, change in enumerate(changes):
         share = effects.share(index)
