@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from verification import aiio, interventions, kumar, liu, nets, pagecache, wu, wu_namenode
 from verification.figures import Figure
+from verification.truth import experiment as public
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ EXPERIMENTS = {
     "pagecache": Experiment(
         "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),
+    "truth": Experiment("Public measurements by others", public.subjects, public.figures),
 }
 
 

@@ -8,9 +8,12 @@ trial fails if a process outlives the killed one by more than 15 s, if something
 doctor did not remove, if a stored result is damaged, or if a complete result was lost or measured
 again.
 
-    python -m verification.kills --systems local,dask,ssh,moosefs --trials 20 --seed 1
+    python -m verification.kills --systems local,dask,ssh,moosefs --trials 50 --log kills.jsonl
 
-Root and the daemons of the file systems are needed for testbeds.
+With `--log`, every outcome is appended to a file, and trials that the file already has with the
+same seed are skipped, so that many trials can run in parts. The random times of a trial depend on
+the seed, the system and the trial's number alone. Root and the daemons of the file systems are
+needed for testbeds.
 """
 
 from __future__ import annotations
@@ -109,6 +112,7 @@ class Trial:
 
     system: str
     number: int
+    seed: int
     killed_after_s: float
     waited_for: int = 0
     had: int = 0
@@ -184,10 +188,10 @@ def records(out: Path) -> int:
 class Trials:
     """Runs all trials in a separate folder."""
 
-    def __init__(self, folder: Path, rng: random.Random, after_results: bool = False) -> None:
-        """Sets the folder of all trials and the source of random times. If `after_results` is true,
+    def __init__(self, folder: Path, seed: int, after_results: bool = False) -> None:
+        """Sets the folder of all trials and the seed of random times. If `after_results` is true,
         each kill waits until a random number of results is stored."""
-        self._folder, self._rng, self._after_results = folder, rng, after_results
+        self._folder, self._seed, self._after_results = folder, seed, after_results
 
     def one(self, system: str, number: int) -> Trial:
         """Kills the process of one sweep, completes the sweep, and returns the outcome."""
@@ -195,9 +199,10 @@ class Trials:
         for name in ("data", "tmp", "state"):
             (place / name).mkdir(parents=True)
         longest_s = KILL_AFTER_RESULT_S if self._after_results else KILL_WITHIN_S[system]
-        trial = Trial(system, number, self._rng.uniform(0.0, longest_s))
+        rng = random.Random(f"{self._seed} {system} {number}")
+        trial = Trial(system, number, self._seed, rng.uniform(0.0, longest_s))
         if self._after_results:
-            trial.waited_for = self._rng.randrange(1, RESULTS)
+            trial.waited_for = rng.randrange(1, RESULTS)
         mark = f"{os.getpid()}-{system}-{number}"
         environment = {**os.environ, MARK: mark, "TMPDIR": str(place / "tmp")}
         environment |= {"DFSLAB_STATE": str(place / "state")}
@@ -320,28 +325,70 @@ def fleet(system: str, place: Path, environment: dict[str, str]) -> Iterator[str
         os.environ.update(before)
 
 
+def logged(log: Path | None) -> list[Trial]:
+    """Returns the trials in a log, which has a JSON object in each line. A last line without a
+    newline was cut off by the end of the program, and is no trial."""
+    if log is None or not log.exists():
+        return []
+    lines = log.read_text().split("\n")[:-1]
+    return [Trial(**json.loads(line)) for line in lines]
+
+
+def remaining(
+    systems: list[str], trials: int, seed: int, after_results: bool, done: list[Trial]
+) -> list[tuple[str, int]]:
+    """Returns the systems and numbers of the trials that are still to be made. The systems take
+    turns."""
+    made = {
+        (one.system, one.number)
+        for one in done
+        if one.seed == seed and bool(one.waited_for) == after_results
+    }
+    wanted = [(system, number) for number in range(trials) for system in systems]
+    return [trial for trial in wanted if trial not in made]
+
+
+def summary(trials: list[Trial]) -> str:
+    """Returns a table with one line for each system: trials, trials with faults, the longest time
+    in seconds that a process outlived the killed one, and the number of removed leftovers."""
+    rows = [f"{'system':10} trials failed outlived_s removed"]
+    for system in sorted({one.system for one in trials}):
+        of_system = [one for one in trials if one.system == system]
+        failed = sum(bool(one.faults) for one in of_system)
+        longest_s = max(one.outlived_s for one in of_system)
+        removed = sum(one.removed for one in of_system)
+        rows.append(f"{system:10} {len(of_system):6} {failed:6} {longest_s:10.1f} {removed:7}")
+    return "\n".join(rows)
+
+
 def main() -> None:
-    """Runs the trials and prints one line of JSON for each. Exits with 1 if a trial failed."""
+    """Runs the trials and prints one line of JSON for each, then a summary of the log. Exits with 1
+    if a trial failed."""
     parser = argparse.ArgumentParser(prog="verification.kills", description=__doc__)
     parser.add_argument("--systems", default=",".join(KILL_WITHIN_S))
     parser.add_argument("--trials", type=int, default=20, help="kills of each system")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=None, help="where trials work")
+    parser.add_argument("--log", type=Path, default=None, help="outcomes, to resume from")
+    parser.add_argument("--most", type=int, default=None, help="end after this many trials")
     parser.add_argument(
         "--after-results", action="store_true", help="kill after some results are stored"
     )
     given = parser.parse_args()
-    rng = random.Random(given.seed)
-    failed = 0
+    systems, done = given.systems.split(","), logged(given.log)
+    left = remaining(systems, given.trials, given.seed, given.after_results, done)
     with tempfile.TemporaryDirectory(prefix="kills-", dir=given.folder) as folder:
-        trials = Trials(Path(folder), rng, given.after_results)
-        for number in range(given.trials):
-            for system in given.systems.split(","):
-                trial = trials.one(system, number)
-                failed += bool(trial.faults)
-                print(json.dumps(asdict(trial)), flush=True)
-    print(f"{failed} trials failed (seed {given.seed})", file=sys.stderr)
-    sys.exit(1 if failed else 0)
+        trials = Trials(Path(folder), given.seed, given.after_results)
+        for system, number in left[: given.most]:
+            trial = trials.one(system, number)
+            done.append(trial)
+            line = json.dumps(asdict(trial))
+            print(line, flush=True)
+            if given.log is not None:
+                with given.log.open("a") as log:
+                    log.write(line + "\n")
+    print(summary(done), file=sys.stderr)
+    sys.exit(1 if any(trial.faults for trial in done) else 0)
 
 
 if __name__ == "__main__":

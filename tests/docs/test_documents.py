@@ -67,7 +67,7 @@ def write_files(text, folder):
     """Writes every block of a document whose first line is a comment with a file name to the file
     of that name. Files without comments, such as traces, are written without that line."""
     for body in blocks(text, "toml", "python", "text", "json"):
-        named = re.match(r"# ([\w./-]+\.(toml|py|strace|json|txt))\n", body)
+        named = re.match(r"# ([\w./-]+\.(toml|py|strace|json|txt|csv))\n", body)
         if named:
             path = folder / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -70,7 +70,7 @@ PLAN = (
     '{"stream": {"seed": 1, "clients": 2, "operations_per_client": 4, "files_per_client": 4, '
     '"mix": [{"operation": "read", "weight": 1.0}], "file_size": {"fixed": 4096}, '
     '"transfer_size_bytes": 131072, "file_choice": "sequential", "think_time_s": 0.0}, '
-    f'"target": {POSIX % WAYS[0][1]}, "run_directory": "RUN", "verify": "none", '
+    f'"target": {POSIX % WAYS[0][1]}, "run_directory": "RUN", "verify": "sample", '
     '"time_limit_s": 60.0, "max_errors": 4611686018427387904, '
     '"layers": [{"timeout": {"after_s": 1.0}}], "record": false, "hold": false'
 )

@@ -29,6 +29,7 @@ def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=No
         "cores": 8,
         "disk": disk or DISK,
         "adapter": adapter or {"bandwidth": "10 Gbit/s"},
+        **keys.pop("node", {}),
     }
     nodes = [
         {

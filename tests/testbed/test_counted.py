@@ -1,15 +1,24 @@
 """Tests that the server counters of real file systems count every byte and call of a recorded
-command."""
+command, and that single calls of GlusterFS and CephFS are spans with their callers."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from dfslab.cli.traces import trace_work
+from dfslab.documents.traces.trace_profile import Entry
+from dfslab.instruments import trace
 from dfslab.instruments.tracing import counter_profiles
 
 pytestmark = pytest.mark.testbed
 WRITES, SIZE_BYTES = 20, 4096
 COMMAND = ["dd", "if=/dev/zero", "of=written", f"bs={SIZE_BYTES}", f"count={WRITES}", "oflag=sync"]
+
+
+def calls(folder: Path) -> list[Entry]:
+    """Returns the steps of the single calls that a recording has, by their calling path."""
+    return trace.profile([folder / "calls.trace"]).ranking
 
 
 @pytest.mark.parametrize("system", ["glusterfs", "juicefs"])
@@ -23,5 +32,21 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
     assert named["create"].count >= 1
     assert 0 < named["write"].total_s < 60
     assert found.counted is (system in counter_profiles.formats())
+    if system == "glusterfs":
+        of_brick = [row for row in calls(folder) if row.name == "brick:WRITE"]
+        assert sum(row.count for row in of_brick) == WRITES
+        # A synchronous write ends at the client after it ended at the brick.
+        assert {str(row.path.parent) for row in of_brick} == {"client:WRITE"}
     if system == "juicefs":
         assert not any(found.losses.values())
+
+
+def test_operations_of_cephfs_for_one_write_are_one_tree(nothing_left, tmp_path):
+    """Every synchronous write is a call of an OSD. Its copies at other OSDs are calls below it."""
+    folder = tmp_path / "traced"
+    trace_work.record_command("cephfs", {}, COMMAND, folder, lambda text: None)
+    rows = calls(folder)
+    named = {str(row.path): row for row in rows}
+    assert named["osd:osd_op"].count >= WRITES
+    assert named["osd:osd_op/osd:osd_repop"].count >= WRITES
+    assert any(row.name == "mds:create" for row in rows)

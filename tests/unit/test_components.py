@@ -232,3 +232,85 @@ def test_a_recorded_trace_drives_the_papers_net(tmp_path):
     assert found.value("throughput_bytes_per_s") == pytest.approx(direct.throughput_bytes_per_s)
     count = len(hybrid(2, 0.4))
     assert found.value("rate_per_s") == pytest.approx(count / direct.time_s)
+
+
+def test_a_requested_precision_ends_the_simulation_and_is_in_the_interval():
+    method = discover.method("components")
+    changed = {
+        "workload.file_size": "64 MiB",
+        "workload.transfer_size": "1 MiB",
+        "run.network_level": "chunk",
+    }
+    (point,) = small()[0].scenario.with_overrides(changed).points()
+    precise = point.scenario.with_overrides({"run.precision": 0.05}).points()[0]
+    whole, found = method.run(point), method.run(precise)
+    assert whole.network.half_width == 0.0 < found.network.half_width <= 0.05
+    assert whole.network.simulated_share == 1.0 > found.network.simulated_share
+    assert found.network.firings < whole.network.firings
+    assert found.value() == pytest.approx(whole.value(), rel=0.05)
+    assert any("the rate is steady after" in note for note in found.notes)
+    assert found.metrics["rate_per_s"].high / found.value() > (
+        whole.metrics["rate_per_s"].high / whole.value()
+    )
+
+
+def test_placements_are_added_until_the_rate_is_precise():
+    """Blocks of one stripe reach one server each, so the random first servers of the files affect
+    the rate. Its interval then comes from several placements."""
+    changed = {
+        "workload.name": "sequential_read",
+        "workload.file_size": "256 KiB",
+        "workload.transfer_size": "64 KiB",
+        "workload.clients": 4,
+        "run.network_level": "flow",
+    }
+    scenario = small()[0].scenario.with_overrides(changed)
+    method = discover.method("components")
+
+    def network(**keys):
+        run = {f"run.{key}": value for key, value in keys.items()}
+        return method.run(scenario.with_overrides(run).points()[0])
+
+    fixed = network().network
+    assert fixed.placements == 4
+    assert fixed.half_width > 0.05
+    wanted = fixed.half_width / 2
+    precise = network(precision=wanted, most_repetitions=200).network
+    assert precise.placements > 4
+    assert precise.half_width <= wanted
+    limited = network(precision=1e-6, most_repetitions=6)
+    assert limited.network.placements == 6
+    assert any("raise run.most_repetitions" in note for note in limited.notes)
+
+
+def test_each_phase_of_a_workload_has_its_own_rate():
+    """A phase has the rate that it has as a workload of its own, and the times of phases add up."""
+    method = discover.method("components")
+    scenario = small()[0].scenario
+    keys = {"workload.clients": 4, "workload.transfer_size": "1 MiB", "run.network_level": "chunk"}
+
+    def of(name, **own):
+        changed = {**keys, "workload.name": name, **own}
+        return method.run(scenario.with_overrides(changed).points()[0])
+
+    both = of("ior_easy", **{"workload.force": False})
+    write, read, end = both.phases
+    assert (write.name, read.name, end.name) == ("write", "read", "end")
+    assert write.rate_per_s == pytest.approx(of("sequential_write").value())
+    assert read.rate_per_s == pytest.approx(of("sequential_read").value())
+    # The last phase lists a directory at the metadata manager, 4 clients 0.2 ms each.
+    assert end.rate_per_s == pytest.approx(5000, rel=0.05)
+    times_s = [1 / one.rate_per_s for one in both.phases]
+    assert both.value() == pytest.approx(3 / sum(times_s))
+    moved = 8 * MIB * 2 / (sum(times_s))
+    assert both.value("throughput_bytes_per_s") == pytest.approx(moved)
+    assert write.rate_per_s_low < write.rate_per_s < write.rate_per_s_high
+
+
+def test_files_in_random_order_are_refused_unless_the_caches_hold_them():
+    scenario = small()[0].scenario
+    cold = {"workload.name": "random_read", "workload.cache": "cold"}
+    with pytest.raises(InputError, match="accesses files in order"):
+        setup_of(Situation(scenario.with_overrides(cold)))
+    warm = {"workload.name": "random_read", "workload.cache": "warm"}
+    assert setup_of(Situation(scenario.with_overrides(warm))).operation == "read"

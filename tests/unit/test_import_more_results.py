@@ -32,6 +32,10 @@ def test_iozone_s_columns_are_those_of_the_tests_that_ran(read):
     assert [one.throughput_bytes_per_s for one in read(texts.IOZONE_ALL).values()] == [
         at * KIBI for at in range(1, 14)
     ]
+    row = "            4096      64   100000   200000                     30000     40000\n"
+    found = read(texts.IOZONE_TABLE.replace(row, row + row.replace("  64 ", " 128 ")))
+    assert len(found) == 8
+    assert found["write, 4096 KiB by 128 KiB", 0].throughput_bytes_per_s == 100000 * KIBI
     found = read(texts.IOZONE_THREADS)
     assert found["initial writers", 0].throughput_bytes_per_s == 200 * MEBI + 512
     assert found["random readers", 0].clients == 4

@@ -111,6 +111,9 @@ def test_the_command_writes_a_run_that_is_exported_again(tmp_path):
     table = dfslab("report", str(run), "--as", "csv").stdout
     assert "536870912.0" in table
     assert "IOR 3.0.1" in table
+    as_fio = dfslab("report", str(run), "--as", "fio")
+    assert (as_fio.returncode, as_fio.stdout) == (1, "")
+    assert "has jobs of a load generator, and the run has none" in as_fio.stderr
     shown = dfslab("import", str(path), "--out", str(tmp_path / "runs"), "--json")
     assert len(json.loads(shown.stdout)) == 4
 

@@ -1,11 +1,14 @@
 """Tests of leases: what a controller has started ends by itself if the controller has been silent
 for too long."""
 
+import socket
 import threading
 from types import SimpleNamespace
 
+import pytest
 from dfslab.fleet import lease
 from dfslab.fleet.lease import NO_CLIENT, Lease, close_without_clients, watched
+from dfslab.method import RunFailed
 from support.clock import ManualClock
 from support.waiting import wait_until
 
@@ -67,3 +70,13 @@ def test_a_scheduler_closes_after_its_last_client_has_gone(monkeypatch):
     # The thread may renew the lease one more time after it has checked the clients.
     assert wait_until(lambda: clock.advance(6.0) or closed.is_set(), HANGS_S)
     assert reasons == ["the controller is gone"]
+
+
+def test_a_new_cluster_that_does_not_answer_is_one_line(capfd):
+    """Nothing listens at the port of a socket that is bound but does not listen."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(RunFailed, match="the new cluster does not answer: .*127.0.0.1"):
+            lease.held(address, 0.5)
+    assert "Traceback" not in capfd.readouterr().err

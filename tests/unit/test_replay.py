@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core, discover
 from dfslab.documents.rows import operations
-from dfslab.imports import replay
+from dfslab.imports import plain_file, replay
 from dfslab.imports.contract import FileCall, Recording, Replay
 from dfslab.imports.formats import blkparse, dxt, recorded, strace
 from dfslab.spec.check import check
@@ -470,3 +470,12 @@ def test_a_long_call_becomes_transfers_that_the_generator_makes():
         (5, 1 << 30),
         (5 + (1 << 30), 7),
     ]
+
+
+@pytest.mark.parametrize("form", [strace, dxt, blkparse])
+def test_a_line_of_more_than_a_mebibyte_is_refused(tmp_path, form):
+    """Parsers need about 140 bytes of memory for each character of a line."""
+    path = tmp_path / "trace"
+    path.write_text('10 1.0 openat(AT_FDCWD, "' + "a" * plain_file.MOST_LINE + '", O_RDWR) = 3\n')
+    with pytest.raises(ValueError, match="line 1 has more than 1048576 characters"):
+        list(form.read(path, Recording()))

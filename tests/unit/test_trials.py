@@ -174,6 +174,19 @@ def test_no_run_begins_that_would_end_after_the_time_limit(source):
     assert found.notes == ["4 of 20 runs fitted in the time of 20 s"]
 
 
+def test_the_start_is_measured_last_if_the_time_ends_in_a_reversed_round(source):
+    planted = Planted(links)
+    third = TrialConfiguration("other", read(source))
+    budget = TimeBudget(5 * RUN_S, planted.clock)
+    found = interleaved([*configurations(source), third], 4, planted, "rate", budget, quiet)
+    order = [(one.turn, one.configuration) for one in found.runs]
+    assert order == [(0, START), (0, "links"), (0, "other"), (1, "other"), (1, START)]
+    assert {name: one.pairs for name, one in measured_gains(found.runs).items()} == {
+        "links": 1,
+        "other": 2,
+    }
+
+
 def test_an_interrupt_keeps_the_runs_before_it(source):
     found = trial(source, Planted(links, interrupt_at=3))
     assert found.is_interrupted
@@ -196,6 +209,19 @@ def test_a_change_that_fails_is_refused_and_the_start_that_fails_ends_the_trial(
     changed = start
     with pytest.raises(RunFailed, match="disk"):
         interleaved([start], 2, broken, "rate", budget, quiet)
+
+
+def test_a_start_that_fails_later_ends_the_trial_and_keeps_its_runs(source):
+    def later(scenario, repetition):
+        if repetition and scenario == read(source):
+            raise RunFailed("the server died")
+        return result(scenario, 3.0)
+
+    budget = TimeBudget(1e6, ManualClock())
+    found = interleaved(configurations(source), 3, later, "rate", budget, quiet)
+    assert len(found.runs) == 3
+    assert found.notes == ["ended early: the server died"]
+    assert measured_gains(found.runs)["links"].pairs == 1
 
 
 def test_values_of_goals(source):

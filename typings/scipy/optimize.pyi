@@ -29,6 +29,7 @@ def least_squares(
     bounds: tuple[float, float] = ...,
     *,
     loss: str = ...,
+    f_scale: float = ...,
     max_nfev: int = ...,
     xtol: float = ...,
     ftol: float = ...,

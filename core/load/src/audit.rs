@@ -2,7 +2,6 @@
 
 use crate::client::{Client, Made};
 use crate::generations::UNKNOWN;
-use crate::plan::Verify;
 use crate::report::AuditReport;
 use crate::setup::Setup;
 use crate::step::Step;
@@ -42,7 +41,7 @@ impl Client<'_> {
     /// clients.
     #[inline]
     pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
-        if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
+        if self.setup.plan.verify.checks_all() && !self.setup.takes_others {
             let known = self.generations.entry(file).or_default();
             known.wrote(from, to, generation.unwrap_or(UNKNOWN));
         }

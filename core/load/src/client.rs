@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::ended::Done;
 use crate::generations::Generations;
 use crate::plan::Verify;
+use crate::sample::Sample;
 use crate::setup::Setup;
 use crate::step::Step;
 use crate::target::{Call, File, Target};
@@ -67,6 +68,8 @@ pub struct Client<'a> {
     pub(crate) clock: Clock,
     /// Whether each read is compared with the expected content.
     pub verifies: bool,
+    /// Which reads and writes are checked if the plan asks for a sample.
+    pub(crate) sample: Sample,
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
@@ -106,6 +109,7 @@ impl<'a> Client<'a> {
             server_calls: Vec::new(),
             reports_calls,
             verifies: setup.plan.verify == Verify::Inline,
+            sample: Sample::new(setup.plan),
             renamed_by_others: BTreeSet::new(),
             generations: BTreeMap::new(),
             now: clock.now(),
@@ -404,6 +408,7 @@ impl<'a> Client<'a> {
     #[inline]
     pub(crate) fn expect_made(&mut self, file: u64) -> Made {
         self.go_to_name(file, false);
+        self.sample.forget(file);
         if !self.generations.is_empty() {
             self.generations.remove(&file);
         }

@@ -22,6 +22,9 @@ pub fn end(client: &mut Client, record: Record, together: &Together) -> Record {
     if whole && plan.verify == Verify::After {
         record = check(client, record, together);
     }
+    if whole && plan.verify == Verify::Sample {
+        record = check_some(client, record, together);
+    }
     control.enter(Phase::CleaningUp, 0);
     if !plan.keep {
         control.watch().lend(record);
@@ -44,6 +47,26 @@ fn check(client: &mut Client, record: Record, together: &Together) -> Record {
     });
     let mut record = given_back(client, together);
     record.audit = Some(audit);
+    for error in errors {
+        count(&mut record, together, "verify", Err(error));
+    }
+    match verified {
+        Ok(bytes) => record.verified_bytes += bytes,
+        Err(error) => count(&mut record, together, "verify", Err(error)),
+    }
+    record
+}
+
+/// Compares a sample of the content of the client's files with the expected content.
+fn check_some(client: &mut Client, record: Record, together: &Together) -> Record {
+    together.control.watch().lend(record);
+    let stop = || together.control.stopped();
+    let mut errors = Vec::new();
+    let verified = guarded("verify", || {
+        let mut wrong = |error: &Error| errors.push(error.clone());
+        Ok(client.verify_sample(&stop, &mut wrong))
+    });
+    let mut record = given_back(client, together);
     for error in errors {
         count(&mut record, together, "verify", Err(error));
     }

@@ -23,6 +23,7 @@ mod record;
 mod removal;
 mod report;
 mod runner;
+mod sample;
 mod schedule;
 mod series;
 mod setup;

@@ -4,6 +4,7 @@ use dfslab_workload::{Operation, OperationKind, Order, Passage, Transfers};
 
 use crate::client::{Client, Made};
 use crate::record::Record;
+use crate::sample::Written;
 use crate::step::Step;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
@@ -303,6 +304,7 @@ impl<'a> Client<'a> {
     fn truncate_file(&mut self, operation: &Operation) -> Result<()> {
         let made = self.must_be_own("truncate", operation.file)?;
         self.doubt(operation.file);
+        self.sample.forget(operation.file);
         let bytes = operation.size_bytes;
         self.timed(Step::Truncate, 0, |target, path| {
             target.truncate(path, bytes)
@@ -406,6 +408,8 @@ impl<'a> Client<'a> {
             if self.verifies {
                 self.check(of, at, &part[filled..filled + got])?;
                 record.verified_bytes += got as u64;
+            } else if self.sample.takes_read() {
+                record.verified_bytes += self.check_ends(of, at, &part[filled..filled + got])?;
             }
             filled += got;
         }
@@ -431,6 +435,15 @@ impl<'a> Client<'a> {
             if owner == self.number {
                 let generation = written.is_ok().then_some(generation);
                 self.wrote_over(file, offset, offset + length, generation);
+                match generation {
+                    Some(generation) => self.sample.wrote(Written {
+                        file,
+                        offset,
+                        bytes: length,
+                        generation,
+                    }),
+                    None => self.sample.forget(file),
+                }
             }
             written?;
             if every {

@@ -20,10 +20,22 @@ pub enum Verify {
     /// Content is never checked.
     #[default]
     None,
+    /// The ends of some reads are checked within the timed part; afterwards size, ends and last
+    /// write of some files. Nothing is checked where the content is not known: on a null target,
+    /// and in replays.
+    Sample,
     /// All files that remain after the timed part are checked then.
     After,
     /// Content is checked after every read, within the timed part.
     Inline,
+}
+
+impl Verify {
+    /// Whether all content is checked, so that the place of every overwrite has to be recorded.
+    #[inline]
+    pub fn checks_all(self) -> bool {
+        matches!(self, Verify::After | Verify::Inline)
+    }
 }
 
 /// The limit on recorded spans.
@@ -151,7 +163,7 @@ impl Plan {
             (self.wants_fsync(), can.fsync, "fsync"),
             (self.target.wants_mmap(), can.mmap, "mmap"),
             (self.wants_places(), can.pread, "read in any order"),
-            (self.verify != Verify::None, can.verify, "verify content"),
+            (self.verify.checks_all(), can.verify, "verify content"),
             (
                 self.target.wants_cold() == Some("files"),
                 can.drop_file_cache,

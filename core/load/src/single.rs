@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use dfslab_workload::Operation;
 
 use crate::client::Client;
-use crate::plan::Verify;
 use crate::record::Record;
+use crate::sample::Written;
 use crate::step::Step;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
@@ -40,6 +40,14 @@ impl Client<'_> {
         self.now = end;
         let error = match got {
             Ok(got) if got as u64 == size => {
+                if self.sample.takes_read() {
+                    if let Err(error) = self.check_sample(of, offset, size, record) {
+                        self.fail(operation, error, record);
+                        return Some(false);
+                    }
+                    // The comparison must not count towards the next operation.
+                    self.read_clock();
+                }
                 record.succeeded_at_once(operation, intended, (start, end), Step::Read);
                 return Some(true);
             }
@@ -60,7 +68,7 @@ impl Client<'_> {
         record: &mut Record,
     ) -> Option<bool> {
         let setup = self.setup;
-        let checked = setup.plan.verify != Verify::None;
+        let checked = setup.plan.verify.checks_all();
         if self.reports_calls || checked || setup.rule(operation.phase, operation.kind).fsync {
             return None;
         }
@@ -78,6 +86,14 @@ impl Client<'_> {
         self.now = end;
         if own {
             self.grown(of.1, offset + size, written.is_ok());
+            if written.is_ok() {
+                self.sample.wrote(Written {
+                    file: of.1,
+                    offset,
+                    bytes: size,
+                    generation,
+                });
+            }
         }
         match written {
             Ok(()) => record.succeeded_at_once(operation, intended, (start, end), Step::Write),
@@ -107,7 +123,25 @@ impl Client<'_> {
         if self.verifies {
             self.check(of, offset, &self.buffer[range])?;
             record.verified_bytes += size;
+        } else if self.sample.takes_read() {
+            self.check_sample(of, offset, size, record)?;
         }
+        Ok(())
+    }
+
+    /// Compares the ends of a read of `size` bytes, which are in the client's buffer.
+    #[cold]
+    fn check_sample(
+        &mut self,
+        of: (u32, u64),
+        offset: u64,
+        size: u64,
+        record: &mut Record,
+    ) -> Result<()> {
+        let (buffer, from) = self.take_buffer();
+        let checked = self.check_ends(of, offset, &buffer[from..from + size as usize]);
+        self.return_buffer(buffer);
+        record.verified_bytes += checked?;
         Ok(())
     }
 
@@ -141,6 +175,14 @@ impl Client<'_> {
         if own {
             let generation = outcome.is_ok().then_some(generation);
             self.wrote_over(of.1, offset, offset + size, generation);
+            if let Some(generation) = generation {
+                self.sample.wrote(Written {
+                    file: of.1,
+                    offset,
+                    bytes: size,
+                    generation,
+                });
+            }
         }
         if setup.rule(operation.phase, operation.kind).fsync && outcome.is_ok() {
             outcome = self.force(of);

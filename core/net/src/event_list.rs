@@ -2,8 +2,6 @@
 //! event is a linked list of tokens. Events wait in queues or in a heap with four children per
 //! node.
 
-use std::collections::VecDeque;
-
 use crate::bucket::reserve;
 
 /// An event: tokens of one firing that become available at the same time.
@@ -30,7 +28,7 @@ pub(crate) const NO_LINE: u8 = u8::MAX;
 #[derive(Debug)]
 pub(crate) struct EventList {
     heap: Vec<Event>,
-    lines: Vec<VecDeque<Event>>,
+    lines: Vec<Line>,
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
     /// Number of the line that holds the earliest event; `NO_LINE` if the heap holds that event.
@@ -38,6 +36,54 @@ pub(crate) struct EventList {
 }
 
 const CHILDREN: usize = 4;
+
+/// A first-in first-out queue of events. Removed events stay in the array until they are more than
+/// half of it, so that no operation computes a position.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    events: Vec<Event>,
+    /// Number of events at the start of `events` that were removed already.
+    removed: usize,
+}
+
+impl Line {
+    #[inline(always)]
+    fn first(&self) -> Option<&Event> {
+        self.events.get(self.removed)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, event: Event) {
+        if self.events.len() == self.events.capacity() {
+            self.make_room();
+        }
+        self.events.push(event);
+    }
+
+    /// Frees the storage of removed events if these are more than half of all events. Otherwise
+    /// reserves storage for more events.
+    #[inline(never)]
+    fn make_room(&mut self) {
+        if 2 * self.removed > self.events.len() {
+            self.events.drain(..self.removed);
+            self.removed = 0;
+        } else {
+            reserve(&mut self.events, 1);
+        }
+    }
+
+    /// Removes and returns the first event.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Event> {
+        let first = self.first().copied();
+        self.removed += usize::from(first.is_some());
+        first
+    }
+
+    fn pending(&self) -> &[Event] {
+        &self.events[self.removed..]
+    }
+}
 
 impl Event {
     #[inline]
@@ -58,7 +104,7 @@ impl EventList {
     pub(crate) fn new(lines: usize) -> Self {
         Self {
             heap: Vec::new(),
-            lines: vec![VecDeque::new(); lines],
+            lines: vec![Line::default(); lines],
             next: u128::MAX,
             next_line: NO_LINE,
         }
@@ -71,7 +117,9 @@ impl EventList {
 
     /// All pending events, in arbitrary order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Event> {
-        self.heap.iter().chain(self.lines.iter().flatten())
+        self.heap
+            .iter()
+            .chain(self.lines.iter().flat_map(Line::pending))
     }
 
     /// Adds an event to a line. The event goes to the heap instead if there is no such line, or if
@@ -80,13 +128,14 @@ impl EventList {
     pub(crate) fn push(&mut self, event: Event, line: u8) {
         let order = event.order();
         let queue = self.lines.get_mut(usize::from(line));
-        let in_order = |queue: &&mut VecDeque<Event>| match queue.back() {
+        // If all events of the line were removed, the last of them is not later than any new event.
+        let in_order = |queue: &&mut Line| match queue.events.last() {
             Some(last) => last.time_ns <= event.time_ns,
             None => true,
         };
         let held_by = match queue.filter(in_order) {
             Some(queue) => {
-                queue.push_back(event);
+                queue.push(event);
                 line
             }
             None => {
@@ -103,13 +152,13 @@ impl EventList {
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Event> {
         let found = match self.lines.get_mut(usize::from(self.next_line)) {
-            Some(line) => line.pop_front(),
+            Some(line) => line.pop(),
             None => self.pop_from_heap(),
         };
         let first = self.heap.first().map_or(u128::MAX, Event::order);
         (self.next, self.next_line) = (first, NO_LINE);
         for (number, line) in (0u8..).zip(&self.lines) {
-            let order = line.front().map_or(u128::MAX, Event::order);
+            let order = line.first().map_or(u128::MAX, Event::order);
             if order < self.next {
                 (self.next, self.next_line) = (order, number);
             }

@@ -220,6 +220,19 @@ fn zipf_prefers_the_first() {
 }
 
 #[test]
+fn a_huge_wrong_number_is_printed_with_an_exponent() {
+    for (value, text) in [(1e300, "1e300"), (1e-300, "1e-300"), (1e9, "1000000000")] {
+        let wrong = StreamSpec {
+            think_time_s: if value < 1.0 { -value } else { value },
+            ..everything()
+        };
+        let error = wrong.validate().unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+        assert!(error.len() < 100, "{error}");
+    }
+}
+
+#[test]
 fn wrong_specifications_name_the_key() {
     let right = everything();
     for (wrong, key) in [

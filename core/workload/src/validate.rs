@@ -26,9 +26,18 @@ fn wrong<T>(
 ) -> Result<T, SpecError> {
     Err(SpecError {
         key,
-        value: value.to_string(),
+        value: shortened(value.to_string()),
         allowed,
     })
+}
+
+/// Writes a number of more than 20 digits with an exponent, because 1e300 would be printed with 301
+/// digits. Other texts stay as they are.
+fn shortened(value: String) -> String {
+    match value.parse::<f64>() {
+        Ok(number) if value.len() > 20 => format!("{number:e}"),
+        _ => value,
+    }
 }
 
 impl StreamSpec {

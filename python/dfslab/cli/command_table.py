@@ -117,7 +117,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "fit",
-            "The time of every measured step as a function, and what was expected of the run.",
+            "The time of every measured step as a function, and what was expected; or a table "
+            "of rates, extended to other numbers of clients or servers.",
         ),
         CommandEntry(
             "report", "Write the page of a run again, or its results in another program's form."
@@ -215,6 +216,7 @@ EXAMPLES = {
     "net": "dfslab net check queue.pnml",
     "net show": "dfslab net show queue.pnml",
     "net check": "dfslab net check queue.pnml",
+    "net run": "dfslab net run queue.pnml",
     "net play": "dfslab net play queue.pnml",
 }
 # Renamed commands: each key is a former name, which still works, and its value is the present name.

@@ -185,8 +185,32 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 
 
 @app.command()
-def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
-    """The time of every measured step as a function, and what was expected of the run."""
+def fit(
+    run_folder: Annotated[
+        Path, typer.Argument(metavar="RUN|TABLE", help="A run's folder, or a CSV table of rates.")
+    ],
+    clients: Annotated[
+        str, typer.Option("--clients", metavar="N,…", help="Of a table: predict these clients.")
+    ] = "",
+    servers: Annotated[
+        str, typer.Option("--servers", metavar="N,…", help="Of a table: predict these servers.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """The time of every measured step as a function, and what was expected of the run.
+
+    A CSV table of measured rates (columns clients, operation, rate_per_s, latency_s_mean,
+    latency_s_p99) predicts other numbers of clients: dfslab fit rates.csv --clients 4,64
+    """
+    if run_folder.is_file():
+        from dfslab.cli.quick.scaling import scaling
+
+        predicted = scaling(run_folder, clients, servers)
+        emit(as_json, predicted.document, predicted.table)
+        return
+    if clients or servers:
+        option, value = ("--clients", clients) if clients else ("--servers", servers)
+        raise InputError(option, value, f"goes with a CSV table; {run_folder} is none")
     from dfslab.studies.expectations import Expected
     from dfslab.studies.operations import StepFunctions
 

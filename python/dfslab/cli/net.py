@@ -1,4 +1,5 @@
-"""The commands `dfslab net`: draw nets from files, check nets, and play the token game."""
+"""The commands `dfslab net`: draw nets from files, check and simulate nets, and play the token
+game."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dfslab.documents.document import Document
-    from dfslab.documents.net_state import NetSizes
+    from dfslab.documents.net_run import RunLimits
+    from dfslab.documents.net_state import MeanValue, NetSimulation, NetSizes
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetFile = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
@@ -60,7 +62,7 @@ def check(
         return
     from rich.console import Console
 
-    harmless(Console()).print(_table(sizes, space))
+    harmless(Console(emoji=False)).print(_table(sizes, space))
 
 
 def _shown(document: Document) -> Mapping[str, Any]:
@@ -88,6 +90,64 @@ def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
         shown = ", ".join(str(v) for v in value[:LISTED]) if isinstance(value, list) else str(value)
         table.add_row(key.replace("_", " "), shown or "none")
     return table
+
+
+@app.command("run")
+def run(
+    file: NetFile,
+    replications: Annotated[int, typer.Option(min=1, max=10_000, help="Independent runs.")] = 8,
+    end_time: Annotated[
+        float | None, typer.Option("--end-time", min=0, help="Simulated seconds of each run.")
+    ] = None,
+    warm_up: Annotated[
+        float, typer.Option("--warm-up", min=0, help="Simulated seconds that do not count.")
+    ] = 0.0,
+    firings: Annotated[int, typer.Option(min=1, help="At most so many firings a run.")] = 1_000_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides random values.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Simulates a net: tokens of places and rates of transitions, with 90 % intervals."""
+    from dfslab.nets import files
+    from dfslab.nets.simulate import simulate
+
+    net = files.read(file)
+    limits: RunLimits = {
+        "replications": replications,
+        "seed": seed,
+        "max_firings": firings,
+        "warm_up_s": warm_up,
+    }
+    if end_time is not None:
+        limits["end_time_s"] = end_time
+    found = simulate(net, **limits)
+    if as_json:
+        print(found.model_dump_json())
+        return
+    from rich.console import Console
+
+    harmless(Console()).print(_means(found))
+
+
+def _means(found: NetSimulation) -> Table:
+    from rich.table import Table
+
+    ends = ", ".join(f"{reason} {count}" for reason, count in found.ends.items())
+    title = f"{found.net}: {found.replications} runs of {_interval(found.end_time_s)} s ({ends})"
+    table = Table("node", "quantity", "mean and 90 % interval", "most", title=title)
+    for name, place in found.places.items():
+        table.add_row(name, "tokens", _interval(place.tokens), str(place.most))
+    for name, transition in found.transitions.items():
+        shown = transition.rate_per_s
+        quantity, value = ("firings/s", shown) if shown else ("firings", transition.firings)
+        table.add_row(name, quantity, _interval(value), "")
+    return table
+
+
+def _interval(value: MeanValue | None) -> str:
+    """Returns a mean with its interval as text, such as "4.12 ± 0.05"."""
+    if value is None:
+        return "no time passed"
+    return f"{value.mean:.4g}" + (f" ± {value.half_width:.2g}" if value.half_width else "")
 
 
 @app.command("play")

@@ -147,8 +147,15 @@ class NetworkSimulation(Document):
     """A simulation of a Petri net composed of components. `firings` (number of fired transitions)
     and `time_s` (simulated time) are those at the finest level of network detail. `levels` maps the
     names of all requested levels to their predictions, the finest first.
+
+    `placements` is the number of simulated placements of files on servers, and `simulated_share`
+    the fraction of each file that was simulated. `half_width` is the half-width of the rate's 90 %
+    interval relative to the rate, without the error of the model.
     """
 
     firings: int
     time_s: float
     levels: dict[str, NetworkLevel]
+    placements: int = 1
+    simulated_share: float = 1.0
+    half_width: float = 0.0

@@ -1,5 +1,5 @@
-"""Documents that the engine reports about a Petri net: its sizes, its state space, and the states
-of its token game, in which a user fires transitions one by one.
+"""Documents about a Petri net: its sizes, its state space, the means of a simulation, and the
+states of its token game, in which a user fires transitions one by one.
 """
 
 from __future__ import annotations
@@ -63,6 +63,47 @@ class StateSpace(Document):
     markings: int
     net: str
     paths_to_most: dict[str, list[str]]
+
+
+class MeanValue(Document):
+    """The mean of a quantity over the replications of a simulation, and the half-width of its 90 %
+    confidence interval (None for a single replication)."""
+
+    mean: float
+    half_width: float | None
+
+
+class SimulatedPlace(Document):
+    """The number of tokens of a place in a simulation: its mean over time, and the largest number
+    in any replication. The mean is None if no simulated time passed."""
+
+    tokens: MeanValue | None
+    most: int
+
+
+class SimulatedTransition(Document):
+    """How often a transition fired in a simulation: per replication, and per second of simulated
+    time (None if no simulated time passed)."""
+
+    firings: MeanValue
+    rate_per_s: MeanValue | None
+
+
+class NetSimulation(Document):
+    """The means of a simulation of a Petri net over its replications, for each place and each
+    transition by name.
+
+    `end_time_s` is the simulated time at the end of a replication. `ends` maps each reason for an
+    end, such as "end_time" or "dead" (nothing can fire any more), to the number of replications
+    that ended for it.
+    """
+
+    net: str
+    replications: int
+    end_time_s: MeanValue
+    ends: dict[str, int]
+    places: dict[str, SimulatedPlace]
+    transitions: dict[str, SimulatedTransition]
 
 
 class Binding(Document):

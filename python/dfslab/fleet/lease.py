@@ -8,6 +8,7 @@ controller polls its output.
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 
 from distributed import Client
 
+from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 
 # A cluster or an agent stops after this many seconds without its controller.
@@ -100,8 +102,15 @@ def close_without_clients(dask_scheduler: Any) -> None:
 
 def held(scheduler: str, connect_limit_s: float) -> Client:
     """Returns a new client of a scheduler that dfslab started. The cluster ends soon after this
-    client's process has ended, or after the client is closed."""
-    client = Client(scheduler, timeout=connect_limit_s, set_as_default=False)
+    client's process has ended, or after the client is closed. Raises RunFailed if the scheduler
+    does not answer within `connect_limit_s` seconds, for example on a busy machine."""
+    # Dask's event loop would print the traceback of the exception that is reported here.
+    logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
+    try:
+        client = Client(scheduler, timeout=connect_limit_s, set_as_default=False)
+    except OSError as error:
+        reason = str(error) or type(error).__name__
+        raise RunFailed(f"the new cluster does not answer: {reason}") from error
     try:
         client.run_on_scheduler(close_without_clients)
     except BaseException:

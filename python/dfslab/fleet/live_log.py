@@ -16,8 +16,7 @@ from typing import Annotated, Literal, TextIO
 from pydantic import Field, TypeAdapter
 
 from dfslab.documents.document import Document
-from dfslab.fleet.live_seconds import SecondCounter
-from dfslab.fleet.watch import LiveCounts, Watch
+from dfslab.fleet.watch import LiveCounts, SecondCounter, Watch
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files.outputs import write_atomically
 

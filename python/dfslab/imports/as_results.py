@@ -97,13 +97,14 @@ def _result(
         point=point,
         repetition=one.repetition,
         complete=one.complete,
-        metrics=_metrics(one),
+        metrics=metrics_of(one),
         notes=notes,
         provenance=origin,
     )
 
 
-def _metrics(one: ToolMeasurement) -> dict[str, Metric]:
+def metrics_of(one: ToolMeasurement) -> dict[str, Metric]:
+    """Returns the reported figures of a measurement as metrics. Unreported figures are left out."""
     values = {metrics.RATE: one.rate_per_s, metrics.THROUGHPUT: one.throughput_bytes_per_s}
     values |= {
         metrics.key(metrics.LATENCY, statistic, one.operation): value_s

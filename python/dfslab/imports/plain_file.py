@@ -13,6 +13,9 @@ from typing import BinaryIO, TextIO, cast
 from dfslab.spec.input_error import InputError
 
 MAGIC = b"\x1f\x8b"
+# Largest number of characters of a line. The parsers of traces need about 140 bytes of memory for
+# each character of a line.
+MOST_LINE = 1 << 20
 
 
 def compressed(path: Path) -> bool:
@@ -39,14 +42,24 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def lines(path: Path) -> Iterator[TextIO]:
+def lines(path: Path) -> Iterator[Iterator[str]]:
     """Opens a file for reading its lines as text. Bytes that are not UTF-8 become surrogates.
-    Raises OSError if the file cannot be read, ValueError if it is a damaged gzip archive."""
+    Raises OSError if the file cannot be read, ValueError if it is a damaged gzip archive or has a
+    line of more than MOST_LINE characters."""
     with (
         unpacked(path) as file,
         io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape") as text,
     ):
-        yield text
+        yield _lines(text)
+
+
+def _lines(text: TextIO) -> Iterator[str]:
+    number = 0
+    while line := text.readline(MOST_LINE + 1):
+        number += 1
+        if len(line) > MOST_LINE:
+            raise ValueError(f"line {number} has more than {MOST_LINE} characters")
+        yield line
 
 
 def beginning(path: Path, size_bytes: int) -> bytes:

@@ -27,7 +27,7 @@ from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.spec.streams.plan import LoadPlan, PlanChanges
+from dfslab.spec.streams.plan import LoadPlan, PlanChanges, Verify
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.streams.target import FileTarget
 
@@ -166,12 +166,23 @@ def _plan(
         stream=stream_spec(point.scenario, repetition),
         target=target,
         run_directory=f"dfslab-{uuid.uuid4().hex[:12]}",
-        verify=run.verify,
+        verify=_verify(point, session),
         time_limit_s=run.time_limit,
         max_errors=run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
         layers=[layer.plan() for layer in run.layer],
         record=session.recording is not None,
     )
+
+
+def _verify(point: Point, session: access.InstrumentSession) -> Verify:
+    """When the run checks content.
+
+    A sample is left out of the many runs of a design, of which only the rates are used, and of
+    traced runs, whose spans would hold the calls of the check.
+    """
+    verify = point.scenario.run.verify
+    is_left_out = bool(point.scenario.design.factor) or session.traced
+    return "none" if verify == "sample" and is_left_out else verify
 
 
 def _run(

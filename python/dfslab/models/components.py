@@ -8,26 +8,26 @@ calibrate. Its prediction error is estimated from the fitted configurations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from dfslab import discover, quantiles
-from dfslab.documents.answers import NetworkLevel, NetworkSimulation
+from dfslab import quantiles
+from dfslab.documents.answers import NetworkLevel, NetworkSimulation, PredictedPhase
 from dfslab.documents.metrics import LATENCY, MEAN, key
-from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.method import CONFIDENCE
+from dfslab.models.component_nets import ComponentPrediction, own_net, simulate
 from dfslab.models.fit.demand import observations
+from dfslab.models.simulation import Goal
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.clock import REAL, Clock
-from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point
+from dfslab.spec.scenario import Point, Scenario
 
 NAMES = ("components",)
 # For each level of network detail, such as packets: the result of the simulation, and the CPU
 # seconds that it took.
-Levels = Mapping[str, tuple["Simulated", float]]
+Levels = Mapping[str, tuple[ComponentPrediction, float]]
 # For each number of clients, the relative half-width of the 90 % interval before any fit. These are
 # the errors in Nguyen & Apon 2012 (sections 6.2 to 6.4): within 20 % at one client, within 25 % at
 # four, and over 40 % at eight for many points.
@@ -42,40 +42,6 @@ LIMITING_SHARE = 0.8
 def make(name: str) -> Components:
     """Returns the method `components`, the only one of this module."""
     return Components()
-
-
-class Simulated(Protocol):
-    """The result of a simulation by the net in the file system's folder."""
-
-    @property
-    def rate_per_s(self) -> float:
-        """Operations of all clients per second."""
-
-    @property
-    def throughput_bytes_per_s(self) -> float:
-        """Bytes of all clients per second."""
-
-    @property
-    def time_s(self) -> float:
-        """Simulated time in seconds until the last client is done."""
-
-    @property
-    def firings(self) -> int:
-        """Number of fired transitions."""
-
-    @property
-    def utilisation(self) -> Mapping[str, float]:
-        """For each station, the fraction of time for which its servers were busy."""
-
-
-def _own_net(situation: Situation) -> Any:
-    """Returns the Python module `net.py` in the file system's folder. Raises InputError if the
-    folder has none."""
-    path = situation.system.folder / "net.py"
-    if not path.exists():
-        allowed = "a file system with a net of its own (net.py), which this one has not"
-        raise InputError("file_system.name", situation.system.name, f"components needs {allowed}")
-    return discover.load(path)
 
 
 class Components:
@@ -117,13 +83,19 @@ class Components:
         return float(quantile * np.sqrt(np.mean(np.square(chosen))))
 
     def run(self, point: Point) -> Result:
-        """Predicts the rate and the throughput of all clients together for one configuration. If
-        the workload has a single operation and no trace, its latency is predicted, too."""
+        """Predicts the rate and the throughput of all clients together for one configuration, and
+        the rate of each phase of the workload. Latencies are predicted if each phase has a single
+        operation and there is no trace.
+
+        With `run.precision`, the simulation ends when the 90 % interval of the rate, before the
+        error of the model, is that narrow.
+        """
         situation = Situation(point.scenario)
         levels = self._levels(situation)
         found, _ = next(iter(levels.values()))
         clients = point.scenario.workload.clients
-        factor = float(np.exp(self.half_width(clients)))
+        width = float(np.hypot(self.half_width(clients), np.log1p(found.half_width)))
+        factor = float(np.exp(width))
 
         def metric(value: float) -> Metric:
             return Metric(value=value, low=value / factor, high=value * factor)
@@ -132,13 +104,12 @@ class Components:
             "rate_per_s": metric(found.rate_per_s),
             "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
         }
-        if situation.trace is None and len(situation.mix) == 1:
-            # Every client always has one operation in progress, so Little's law gives the latency.
-            (operation,) = situation.mix
-            metrics[key(LATENCY, MEAN, operation)] = metric(clients / found.rate_per_s)
+        for operation, latency_s in found.latency_s.items():
+            metrics[key(LATENCY, MEAN, operation)] = metric(latency_s)
         error = f"{unfitted_error(clients):.0%}"
         note = f"components: interval of {error} at {clients} clients, the paper's error; "
         notes = [] if self._residuals else [f"{note}nothing was measured"]
+        notes += own_net(situation).notes_of(situation)
         return Result(
             method=self.name,
             point_id=point.id,
@@ -146,29 +117,72 @@ class Components:
             metrics=metrics,
             utilisation=dict(found.utilisation),
             binding=limit_text(found.utilisation),
-            notes=[*notes, *_own_net(situation).notes_of(situation), costs(levels)],
+            phases=_phases(found, factor),
+            notes=[*notes, *stopping_notes(found, goal_of(point.scenario)), costs(levels)],
             network=NetworkSimulation(
-                firings=found.firings, time_s=found.time_s, levels=compared(levels)
+                firings=found.firings,
+                time_s=found.time_s,
+                levels=compared(levels),
+                placements=found.placements,
+                simulated_share=found.share,
+                half_width=found.half_width,
             ),
             provenance=provenance(point.scenario.run.seed),
         )
 
-    def _simulate(self, situation: Situation) -> Simulated:
-        net = _own_net(situation)
-        grain = _grains(net, situation)[0]
-        return _fired(net, replace(net.setup_of(situation), grain=grain), situation)
+    def _simulate(self, situation: Situation) -> ComponentPrediction:
+        grain = _grains(own_net(situation), situation)[0]
+        return simulate(situation, grain, goal_of(situation.scenario))
 
     def _levels(self, situation: Situation) -> Levels:
         """Simulates each level of network detail that the scenario requests, the finest first.
         Returns the results and CPU seconds.
         """
-        net = _own_net(situation)
-        found = {}
-        for grain in _grains(net, situation):
+        goal, found = goal_of(situation.scenario), {}
+        for grain in _grains(own_net(situation), situation):
             began_s = self._clock.processor_s()
-            one = _fired(net, replace(net.setup_of(situation), grain=grain), situation)
+            one = simulate(situation, grain, goal)
             found[grain] = one, self._clock.processor_s() - began_s
         return found
+
+
+def goal_of(scenario: Scenario) -> Goal | None:
+    """Returns the precision that a scenario requests of a predicted metric, or None if it requests
+    none. Rates and latencies of this method have the same relative precision."""
+    run = scenario.run
+    return Goal(run.precise, run.precision, run.most_repetitions) if run.precision else None
+
+
+def stopping_notes(found: ComponentPrediction, goal: Goal | None) -> list[str]:
+    """Returns notes that say how much of the files was simulated, and whether the requested
+    precision was missed. The list is empty if no precision was requested."""
+    if goal is None:
+        return []
+    simulated = (
+        f"components: the rate is steady after {found.share:.1%} of each file, known to "
+        f"{found.half_width:.1%} by {found.placements} placements of files"
+        if found.share < 1
+        else f"components: whole files were simulated with {found.placements} placements of files"
+    )
+    if found.half_width <= goal.precision:
+        return [simulated]
+    missed = f"{goal.metric} is known to {found.half_width:.1%}, not to {goal.precision:.1%}"
+    return [simulated, f"components: {missed}; raise run.most_repetitions"]
+
+
+def _phases(found: ComponentPrediction, factor: float) -> list[PredictedPhase]:
+    """Returns the phases of a prediction. Each interval is [rate / `factor`, rate * `factor`]."""
+    return [
+        PredictedPhase(
+            name=one.name,
+            rate_per_s=one.rate_per_s,
+            rate_per_s_low=one.rate_per_s / factor,
+            rate_per_s_high=one.rate_per_s * factor,
+            throughput_bytes_per_s=one.throughput_bytes_per_s,
+            limits=[],
+        )
+        for one in found.phases
+    ]
 
 
 def unfitted_error(clients: int) -> float:
@@ -195,15 +209,6 @@ def _grains(net: Any, situation: Situation) -> Sequence[str]:
     """Returns the levels of network detail that the scenario requests, the finest first."""
     requested = situation.scenario.run.network_level
     return [grain for grain in net.GRAINS if requested in ("all", grain)]
-
-
-def _fired(net: Any, setup: Any, situation: Situation) -> Simulated:
-    operations = len(situation.trace.done) if situation.trace else 0
-    try:
-        found: Simulated = net.simulate_all(setup, situation.scenario.run.seed, operations)
-    except RunFailed as error:
-        raise RunFailed(f"components: {error}") from error
-    return found
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:

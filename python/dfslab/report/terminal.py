@@ -158,7 +158,7 @@ def console(json_wanted: bool) -> Console:
     JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
     width = None if stream.isatty() else _width_of_pipe()
-    return harmless(Console(stderr=json_wanted, highlight=False, width=width))
+    return harmless(Console(stderr=json_wanted, highlight=False, width=width, emoji=False))
 
 
 def _width_of_pipe() -> int:

@@ -220,7 +220,7 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
     no key of generated workloads is set. Raises InputError, which names the first wrong key."""
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
-    of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
+    of_loads = (run.fault, run.layer, run.count_calls, run.verify in ("after", "inline"))
     if any(of_loads) or run.fleet != "agents":
         allowed = (
             "is a program: no faults, no layers, no counted calls, no verification, "

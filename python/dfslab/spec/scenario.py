@@ -101,8 +101,9 @@ class Run(CheckedModel):
         30, description="Runs of a configuration, at most, where precision is asked for"
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="Seed of everything random")
-    verify: Literal["none", "after", "inline"] = Field(
-        "none", description="Check the content read: not, after the timed part, or as it is read"
+    verify: Literal["none", "sample", "after", "inline"] = Field(
+        "sample",
+        description="Check content: not, some, all after the timed part, or all as it is read",
     )
     time_limit: Annotated[Seconds, Field(gt=0, le=LONGEST_RUN_S)] = quantity(
         "60 s", description="Longest time of each phase of a measured run"

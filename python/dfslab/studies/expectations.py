@@ -31,6 +31,7 @@ from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point
+from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
@@ -200,7 +201,8 @@ def make(name: str) -> ExpectationsStudy:
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
     """Returns the expectations of the uncalibrated model, both on the steps of one operation and on
-    pairs of similar configurations."""
+    pairs of similar configurations. There are none for programs, which have no description."""
+    points = [point for point in points if has_stream(point.scenario)]
     predicted = {
         point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
         for point in points

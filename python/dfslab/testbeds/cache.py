@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dfslab.notify import Notify
+from dfslab.spec.files import checksums
 from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
 
@@ -60,6 +61,9 @@ def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Noti
     The folder's name depends on `properties` (for example versions) and on the pom's text, so a
     change of either gives another folder. The folder appears complete or not at all, even if
     several processes download at once.
+
+    The jars must have the checksums in the file `NAME.sha256` next to the pom. If there is no such
+    file, `notify` is called with a line that says so. Raises TestbedError if a jar differs.
     """
     telling = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
     digest = hashlib.sha256(pom.read_bytes() + telling.encode()).hexdigest()[:12]
@@ -72,14 +76,29 @@ def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Noti
         with locked(folder.with_name(folder.name + ".lock")):
             if not folder.is_dir():
                 notify(f"downloading {name} from Maven (only this once)")
-                _download(maven, name, pom, properties, folder)
+                _download(maven, name, pom, properties, folder, notify)
     except OSError as error:
         raise TestbedError("download", f"downloading {name}", str(error)) from error
     return folder
 
 
+def check_jars(name: str, folder: Path, listed: Path, notify: Notify) -> None:
+    """Compares downloaded jars with the list of their checksums.
+
+    Calls `notify` if there is no list. Raises TestbedError, which names the first jar that differs
+    from the list, is missing, or is not listed.
+    """
+    if not listed.is_file():
+        notify(f"{name}: there is no list of checksums, so the jars are not checked")
+        return
+    wrong = checksums.difference_of_all(folder, checksums.read(listed))
+    if wrong:
+        advice = f"nothing was installed; remove {cache_folder() / 'm2'} and download again"
+        raise TestbedError("download", f"checking the jars of {name}", f"{wrong}; {advice}")
+
+
 def _download(
-    maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path
+    maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path, notify: Notify
 ) -> None:
     """Downloads jars to a temporary folder next to `folder`, then renames the temporary folder to
     `folder`.
@@ -110,6 +129,7 @@ def _download(
             raise TestbedError(
                 "download", f"downloading {name}", f"Maven copied no jar; see {log_path}"
             )
+        check_jars(name, partial / "jars", pom.with_name(f"{name}.sha256"), notify)
         (partial / "jars").rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from dfslab.notify import Notify, silent
+from dfslab.spec.files import checksums
 from dfslab.testbeds.cache import cache_folder, locked, program
 from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
@@ -17,6 +18,9 @@ SOURCES = Path(__file__).parents[3] / "agent"
 # The jar in an installed package, from the package's folder on.
 PACKAGED_JAR = Path("agent") / "dfslab-agent.jar"
 BUILD_LIMIT_S = 600.0
+# Checksums of the jars that the build uses, plugins of Maven among them. The paths are relative to
+# Maven's local repository.
+CHECKSUMS = SOURCES / "jars.sha256"
 SUFFIXES = (".java", ".xml")
 
 
@@ -78,9 +82,22 @@ def _build(maven: str, sources: list[Path], jar: Path) -> None:
     log.write_bytes(b"")
     try:
         run_to_end("building the tracing agent", command, log, os.environ, partial, BUILD_LIMIT_S)
+        check_used_jars(cache_folder() / "m2", CHECKSUMS)
         (partial / "hadoop" / "target" / "dfslab-agent.jar").rename(jar)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_used_jars(repository: Path, listed: Path) -> None:
+    """Compares the jars of the agent's build with the list of their checksums.
+
+    A listed jar may be absent, because another version of Maven uses other jars. Raises
+    TestbedError, which names the first jar that differs.
+    """
+    wrong = checksums.difference(repository, checksums.read(listed))
+    if wrong:
+        advice = f"no agent was built; remove {repository} and build again"
+        raise TestbedError("download", "checking the agent's jars", f"{wrong}; {advice}")
 
 
 def java_option(

@@ -87,6 +87,15 @@ class NetAnswer(Document):
     notes: list[str]
 
 
+@dataclass(frozen=True)
+class _Predicted:
+    """The parts of a prediction that the page shows."""
+
+    rate_per_s: float
+    latency_s: Mapping[str, float]
+    utilisation: Mapping[Station, float]
+
+
 @dataclass
 class Board:
     """What is prepared for the sliders of one scenario or run, so that an answer takes only
@@ -94,6 +103,7 @@ class Board:
 
     evidence: DecisionInput
     _sliders: dict[int, list[Slider]] = field(default_factory=dict)
+    _unchanged: dict[str, _Predicted] = field(default_factory=dict)
 
     @cached_property
     def model(self) -> PairedModel:
@@ -134,6 +144,17 @@ class Board:
             self._sliders[number] = sliders_of(self.point(number).scenario)
         return self._sliders[number]
 
+    def predicted(self, situation: Situation) -> _Predicted:
+        """Returns the prediction of a configuration with the estimated constants."""
+        found = situation.predict(self.evidence.constants(situation)[0])
+        return _Predicted(found.rate_per_s, found.latency_s, found.utilisation)
+
+    def unchanged(self, point: Point) -> _Predicted:
+        """Returns the prediction of a configuration without changes. It is computed once."""
+        if point.id not in self._unchanged:
+            self._unchanged[point.id] = self.predicted(self.model.before(point)[0])
+        return self._unchanged[point.id]
+
     def changes(self, number: int, positions: Mapping[str, int]) -> list[Change]:
         """Returns the changes that the positions of a configuration's sliders mean."""
         return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
@@ -167,7 +188,7 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
     found = board.model.gain(point, changes)
     constants = board.evidence.constants(found.changed)[0]
     limits = limits_of(found.changed, constants)
-    before, after = _predicted(board, found.situation), _predicted(board, found.changed)
+    before, after = board.unchanged(point), board.predicted(found.changed)
     return WhatIfAnswer(
         before_per_s=found.before_per_s,
         after_per_s=found.after_per_s,
@@ -186,7 +207,7 @@ def _unchanged(board: Board, point: Point) -> WhatIfAnswer:
     """Returns the prediction of a configuration without changes. Its gain is 1."""
     situation, _ = board.model.before(point)
     limits = limits_of(situation, board.evidence.constants(situation)[0])
-    found = _predicted(board, situation)
+    found = board.unchanged(point)
     return WhatIfAnswer(
         before_per_s=found.rate_per_s,
         after_per_s=found.rate_per_s,
@@ -199,20 +220,6 @@ def _unchanged(board: Board, point: Point) -> WhatIfAnswer:
         times=_times(found, found),
         chart=_chart(found, found),
     )
-
-
-@dataclass(frozen=True)
-class _Predicted:
-    """The parts of a prediction that the page shows."""
-
-    rate_per_s: float
-    latency_s: Mapping[str, float]
-    utilisation: Mapping[Station, float]
-
-
-def _predicted(board: Board, situation: Situation) -> _Predicted:
-    found = situation.predict(board.evidence.constants(situation)[0])
-    return _Predicted(found.rate_per_s, found.latency_s, found.utilisation)
 
 
 def _times(before: _Predicted, after: _Predicted) -> list[ChangedTimes]:

@@ -5,11 +5,11 @@
 //! transition that can fire with several cells takes the cell whose token for the first input arc
 //! arrived first.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use super::plan::ClusterTable;
+use super::ready::{Entry, Ready};
 use crate::bucket::NONE;
 use crate::compiled::{Key, LANES_MAX};
 use crate::marking::KeyHasher;
@@ -120,11 +120,6 @@ impl Cells {
     }
 }
 
-/// A cell with which a transition can fire, as three numbers: the arrival number of the cell's
-/// token for the first input arc, the number of the cell, and the arrival number of the last token
-/// of the binding when the entry was made.
-pub(super) type Entry = (u64, u32, u64);
-
 /// The state of a transition: the cells with which it can fire, and what its firings use. The first
 /// cell, whose token for the first input arc arrived first, is not in the list of the others, since
 /// most often it is the only one.
@@ -145,7 +140,7 @@ pub(super) struct State {
     pub(super) stream: Stream,
     /// The other cells. An entry is out of date if another token is now the cell's first one for
     /// the first input arc, or if another input arc finds no token in the cell.
-    rest: BinaryHeap<Reverse<Entry>>,
+    rest: Ready,
 }
 
 impl State {
@@ -158,7 +153,7 @@ impl State {
             is_watched,
             fired,
             stream,
-            rest: BinaryHeap::new(),
+            rest: Ready::default(),
         }
     }
 
@@ -175,10 +170,10 @@ impl State {
     #[inline(never)]
     fn add_to_others(&mut self, entry: Entry) -> bool {
         if entry.0 > self.lead {
-            self.rest.push(Reverse(entry));
+            self.rest.push(entry);
             return false;
         }
-        self.rest.push(Reverse((self.lead, self.cell, self.latest)));
+        self.rest.push((self.lead, self.cell, self.latest));
         (self.lead, self.cell, self.latest) = entry;
         true
     }
@@ -195,7 +190,7 @@ impl State {
 
     #[inline(never)]
     fn next_becomes_first(&mut self) {
-        if let Some(Reverse(next)) = self.rest.pop() {
+        if let Some(next) = self.rest.pop() {
             (self.lead, self.cell, self.latest) = next;
         }
     }
@@ -205,15 +200,14 @@ impl State {
         self.rest.len()
     }
 
-    /// Takes the entries of the cells after the first one out of the list. Returns them in no
-    /// order.
-    pub(super) fn take_others(&mut self) -> Vec<Reverse<Entry>> {
-        std::mem::take(&mut self.rest).into_vec()
+    /// Moves the entries of the cells after the first one out of the list.
+    pub(super) fn take_others(&mut self) -> Ready {
+        std::mem::take(&mut self.rest)
     }
 
     /// Replaces the entries of the cells after the first one.
-    pub(super) fn set_others(&mut self, entries: Vec<Reverse<Entry>>) {
-        self.rest = entries.into();
+    pub(super) fn set_others(&mut self, entries: Ready) {
+        self.rest = entries;
     }
 }
 

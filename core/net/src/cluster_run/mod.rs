@@ -10,6 +10,7 @@ mod cells;
 mod fire;
 mod inscribe;
 mod plan;
+mod ready;
 mod transfer;
 mod waiting;
 

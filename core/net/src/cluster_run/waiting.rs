@@ -1,9 +1,8 @@
 //! Lets tokens arrive in cells, and finds the transitions that can fire with the tokens of a cell.
 
-use std::cmp::Reverse;
-
-use super::cells::{turn_of, Entry, NO_TURN};
+use super::cells::{turn_of, NO_TURN};
 use super::plan::{Move, PlaceSeat, RangedSeat};
+use super::ready::Entry;
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
 use crate::bucket::NONE;
 use crate::compiled::{Filter, Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
@@ -219,9 +218,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     fn remove_stale(&mut self, transition: u32) {
         let mask = self.plan.moves[transition as usize].masks[0];
         let mut entries = self.states[transition as usize].take_others();
-        entries.sort_unstable();
-        entries.dedup();
-        entries.retain(|&Reverse((lead, cell, _))| self.is_present(cell, mask, lead));
+        entries.retain(|&(lead, cell, _)| self.is_present(cell, mask, lead));
         self.states[transition as usize].set_others(entries);
     }
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.shared import AsJson, Out, emit
-from dfslab.imports import as_results
 from dfslab.method import RunFailed
+from dfslab.spec.scenario import read
 from dfslab.studies.runs.imported import import_file
 
 app = typer.Typer()
@@ -22,15 +22,20 @@ def import_results(
     form: Annotated[
         str, typer.Option("--format", metavar="NAME", help="Its format, if FILE does not show it.")
     ] = "",
+    on: Annotated[
+        Path | None,
+        typer.Option("--on", metavar="SCENARIO", help="The system that FILE was measured on."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Take in the results of another tool (fio, IOR, mdtest, IO500, …) as a run.
 
     The run can be compared, reported and exported like our own. What the tool did not report stays
-    unknown. `dfslab list` names the formats. Example: dfslab import fio.json
+    unknown. With --on, models can be fitted to the run. `dfslab list` names the formats.
+    Example: dfslab import fio.json
     """
-    made = import_file(file, out, form)
-    rows = [*as_results.table_rows(made.results), *made.findings]
+    made = import_file(file, out, form, None if on is None else read(on))
+    rows = [*made.rows, *made.findings]
     documents = [one.model_dump(mode="json") for one in made.results]
     number = len(made.results)
     emit(as_json, documents, *rows, *made.notes, f"{number} results in {made.folder}")

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from rich.table import Table
 
-from dfslab.fleet.live_seconds import LiveSecond, SecondCounter
-from dfslab.fleet.watch import LiveCounts, Watch
+from dfslab.fleet.watch import LiveCounts, LiveSecond, SecondCounter, Watch
 from dfslab.spec import units
 from dfslab.spec.clock import REAL
 

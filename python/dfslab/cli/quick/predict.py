@@ -57,7 +57,17 @@ def predict(
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict every configuration by one method, without measuring anything."""
+    """Predict every configuration by one method, without measuring anything.
+
+    A CSV table of hardware (FILE.csv, a system a row) predicts IO500's rates, or the accelerators
+    that a training can use (docs/guide/other-loads.md).
+    """
+    if scenario.suffix == ".csv" and scenario.is_file():
+        from dfslab.cli.quick.hardware import from_hardware
+
+        found = from_hardware(scenario)
+        emit(as_json, found.document, found.table)
+        return
     if metadata_server and method:
         raise InputError("--method", method, "give either it or --metadata-server")
     if servers is not None and not metadata_server:

@@ -214,7 +214,8 @@ def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
 
     Returns the last state.
     """
-    console, last, reported_s = harmless(Console(width=LOG_WIDTH, highlight=False)), None, -1.0
+    console = harmless(Console(width=LOG_WIDTH, highlight=False, emoji=False))
+    last, reported_s = None, -1.0
     try:
         for last in _looks(folder, interval_s, clock):
             written_s = last.written_s if last else 0.0

@@ -1,9 +1,11 @@
-"""The parts of OTLP's trace JSON (OpenTelemetry) that dfslab reads. Other keys are preserved
-unchanged.
+"""The parts of OTLP's trace JSON (OpenTelemetry) that dfslab reads and writes. Other keys are
+preserved unchanged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 
@@ -66,3 +68,58 @@ def attributes(table: OtlpResource | OtlpSpan) -> dict[str, str]:
         one["key"]: str(next(iter(one["value"].values()), ""))
         for one in table.get("attributes", ())
     }
+
+
+@dataclass(frozen=True)
+class CallSpan:
+    """A call of a process, as it is written to a span. `number` identifies the call in its
+    document, from 1 on; `caller` is the number of the call that waited for it, 0 if none is known.
+    `trace` is the number of the outermost caller. Times are Unix times in nanoseconds.
+    """
+
+    service: str
+    host: str
+    name: str
+    number: int
+    trace: int
+    caller: int
+    start_ns: int
+    end_ns: int
+    is_wait: bool = False
+
+
+def document(calls: Iterable[CallSpan]) -> OtlpDocument:
+    """Returns the calls as an OTLP document with one resource for each service and host."""
+    spans: dict[tuple[str, str], list[OtlpSpan]] = {}
+    for one in calls:
+        spans.setdefault((one.service, one.host), []).append(_span(one))
+    return {
+        "resourceSpans": [
+            {
+                "resource": {
+                    "attributes": [_text("service.name", service), _text("host.name", host)]
+                },
+                "scopeSpans": [{"spans": own}],
+            }
+            for (service, host), own in spans.items()
+        ]
+    }
+
+
+def _span(one: CallSpan) -> OtlpSpan:
+    found: OtlpSpan = {
+        "traceId": f"{one.trace:032x}",
+        "spanId": f"{one.number:016x}",
+        "name": one.name,
+        "startTimeUnixNano": str(one.start_ns),
+        "endTimeUnixNano": str(one.end_ns),
+    }
+    if one.caller:
+        found["parentSpanId"] = f"{one.caller:016x}"
+    if one.is_wait:
+        found["attributes"] = [_text("dfslab.kind", "queue")]
+    return found
+
+
+def _text(key: str, value: str) -> OtlpAttribute:
+    return {"key": key, "value": {"stringValue": value}}

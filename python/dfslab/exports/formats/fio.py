@@ -11,6 +11,7 @@ from typing import TypedDict
 from dfslab.documents.load_report import CpuReport
 from dfslab.documents.measured_load import Buckets, MeasuredLoad
 from dfslab.exports.contract import ResultExporter
+from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.studies.runs import completeness
 
@@ -76,8 +77,12 @@ def write(results: Sequence[Result]) -> bytes:
 
     Reads and writes are whole operations, so `iops` counts operations, not system calls. If
     operations have a scheduled start, `lat_ns` is the response time since that start.
+
+    Raises RunFailed if there are results, but none of dfslab's load generator.
     """
     measured = [(result, load) for result in results if (load := result.load) and load.generator]
+    if results and not measured:
+        raise RunFailed("fio's JSON has jobs of a load generator, and the run has none; use csv")
     first = measured[0][0].provenance if measured else None
     document = {
         "fio version": first.software.replace(" ", "-") if first else "dfslab",

@@ -11,12 +11,27 @@ from pydantic import Field
 from dfslab.documents.document import Document
 
 
+class TrackedEvent(TypedDict):
+    """An event of an operation, such as "commit_sent", and its time in ISO 8601."""
+
+    event: str
+    time: str
+
+
+class TrackedEvents(TypedDict):
+    """The part of a recorded operation that holds its events."""
+
+    events: list[TrackedEvent]
+
+
 class TrackedOperation(TypedDict):
-    """An operation that Ceph's OpTracker recorded. All other keys are written to the trace without
-    interpretation.
-    """
+    """An operation that Ceph's OpTracker recorded, with the fields that dfslab reads. `description`
+    begins with the type of the operation. The duration is in seconds."""
 
     initiated_at: str
+    description: str
+    duration: float
+    type_data: TrackedEvents
 
 
 class TrackedOperations(TypedDict):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab.documents.document import Document
-from dfslab.filesystems.cephfs import ceph_json
+from dfslab.filesystems.cephfs import ceph_json, tracked_calls
 from dfslab.spec import clock
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
@@ -113,7 +113,8 @@ class Testbed(MountedTestbed):
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
         """Makes Ceph's OpTracker keep more than its default of twenty operations while the `with`
-        block runs. At the end of the block, writes these operations to `folder`.
+        block runs. At the end of the block, writes these operations to `folder` as spans. The
+        operations of several OSDs for one write form one tree.
 
         Newer operations replace older ones, so only the last operations of a long command are
         recorded.
@@ -125,13 +126,16 @@ class Testbed(MountedTestbed):
             )
         began = clock.date().isoformat()
         yield
+        replies: dict[str, ceph_json.TrackedOperations] = {}
         for name, host in self._answering.items():
             given: ceph_json.TrackedOperations = json.loads(
                 self._daemon_command(host, name, "dump_historic_ops")
             )
             given["ops"] = [one for one in given["ops"] if one["initiated_at"] >= began]
-            if given["ops"]:
-                (folder / f"{name}.trace").write_text(json.dumps(given), encoding="utf-8")
+            replies[name] = given
+        if any(reply["ops"] for reply in replies.values()):
+            text = tracked_calls.written(replies)
+            (folder / "calls.trace").write_text(text, encoding="utf-8")
 
     @property
     def _answering(self) -> dict[str, Host]:

@@ -4,7 +4,7 @@ clients.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from dfslab.documents.measured_load import ServerCalls, ServerCounts
+from dfslab.filesystems.glusterfs import call_samples, sampling
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.capabilities import WarmUp
@@ -67,6 +68,8 @@ class Testbed(MountedTestbed):
 
     def mount(self, host: Host, point: Path) -> None:
         """Starts a FUSE client in the foreground on `host`, which mounts the volume at `point`."""
+        if not _log_folder(host).is_dir():
+            self._use_private_folders(host)
         words = [
             "glusterfs",
             "--no-daemon",
@@ -131,23 +134,85 @@ class Testbed(MountedTestbed):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Resets the bricks' counters before the block if the testbed's parameter `profile` is on,
-        so that minimum and maximum latencies are those of the traced command."""
-        if self.parameters["profile"]:
-            self._gluster("volume", "profile", VOLUME, "info", "clear")
-        yield
+        """Records the calls of clients and bricks while the `with` block runs, if the testbed's
+        parameter `profile` is on. Writes them to `folder` as spans, at most the last SAMPLES of
+        each process.
 
-    def _start_glusterd(self, host: Host) -> None:
-        library, log, none = (host.folder / name for name in ("glusterd", "gluster-log", "gsyncd"))
+        The bricks' counters are reset before the block, so that minimum and maximum latencies are
+        those of the traced command.
+        """
+        if not self.parameters["profile"]:
+            yield
+            return
+        self._gluster("volume", "profile", VOLUME, "info", "clear")
+        with sampling.sampled(self._volume_options, self._dumps()) as calls:
+            yield
+        if calls:
+            text = call_samples.written(calls, sampling.unix_offset_ns())
+            (folder / "calls.trace").write_text(text, encoding="utf-8")
+
+    @property
+    def _volume_options(self) -> sampling.VolumeOptions:
+        def change(given: dict[str, str]) -> None:
+            self._gluster(
+                "volume", "set", VOLUME, *(word for pair in given.items() for word in pair)
+            )
+
+        def reset(keys: Sequence[str]) -> None:
+            for key in keys:
+                self._gluster("volume", "reset", VOLUME, key)
+
+        option = f"{self.mount_point}/.meta/graphs/active/{VOLUME}/options/ios-sample-interval"
+        return sampling.VolumeOptions(
+            change,
+            reset,
+            lambda: all(host.tries("grep", "-qx", "1", option) for host in self.clients),
+        )
+
+    def _dumps(self) -> list[sampling.Dumps]:
+        """Returns where the processes of clients and bricks write their samples."""
+        clients = [
+            sampling.Dumps(
+                call_samples.CLIENT,
+                host.name,
+                _log_folder(host) / "samples",
+                f"glusterfs_{VOLUME}.samp",
+            )
+            for host in self.clients
+        ]
+        bricks = [
+            sampling.Dumps(
+                call_samples.BRICK,
+                host.name,
+                _log_folder(host) / "samples",
+                "glusterfsd_*.samp",
+                host.roles["brick"],
+            )
+            for host in self.servers
+        ]
+        return [*clients, *bricks]
+
+    def _use_private_folders(self, host: Host) -> None:
+        """Hides GlusterFS' folders of the machine from the processes of a host behind empty ones in
+        the host's folder."""
+        library, log = host.folder / "glusterd", _log_folder(host)
         library.mkdir()
         log.mkdir()
+        host.run(
+            "sh",
+            "-c",
+            f"mount --bind {library} /var/lib/glusterd && mount --bind {log} /var/log/glusterfs",
+        )
+
+    def _start_glusterd(self, host: Host) -> None:
+        none = host.folder / "gsyncd"
+        self._use_private_folders(host)
         none.write_text("#!/bin/sh\necho gsyncd\n", encoding="utf-8")
         none.chmod(0o755)
         host.run(
             "sh",
             "-c",
-            f"mount --bind {library} /var/lib/glusterd && "
-            f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster && "
+            "mkdir -p /run/gluster && "
             f"for one in {GSYNCD}; do test ! -e $one || mount --bind {none} $one; "
             "done",
         )
@@ -249,6 +314,11 @@ class Testbed(MountedTestbed):
     def _start_bricks(self) -> None:
         """Starts the bricks that are not running."""
         self._gluster("volume", "start", VOLUME, "force")
+
+
+def _log_folder(host: Host) -> Path:
+    """Returns the folder that GlusterFS' processes on a host have as /var/log/glusterfs."""
+    return host.folder / "gluster-log"
 
 
 def _text(value: float, parameter: Any) -> str:

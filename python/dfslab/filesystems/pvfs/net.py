@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dfslab.documents.net_run import CountMonitor, MarkingMonitor, Until
-from dfslab.filesystems.pvfs.net_parts import (
+from dfslab.filesystems.pvfs.net_parts import SharedElements, acknowledge
+from dfslab.filesystems.pvfs.net_servers import admit, read_server, write_server
+from dfslab.filesystems.pvfs.net_setup import (
     FRAME_OVERHEAD_BYTES,
     GIB,
     GRAINS,
@@ -26,10 +28,8 @@ from dfslab.filesystems.pvfs.net_parts import (
     MSS_BYTES,
     PaperHardware,
     Setup,
-    SharedElements,
-    acknowledge,
+    TracedCall,
 )
-from dfslab.filesystems.pvfs.net_servers import admit, read_server, write_server
 from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, gather, trace_net
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.engine import run
@@ -176,9 +176,9 @@ class SetupResult:
         return self.operations / self.time_s
 
 
-# Number of random placements of files on servers that are simulated where the placement affects the
-# result.
-PLACEMENTS = 4
+# The operation that lists a directory, and the number of listings of each client that are
+# simulated. With many, the opening of files before the first one hardly counts.
+LIST, LISTINGS = "list", 64
 # Largest number of servers that is simulated. More servers would hardly change how often clients
 # meet at a server.
 MOST_SERVERS = 64
@@ -237,32 +237,18 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
     return SetupResult(setup, moved / time_s, time_s, report.firings, count, busy)
 
 
-def simulate_all(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Simulates a setup and returns its result.
+def placed(setup: Setup, number_of: int) -> Setup | None:
+    """Returns the setup with another random placement of files on servers. The placement with the
+    number 0 is that of `setup`. Returns None if the setup has no placement with this number.
 
-    If files start at random servers (`start_seed`), the placement of files affects the result when
-    a block reaches only some of the servers and several clients can meet at one server. The result
-    then is the mean over several random placements. A trace is simulated with one placement.
+    If files start at random servers (`start_seed`), the placement affects the result when a block
+    reaches only some of the servers and several clients can meet at one server. A trace is
+    simulated with one placement.
     """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
-    if not setup.start_seed or not (matters or setup.calls):
-        return simulate(setup, seed, operations)
-    found = [
-        simulate(replace(setup, start_seed=setup.start_seed + at), seed, operations)
-        for at in range(1 if setup.calls else PLACEMENTS)
-    ]
-    time_s = sum(one.time_s for one in found) / len(found)
-    first = found[0]
-    return replace(
-        first,
-        time_s=time_s,
-        throughput_bytes_per_s=first.throughput_bytes_per_s * first.time_s / time_s,
-        firings=sum(one.firings for one in found),
-        utilisation={
-            name: sum(one.utilisation[name] for one in found) / len(found)
-            for name in first.utilisation
-        },
-    )
+    if number_of and (setup.calls or not (setup.start_seed and matters)):
+        return None
+    return replace(setup, start_seed=setup.start_seed + number_of)
 
 
 def grains(setup: Setup) -> Mapping[str, SetupResult]:
@@ -295,6 +281,11 @@ class Configuration(Protocol):
         """Returns the value in SI units of every symbol that the description of PVFS uses."""
 
     @property
+    def symbols(self) -> Mapping[str, float]:
+        """Returns the symbols that have other values in this phase of the workload than in
+        `environment`."""
+
+    @property
     def mix(self) -> Mapping[str, float]:
         """Returns the workload's mix of operations: for each operation, its share of all
         operations."""
@@ -312,7 +303,8 @@ def setup_of(situation: Configuration) -> Setup:
     seek and rotation. Memory and processors keep the paper's values. Every file starts at a random
     server. All clients on one node share its network adapter, and so do all servers.
     """
-    scenario, values = situation.scenario, situation.environment
+    scenario = situation.scenario
+    values = {**situation.environment, **situation.symbols}
     deployment, clients = scenario.deployment, scenario.workload.clients
     stripe, warm = int(values["stripe_size"]), scenario.workload.cache == "warm"
     width = int(values["stripe_count"])
@@ -338,17 +330,29 @@ def setup_of(situation: Configuration) -> Setup:
         striping = Striping(servers, stripe, width, common.start_seed, sync)
         calls = calls_of(trace.done, striping, warm, trace.due_of_done())
         return replace(common, operation="replay", calls=calls)
-    kinds = {"read": "read", "write": "write"}
-    if len(situation.mix) != 1 or next(iter(situation.mix)) not in kinds:
+    known = [name for name in situation.mix if name in ("read", "write", LIST)]
+    if len(situation.mix) != 1 or not known:
         allowed = "the net of PVFS knows whole files, read or written, and traces"
         raise InputError("workload.name", scenario.workload.name, allowed)
-    (operation,) = situation.mix
+    (operation,) = known
+    if operation == LIST:
+        return _listing(common)
+    if values["scattered"] and not (warm and operation == "read"):
+        allowed = "the net of PVFS accesses files in order; a trace may have random requests"
+        raise InputError("workload.name", scenario.workload.name, allowed)
     return replace(
         common,
         operation=operation,
         file_size=int(values["file_size"]),
         block_size=int(values["transfer_size"]),
     )
+
+
+def _listing(setup: Setup) -> Setup:
+    """Returns a setup in which every client lists a directory LISTINGS times. The metadata manager
+    answers, as in a trace."""
+    calls = [TracedCall(client, "name") for client in range(setup.clients)] * LISTINGS
+    return replace(setup, operation="replay", calls=tuple(calls), operations=LISTINGS)
 
 
 def _hardware(scenario: Scenario, values: Mapping[str, float]) -> PaperHardware:

@@ -2,189 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 
+from dfslab.filesystems.pvfs.net_setup import (
+    CREATE_REQUESTS,
+    FLOW_BYTES,
+    FRAME_OVERHEAD_BYTES,
+    MSS_BYTES,
+    PRIME,
+    Setup,
+)
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.inscription import Inscription, equal, number, unequal
-from dfslab.spec.model import InputError
 from dfslab.spec.steps.expression import Condition, Expr, Min, ceiling, condition, select
-
-KIB, MIB, GIB = 1024, 1024**2, 1024**3
-# Number of requests to the manager that create a file.
-CREATE_REQUESTS = 3
-GRAINS = ("packet", "chunk", "flow")
-MSS_BYTES, FRAME_OVERHEAD_BYTES = 1460, 78
-FLOW_BYTES = 1 << 40
-# A Mersenne prime P. Files are spread over servers by (a c + b) mod P, where c is the number of the
-# client, and a and b are random.
-PRIME = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class PaperHardware:
-    """The machines of Nguyen & Apon 2012 (Table 1) with one gigabit network. Values that the table
-    lacks are estimated.
-
-    A server spends `server_request_s` on a request and `server_chunk_s` on each stripe that it
-    reads, or each flow buffer that it stores: together about 150 us for a small request, as
-    measured on OrangeFS 2.10. `dequeue_s` is the time to skip one waiting write request in a
-    receive buffer.
-    """
-
-    network_rate_bytes_per_s: float = 125e6
-    server_network_rate_bytes_per_s: float = 125e6
-    network_latency_s: float = 60e-6
-    memory_rate_bytes_per_s: float = 1.2e9
-    memory_bytes: int = 4 * GIB
-    client_call_s: float = 30e-6
-    manager_call_s: float = 200e-6
-    server_request_s: float = 90e-6
-    server_chunk_s: float = 60e-6
-    dequeue_s: float = 0.0
-    disk_seek_s: float = 4.7e-3
-    disk_rotation_s: float = 3e-3
-    disk_channels: int = 1
-    disk_read_rate_bytes_per_s: float = 160e6
-    disk_write_rate_bytes_per_s: float = 90e6
-    dirty_background_ratio: float = 0.10
-    dirty_limit_ratio: float = 0.40
-    dirty_expire_s: float = 30.0
-    read_ahead_bytes: int = 128 * KIB
-    write_back_bytes: int = 1 * MIB
-    swap_share: float = 0.5
-
-
-@dataclass(frozen=True)
-class TracedCall:
-    """A call of a trace as the servers handle it: the bytes on each server, and where the data is
-    found.
-
-    `way` says where a read finds its data: `ahead` is the read-ahead window, `hit` is memory, and
-    `jump` is the disk after a seek. The call starts no earlier than `due_s` seconds after the start
-    of the trace.
-    """
-
-    client: int
-    does: str
-    shares: tuple[int, ...] = ()
-    way: str = "ahead"
-    due_s: float = 0.0
-
-    @property
-    def total_bytes(self) -> int:
-        """Returns the number of bytes that the call moves, over all servers."""
-        return sum(self.shares)
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The input of one simulation of PVFS: one point of the experiment of Nguyen & Apon 2012, or
-    the `calls` of a trace. Sizes are in bytes.
-
-    `stripe_count` is the number of servers of one file (0: all servers). `start_seed` is the seed
-    of the random first server of every file (0: the file of client c starts at server c).
-    `client_nodes` and `server_nodes` are the numbers of nodes over which clients and servers are
-    spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
-    cores that all nodes share (0: every node has enough cores).
-    """
-
-    operation: str = "read"
-    clients: int = 1
-    servers: int = 4
-    file_size: int = 512 * MIB
-    block_size: int = 1 * MIB
-    stripe_size: int = 64 * KIB
-    grain: str = "packet"
-    cached: bool = True
-    hardware: PaperHardware = PaperHardware()
-    calls: tuple[TracedCall, ...] = ()
-    sync_on_close: bool = True
-    flow_buffer: int = 256 * KIB
-    stripe_count: int = 0
-    start_seed: int = 0
-    client_nodes: int = 0
-    server_nodes: int = 0
-    shared_cores: int = 0
-
-    def __post_init__(self) -> None:
-        _one_of("operation", self.operation, ("read", "write", "replay"))
-        _one_of("grain", self.grain, GRAINS)
-        counts = {**self.sizes, "clients": self.clients}
-        if not 0 <= self.stripe_count <= self.servers:
-            allowed = f"must be at most the {self.servers} servers"
-            raise InputError("stripe_count", self.stripe_count, allowed)
-        for key in ("clients", "servers", "file_size", "block_size", "stripe_size"):
-            if counts[key] < 1:
-                raise InputError(key, counts[key], "must be at least 1")
-        small, large = sorted((self.block_size, self.stripe_size))
-        if large % small:
-            raise InputError(
-                "block_size",
-                self.block_size,
-                f"must divide or be a multiple of the stripe, {self.stripe_size}",
-            )
-        for key, value in asdict(self.hardware).items():
-            if value < 0:
-                raise InputError(key, value, "is negative")
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Returns the number of servers ("servers"), and the sizes of files, blocks and stripes in
-        bytes, each under its name in the net."""
-        return {
-            "servers": self.servers,
-            "file_size": self.file_size,
-            "block_size": self.block_size,
-            "stripe_size": self.stripe_size,
-        }
-
-    @property
-    def width(self) -> int:
-        """Returns the number of servers over which a file is striped."""
-        return self.stripe_count or self.servers
-
-    @property
-    def start_factors(self) -> tuple[int, int]:
-        """Returns the numbers a and b by which the file of client c starts at server (a c + b) mod
-        PRIME mod the number of servers. They are random, or 1 and 0 if `start_seed` is 0."""
-        if not self.start_seed:
-            return 1, 0
-        chance = random.Random(self.start_seed)
-        return chance.randrange(1, PRIME), chance.randrange(PRIME)
-
-    def first_server(self, client: int) -> int:
-        """Returns the number of the server that stores the first stripe of a client's file."""
-        a, b = self.start_factors
-        return (a * client + b) % PRIME % self.servers
-
-    def holds(self, client: int, server: int) -> bool:
-        """Returns whether a server may store a part of a client's file."""
-        return (server - self.first_server(client)) % self.servers < self.width
-
-    @property
-    def unit_bytes(self) -> int:
-        """Returns the largest number of bytes that the network moves in one unit."""
-        sizes = {"packet": MSS_BYTES, "chunk": self.stripe_size, "flow": FLOW_BYTES}
-        return sizes[self.grain]
-
-    @property
-    def per_server_bytes(self) -> float:
-        """Returns the number of bytes that one server stores of all clients' files. For a trace, it
-        is the number of bytes that all calls move on the server where this number is largest."""
-        if self.calls:
-            return max(
-                sum(one.shares[at] for one in self.calls if one.shares)
-                for at in range(self.servers)
-            )
-        return self.clients * self.file_size / self.servers
-
-
-def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InputError(key, value, f"must be one of {', '.join(allowed)}")
 
 
 class SharedElements:

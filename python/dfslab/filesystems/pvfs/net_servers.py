@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.filesystems.pvfs.net_parts import Setup, SharedElements
+from dfslab.filesystems.pvfs.net_parts import SharedElements
+from dfslab.filesystems.pvfs.net_setup import Setup
 from dfslab.nets.build import Place, Put, Take
 from dfslab.nets.colour import Colour
 from dfslab.nets.inscription import equal, number

@@ -15,14 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dfslab.documents.net_definition import Cell
-from dfslab.filesystems.pvfs.net_parts import (
-    CREATE_REQUESTS,
-    Setup,
-    SharedElements,
-    TracedCall,
-    acknowledge,
-)
+from dfslab.filesystems.pvfs.net_parts import SharedElements, acknowledge
 from dfslab.filesystems.pvfs.net_servers import admit, read_server, write_server
+from dfslab.filesystems.pvfs.net_setup import CREATE_REQUESTS, Setup, TracedCall
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
 from dfslab.nets.inscription import call as called

@@ -18,7 +18,7 @@ VERSION = re.compile(r"Version \$Revision:\s*(\S+)")
 COMMAND = re.compile(r"^\s*Command line used:\s*(.+?)\s*$", re.M)
 UNIT = re.compile(r"^\s*Output is in ([kK])?[Bb]ytes/sec\s*$", re.M)
 OTHER_UNIT = re.compile(r"^\s*Output is in (.+?)\s*$", re.M)
-ROW = re.compile(r"^\s+(\d+)\s+(\d+)((?:\s+\d+)+)\s*$", re.M)
+ROW = re.compile(r"^[ \t]+(\d+)[ \t]+(\d+)((?:[ \t]+\d+)+)[ \t]*$", re.M)
 CHILDREN = re.compile(
     r"^\s*Children see throughput for\s+(\d+) ([a-z -]+?)\s*=\s*([\d.]+) ([kK]?)(?:[Bb]ytes|B)/sec",
     re.M,

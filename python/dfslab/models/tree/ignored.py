@@ -51,6 +51,8 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
         key: not read.intersection(_symbols_of_value(situation, key))
         for key in ("cache", "fsync", "sync_io")
     }
+    for key in {"fsync", "sync_io"}.intersection(_given(scenario.workload)):
+        workload[key] |= not _changes_costs(situation, constants, key)
     return found + [f"workload.{key}" for key in _given(scenario.workload) if workload.get(key)]
 
 
@@ -76,6 +78,16 @@ def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
     if key == "fsync":
         return ("forced",) if workload.fsync == "write" else ("fsync",)
     return SYMBOLS[key]
+
+
+def _changes_costs(situation: Situation, constants: Mapping[str, float], key: str) -> bool:
+    """Returns whether an operation costs something else than without the workload's key `key`. It
+    does not if the file system forces data to disk anyway."""
+    without = {**constants, **dict.fromkeys(_symbols_of_value(situation, key), 0.0)}
+    return any(
+        situation.costs(constants, phase) != situation.costs(without, phase)
+        for phase in situation.phases
+    )
 
 
 def _given(table: CheckedModel) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from dfslab.spec.streams.target import Target
 from dfslab.spec.streams.vocabulary import CoreDocument, Positive, Stream
 
-Verify = Literal["none", "after", "inline"]
+Verify = Literal["none", "sample", "after", "inline"]
 
 
 class Throttling(CoreDocument):

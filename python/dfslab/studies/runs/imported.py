@@ -9,10 +9,12 @@ from pathlib import Path
 
 from dfslab.imports import as_results, tool_report
 from dfslab.imports.applications import application_log, kept_counters
+from dfslab.imports.described import described, described_rows
 from dfslab.imports.tool_report import ToolReport
 from dfslab.instruments.tracing import counter_reports
 from dfslab.result import Result
 from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import Finding, judged
 from dfslab.studies.runs import store
@@ -20,11 +22,13 @@ from dfslab.studies.runs import store
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A run that was made of another tool's file. `findings`: what cannot be right in the file, one
-    line each. `notes`: what could not be written."""
+    """A run that was made of another tool's file. `rows`: a line for each result, and for each
+    measurement that was left out. `findings`: what cannot be right in the file, one line each.
+    `notes`: what could not be written."""
 
     folder: Path
     results: Sequence[Result]
+    rows: Sequence[str]
     findings: Sequence[str]
     notes: Sequence[str]
 
@@ -39,22 +43,30 @@ def is_known(file: Path) -> bool:
     return tool_report.is_recognised(file) or counter_reports.report(file) is not None
 
 
-def import_file(file: Path, out: Path, form: str = "") -> ImportedRun:
+def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = None) -> ImportedRun:
     """Makes a run below `out` from a file that another tool wrote.
 
-    `form`: name of the file's format; "" if the file shows it. Raises InputError if the file is
-    malformed or of no known format.
+    `form`: name of the file's format; "" if the file shows it. `on`: the system that was measured;
+    None if it is unknown. Raises InputError if the file is malformed or of no known format, or if
+    no measurement in it can be described on the system `on`.
     """
     report = _report(file, form)
     findings = [checked(one) for one in judged(of_report(report))]
-    found = as_results.results(report, file, findings)
-    opened = store.open_run(as_results.scenario_of(report, file), out, fresh=True)
+    if on is None:
+        found = as_results.results(report, file, findings)
+        scenario = as_results.scenario_of(report, file)
+        rows = as_results.table_rows(found)
+    else:
+        placed = described(report, file, on, findings)
+        found, scenario = placed.results, placed.scenario
+        rows = [*described_rows(found), *placed.left_out]
+    opened = store.open_run(scenario, out, fresh=True)
     with opened.locked():
         for one in found:
             opened.add(one)
         _keep_counters(file, opened.folder)
         notes = opened.finish({"imported": file.name, "tool": report.tool, "results": len(found)})
-    return ImportedRun(opened.folder, found, findings, notes)
+    return ImportedRun(opened.folder, found, rows, findings, notes)
 
 
 def _keep_counters(file: Path, folder: Path) -> None:

@@ -85,9 +85,9 @@ def interleaved(
     """Measures all configurations `rounds` times and returns the runs. The first configuration is
     the unchanged one.
 
-    A changed configuration that fails is not measured again. An interrupt or the end of the time
-    budget ends the trial early, and what was measured until then is returned. Raises RunFailed or
-    InputError if the unchanged configuration fails.
+    A changed configuration that fails is not measured again. An interrupt, the end of the time
+    budget, or a later failure of the unchanged configuration ends the trial early, and what was
+    measured until then is returned. Raises RunFailed or InputError if the first run fails.
     """
     trial = Trial()
     assert configurations[0].name == START, "the unchanged configuration comes first"
@@ -98,11 +98,19 @@ def interleaved(
             for at, one in enumerate(order):
                 if one.name in trial.refused:
                     continue
-                if not budget.allows(one.name):
+                # In a reversed round, the unchanged configuration comes last. Without it, the
+                # others could not be compared, so its time is reserved.
+                needed = [one.name] if turn % 2 == 0 or one.name == START else [one.name, START]
+                if not budget.allows(*needed):
+                    if at and len(needed) > 1 and budget.allows(START):
+                        _measure(configurations[0], turn, measuring, goal, budget, trial)
                     trial.notes.append(_ended(budget, trial, total))
                     return trial
                 report(turn * len(configurations) + at, total, f"round {turn + 1}: {one.name}")
                 _measure(one, turn, measuring, goal, budget, trial)
+                if START in trial.refused:
+                    trial.notes.append(f"ended early: {trial.refused[START]}")
+                    return trial
     except KeyboardInterrupt:
         trial.is_interrupted = True
         trial.notes.append(f"interrupted after {len(trial.runs)} of {total} runs")
@@ -117,14 +125,14 @@ def _measure(
     budget: TimeBudget,
     trial: Trial,
 ) -> None:
-    """Measures one configuration once and adds the run to the trial. If a changed configuration
-    fails, the reason is noted instead."""
+    """Measures one configuration once and adds the run to the trial. If the run fails, the reason
+    is noted instead, except that a failure of the trial's first run is raised."""
     began_s = budget.clock.monotonic_s()
     try:
         result = measuring(one.scenario, turn)
         trial.runs.append(trial_run(one.name, turn, result, goal))
     except (RunFailed, InputError) as error:
-        if one.name == START:
+        if one.name == START and not trial.runs:
             raise
         trial.refused[one.name] = " ".join(str(error).split())
     budget.ran(one.name, budget.clock.monotonic_s() - began_s)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.documents.table import labels_text
+from dfslab.method import RunFailed
 from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.changes.change import Change
@@ -124,7 +125,7 @@ def carry_out(
     appended to the file `records` before anything is measured, and each measurement afterwards.
 
     An interrupt ends the measurements; what was measured until then is recorded and returned.
-    Raises RunFailed or InputError if an unchanged configuration cannot be measured.
+    Raises RunFailed or InputError if the only unchanged configuration cannot be measured.
     """
     predictions = [
         prediction_of(one.start, one.changes, plan.goal, plan.basis, one.predicted, clock)
@@ -175,8 +176,18 @@ def _trial(
     notify: Notify,
     opening: Opening,
 ) -> Trial:
-    with opening(notify) as measure:
-        return interleaved(_configurations(group), plan.rounds, measure, plan.goal, budget, report)
+    """Measures the changes of one unchanged configuration. If that configuration cannot be measured
+    and there are others, the changes are refused with the reason; otherwise the error is raised."""
+    try:
+        with opening(notify) as measure:
+            return interleaved(
+                _configurations(group), plan.rounds, measure, plan.goal, budget, report
+            )
+    except (RunFailed, InputError) as error:
+        if len(plan.groups) == 1:
+            raise
+        reason = " ".join(str(error).split())
+        return Trial(refused={one.name: reason for one in group})
 
 
 def _row(

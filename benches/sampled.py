@@ -1,0 +1,91 @@
+"""Measures what it costs to check a sample of the content (`run.verify` "sample", the default).
+
+Each round runs every workload once with a sample and once without checks, in random order and for a
+fraction of a second, on a file system in memory. The cost is the ratio of the times per operation
+with its 90 % interval. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from bars import Bar, judged
+from dfslab.fleet import run
+from dfslab.fleet.places import ClientHost
+from dfslab.spec.streams.plan import LoadPlan, Verify
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.streams.vocabulary import Share, Stream
+from dfslab.spec.streams.workload import fixed
+from paired import SEED, ratio
+from rich.console import Console
+from rich.table import Table
+
+ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "100"))
+MEMORY = Path("/dev/shm")
+KIB, MIB = 1 << 10, 1 << 20
+TEAMS: tuple[Verify, Verify] = ("sample", "none")
+BARS = {"small_reads": Bar(1.03)}
+
+
+def streams() -> dict[str, Stream]:
+    """Returns a dictionary from the name of each workload to its operation stream."""
+    small_reads = Stream(
+        seed=5,
+        clients=1,
+        operations_per_client=50_000,
+        files_per_client=16,
+        mix=[Share(operation="pread")],
+        file_size=fixed(MIB),
+        transfer_size_bytes=4 * KIB,
+    )
+    small_files = {"operations_per_client": 1500, "files_per_client": 1500}
+    files = {**small_files, "file_size": fixed(16 * KIB), "transfer_size_bytes": 16 * KIB}
+    large = {"operations_per_client": 300, "file_size": fixed(16 * MIB)}
+    return {
+        "small_reads": small_reads,
+        "large_reads": small_reads.model_copy(update={**large, "transfer_size_bytes": MIB}),
+        "small_files_read": small_reads.model_copy(
+            update={**files, "mix": [Share(operation="read")]}
+        ),
+        "small_files_created": small_reads.model_copy(
+            update={**files, "mix": [Share(operation="create")]}
+        ),
+    }
+
+
+def time_s(stream: Stream, verify: Verify, folder: str) -> float:
+    """Runs the load generator once and returns the time of an operation, in seconds."""
+    plan = LoadPlan(
+        stream=stream, target=PosixTarget(root=folder), run_directory="run", verify=verify
+    )
+    report, _, _ = run.run_load(plan, (ClientHost(""),))
+    assert report.complete, report.errors
+    return 1 / report.rate_per_s
+
+
+def main() -> None:
+    """Prints a table of the ratios, and the ratios and the bar as one JSON object."""
+    lots = random.Random(SEED)
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in streams()}
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        for _ in range(ROUNDS):
+            for name, stream in streams().items():
+                order = lots.sample(TEAMS, len(TEAMS))
+                times[name].append({team: time_s(stream, team, folder) for team in order})
+    ratios = {name: ratio(rounds, ["sample"], ["none"]) for name, rounds in times.items()}
+    table = Table("workload", "time with a sample / without checks (90 % interval)")
+    for name, found in ratios.items():
+        table.add_row(name, str(found))
+    Console().print(table)
+    values = {name: found.value for name, found in ratios.items()}
+    intervals = {name: asdict(found) for name, found in ratios.items()}
+    print(json.dumps({**intervals, "bars": judged(BARS, values)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Tables of hardware for which `dfslab predict` prints rates, without a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import exp
+from pathlib import Path
+
+from dfslab.cli.quick.scaling import Scaling
+from dfslab.documents.table import Table, TableCell, heads, number_text, words
+from dfslab.models.scaling import hardware, hardware_table, training
+from dfslab.models.scaling.hardware import Hardware
+from dfslab.spec import units
+from dfslab.spec.files import inputs
+
+RATES_NOTE = (
+    "90 % intervals. Nothing was measured: the shares of the hardware that systems attain are from "
+    "published IO500 results."
+)
+TRAINING_NOTE = (
+    "90 % intervals. Nothing was measured: the shares of the hardware that systems attain are from "
+    "published results of MLPerf Storage v1.0."
+)
+
+
+def from_hardware(path: Path) -> Scaling:
+    """Returns predictions for the CSV table in `path`: accelerators if the table has their rate,
+    else the rates of IO500's phases."""
+    text = inputs.text("TABLE", path)
+    if hardware_table.is_of_training(text):
+        return _trainings(text, str(path))
+    return _rates(text, str(path))
+
+
+def _trainings(text: str, file: str) -> Scaling:
+    found = [
+        (name, training.accelerators(system, load))
+        for name, system, load in hardware_table.trainings(text, file)
+    ]
+    rows = [
+        [
+            words(name),
+            TableCell(one.count, str(one.count), f"{one.low} to {one.high}", one.low, one.high),
+            words(one.limit),
+        ]
+        for name, one in found
+    ]
+    columns = heads("system", "accelerators", "least capacity", left=["least capacity"])
+    table = Table("Most accelerators", columns, rows, [TRAINING_NOTE])
+    return Scaling([{"system": name, **asdict(one)} for name, one in found], table)
+
+
+def _rates(text: str, file: str) -> Scaling:
+    document: list[dict[str, object]] = []
+    rows = []
+    for name, one in hardware_table.systems(text, file):
+        for phase in (*hardware.DATA_PHASES, *hardware.METADATA_PHASES):
+            rate, low, high = _interval(phase, one)
+            values = {"rate_per_s": rate, "low_per_s": low, "high_per_s": high}
+            document.append({"system": name, "phase": phase, **values})
+            rows.append([words(name), words(phase), _cell(phase, rate, low, high)])
+    columns = heads("system", "phase", "rate", left=["phase"])
+    return Scaling(document, Table("Rates of IO500's phases", columns, rows, [RATES_NOTE]))
+
+
+def _interval(phase: str, one: Hardware) -> tuple[float, float, float]:
+    """Returns the predicted rate of a phase per second, and its 90 % interval."""
+    law = hardware.laws().laws[phase]
+    rate = law.rate_per_s(one)
+    return rate, rate * exp(-law.half_width), rate * exp(law.half_width)
+
+
+def _cell(phase: str, rate: float, low: float, high: float) -> TableCell:
+    is_data = phase in hardware.DATA_PHASES
+
+    def text(value: float) -> str:
+        return units.text(value, "B/s", 3) if is_data else f"{number_text(value)}/s"
+
+    return TableCell(rate, text(rate), f"{text(low)} to {text(high)}", low, high)

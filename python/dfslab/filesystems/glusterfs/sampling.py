@@ -1,0 +1,114 @@
+"""Lets io-stats, GlusterFS' translator of counters, sample every call of a volume for a while.
+
+A process keeps its last SAMPLES calls in memory. When dumps are turned on, each process writes its
+samples to a file after DUMP_S seconds, and again every DUMP_S seconds. A dump replaces the previous
+one, so the files have to be read before the second dump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.filesystems.glusterfs.call_samples import SampledCall, read
+from dfslab.spec.clock import REAL, Clock
+
+# Number of the last calls of a process that are kept; the largest that GlusterFS allows.
+SAMPLES = 65_535
+DUMP_S = 5
+# A dump is awaited for this time in seconds beyond DUMP_S. The options reach busy processes late.
+GRACE_S = 4.0
+# Processes have this time in seconds to begin sampling.
+BEGIN_LIMIT_S = 10.0
+POLL_S = 0.1
+SAMPLING = {"diagnostics.fop-sample-buf-size": str(SAMPLES), "diagnostics.fop-sample-interval": "1"}
+DUMPING = {"diagnostics.stats-dump-interval": str(DUMP_S)}
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """Where the processes of one service on one host write their samples: files in `folder` whose
+    names match `pattern`. `count` is the number of these processes."""
+
+    service: str
+    host: str
+    folder: Path
+    pattern: str
+    count: int = 1
+
+    def complete(self) -> dict[Path, str]:
+        """Returns the texts of the files that hold samples and end with a whole line."""
+        texts = {path: path.read_text("utf-8") for path in sorted(self.folder.glob(self.pattern))}
+        return {path: text for path, text in texts.items() if text.endswith("\n")}
+
+
+@dataclass(frozen=True)
+class VolumeOptions:
+    """Sets and resets options of the volume. `is_sampling()` returns whether the clients have
+    received the options of SAMPLING."""
+
+    set: Callable[[dict[str, str]], None]
+    reset: Callable[[Sequence[str]], None]
+    is_sampling: Callable[[], bool]
+
+
+@contextmanager
+def sampled(
+    options: VolumeOptions, dumps: Sequence[Dumps], clock: Clock = REAL
+) -> Iterator[list[SampledCall]]:
+    """Yields a list to which the calls are appended that began while the `with` block ran.
+
+    The list stays incomplete if a process has not dumped its samples DUMP_S + GRACE_S seconds after
+    the block.
+    """
+    found: list[SampledCall] = []
+    options.set(SAMPLING)
+    try:
+        _wait(options.is_sampling, BEGIN_LIMIT_S, clock)
+        began_s = clock.monotonic_s()
+        yield found
+        ended_s = clock.monotonic_s()
+        options.set(DUMPING)
+        found += [
+            call for call in _dumped(dumps, clock) if began_s <= call.start_ns * 1e-9 <= ended_s
+        ]
+    finally:
+        options.reset([*DUMPING, *SAMPLING])
+
+
+def unix_offset_ns(clock: Clock = REAL) -> int:
+    """Returns the Unix time minus CLOCK_MONOTONIC, in nanoseconds."""
+    return clock.unix_ns() - round(clock.monotonic_s() * 1e9)
+
+
+def _dumped(dumps: Sequence[Dumps], clock: Clock) -> list[SampledCall]:
+    """Waits for the first dump of each process and returns the calls of all dumps."""
+    texts: list[dict[Path, str]] = [{} for _ in dumps]
+
+    def is_complete() -> bool:
+        for known, one in zip(texts, dumps, strict=True):
+            found = one.complete()
+            # The longest reading is kept, because a process may still be writing at the first one.
+            for path, text in found.items():
+                if len(text) >= len(known.get(path, "")):
+                    known[path] = text
+        return all(len(known) >= one.count for known, one in zip(texts, dumps, strict=True))
+
+    _wait(is_complete, DUMP_S + GRACE_S, clock)
+    clock.sleep(POLL_S)
+    is_complete()
+    return [
+        call
+        for known, one in zip(texts, dumps, strict=True)
+        for text in known.values()
+        for call in read(text, one.service, one.host)
+    ]
+
+
+def _wait(holds: Callable[[], bool], limit_s: float, clock: Clock) -> None:
+    """Returns once `holds()` is true, at the latest after `limit_s` seconds."""
+    deadline_s = clock.monotonic_s() + limit_s
+    while not holds() and clock.monotonic_s() < deadline_s:
+        clock.sleep(POLL_S)

@@ -1,0 +1,162 @@
+"""Converts a report of another tool to results of a described system, so that models can be fitted
+to them.
+
+A scenario describes the deployment and the file system that the tool measured. Reads and writes
+become the workload `transfers`, whose operation is one transfer. Creating, deleting, renaming and
+looking up files become the workload `metadata`. A measurement that has neither form is left out by
+name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dfslab.imports import as_results
+from dfslab.imports.tool_report import ToolMeasurement, ToolReport
+from dfslab.result import Result, Step
+from dfslab.spec.design import LevelValue
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Point, Scenario
+
+# The operation and the step of the workload `transfers` for a tool's operation.
+TRANSFERS = {"read": ("pread", "read"), "write": ("pwrite", "write")}
+METADATA = frozenset(("create", "stat", "list", "open", "rename", "delete"))
+# Steps of metadata operations that are one call. Creating a file is several calls, and tools report
+# the sum of their times only.
+ONE_CALL = frozenset(("stat", "list", "rename", "delete"))
+MOST_TRANSFER_BYTES = 1 << 30
+CLOSED = "mean time of an operation: clients / rate, because the tool reported no latency"
+ORDER = "the order of offsets is not known: sequential is written"
+
+
+@dataclass(frozen=True)
+class DescribedReport:
+    """The results of a report on a described system. `left_out` has a line for each measurement
+    that no workload describes, with the reason."""
+
+    scenario: Scenario
+    results: list[Result]
+    left_out: list[str]
+
+
+def described(
+    report: ToolReport, path: Path, on: Scenario, findings: Sequence[str] = ()
+) -> DescribedReport:
+    """Returns the results of the measurements that a workload describes, in the order of the
+    report.
+
+    `on`: scenario with the deployment and the file system; its workload is not used. Raises
+    InputError if no measurement can be described.
+    """
+    base = _base(as_results.scenario_of(report, path), on)
+    found: list[Result] = []
+    left_out: list[str] = []
+    parts: dict[str, str] = {}
+    repetitions = Counter[str]()
+    for one, plain in zip(
+        report.measurements, as_results.results(report, path, findings), strict=True
+    ):
+        labels = _labels(one)
+        if isinstance(labels, str):
+            left_out.append(f"{_named(one)}: left out: {labels}")
+            continue
+        point = Point(scenario=base.with_values(labels), labels=labels)
+        if parts.setdefault(point.id, one.part) != one.part:
+            same = f"it has the same configuration as {parts[point.id]}"
+            left_out.append(f"{_named(one)}: left out: {same}")
+            continue
+        found.append(_result(one, plain, point, repetitions[point.id]))
+        repetitions[point.id] += 1
+    if not found:
+        allowed = f"no measurement can be described: {left_out[0]}"
+        raise InputError("FILE", str(path), allowed)
+    return DescribedReport(base, found, left_out)
+
+
+def _named(one: ToolMeasurement) -> str:
+    is_named = one.part.endswith(one.operation)
+    return one.part if is_named else f"{one.part}, {one.operation}"
+
+
+def _base(imported: Scenario, on: Scenario) -> Scenario:
+    """Returns the scenario of the results: name and title of the imported file, deployment and file
+    system of the scenario `on`."""
+    document = on.model_dump(mode="json")
+    return build(
+        Scenario,
+        {
+            "name": imported.name,
+            "title": imported.title,
+            "deployment": document["deployment"],
+            "file_system": document["file_system"],
+            "workload": {"name": "transfers"},
+            "run": {"methods": [as_results.METHOD], "repetitions": 1},
+        },
+    )
+
+
+def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
+    """Returns the values of the scenario for a measurement, or the reason why there are none."""
+    if not one.clients:
+        return "the tool reported no number of clients"
+    if not one.rate_per_s:
+        return "the tool reported no rate of operations"
+    labels: dict[str, LevelValue] = {"workload.clients": one.clients * _depth(one)}
+    if one.operation in METADATA:
+        return {"workload.name": "metadata", "workload.operation": one.operation, **labels}
+    if one.operation not in TRANSFERS:
+        return f"no workload describes the operation {one.operation!r}"
+    size_bytes = round((one.throughput_bytes_per_s or 0.0) / one.rate_per_s)
+    if not 1 <= size_bytes <= MOST_TRANSFER_BYTES:
+        return "the size of a transfer is not known or above 1 GiB"
+    mode = f"rand{one.operation}" if "rand" in one.part.lower() else one.operation
+    file_bytes = max(size_bytes, int((one.evidence.work.data_size or 0) // one.clients))
+    return {
+        "workload.mode": mode,
+        "workload.transfer_size": f"{size_bytes} B",
+        "workload.file_size": f"{file_bytes} B",
+        **labels,
+    }
+
+
+def _depth(one: ToolMeasurement) -> int:
+    """Returns the number of outstanding operations of each process of the tool."""
+    return max(1, one.evidence.work.queue_depth or 1)
+
+
+def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
+    """Returns the imported result `plain` at a described configuration, in the words of dfslab's
+    operations, with the mean time of the operation as a step."""
+    operation, step = TRANSFERS.get(one.operation, (one.operation, one.operation))
+    assert one.rate_per_s
+    time_s = one.latency_s.get("mean")
+    notes = [note for note in plain.notes if note != as_results.UNKNOWN_DEPLOYMENT]
+    notes += [] if time_s is not None else [CLOSED]
+    notes += [ORDER] if one.operation in TRANSFERS and "rand" not in one.part.lower() else []
+    if time_s is None:
+        time_s = point.scenario.workload.clients / one.rate_per_s
+    steps = [Step(operation=operation, step=step, time_s_mean=time_s, count=1)]
+    has_step = one.operation in TRANSFERS or one.operation in ONE_CALL
+    return plain.model_copy(
+        update={
+            "point": point,
+            "point_id": point.id,
+            "repetition": repetition,
+            "metrics": as_results.metrics_of(replace(one, operation=operation)),
+            "notes": notes,
+            "steps": steps if has_step else [],
+        }
+    )
+
+
+def described_rows(found: Sequence[Result]) -> list[str]:
+    """Returns one line of text for each result: its configuration and its metrics in SI units."""
+    rows = []
+    for one in found:
+        labels = ", ".join(f"{key.rpartition('.')[2]} = {v}" for key, v in one.labels.items())
+        figures = ", ".join(f"{name} = {metric.value:.6g}" for name, metric in one.metrics.items())
+        rows.append(f"{labels}{'' if one.complete else ' (incomplete)'}: {figures}")
+    return rows

@@ -1,0 +1,207 @@
+"""Simulates the net that a file system brings itself: its phases, placements of files and levels of
+network detail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Any, Protocol
+
+from dfslab import discover
+from dfslab.method import RunFailed
+from dfslab.models.simulation import Goal
+from dfslab.models.steady import Part, Whole, whole_of_parts
+from dfslab.models.tree.phases import mean_times
+from dfslab.models.tree.predicted import PhaseRate
+from dfslab.models.tree.prediction import Situation
+from dfslab.nets.engine import estimate
+from dfslab.spec.model import InputError
+
+# Number of random placements of files on servers that are simulated first. Without a requested
+# precision, no further ones are simulated.
+FIRST_PLACEMENTS = 4
+
+
+class Simulated(Protocol):
+    """The result of a simulation by the net in the file system's folder."""
+
+    @property
+    def throughput_bytes_per_s(self) -> float:
+        """Bytes of all clients per second."""
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time in seconds until the last client is done."""
+
+    @property
+    def firings(self) -> int:
+        """Number of fired transitions."""
+
+    @property
+    def utilisation(self) -> Mapping[str, float]:
+        """For each station, the fraction of time for which its servers were busy."""
+
+
+@dataclass(frozen=True)
+class ComponentPrediction:
+    """The prediction by a file system's own net at one level of network detail.
+
+    The rates are operations and bytes of all clients per second. `time_s` is the simulated time in
+    seconds for one file of each client, or for the trace. `placements` is the number of simulated
+    placements of files on servers. `share` is the fraction of each file that was simulated.
+    `half_width` is the half-width of the rate's 90 % interval relative to the rate. It covers the
+    choice of placements and the extrapolation from a part of the files, but not the error of the
+    model. `latency_s` has the mean latency of each operation. `phases` is empty for a workload of
+    one phase.
+    """
+
+    rate_per_s: float
+    throughput_bytes_per_s: float
+    time_s: float
+    firings: int
+    utilisation: Mapping[str, float]
+    placements: int
+    share: float
+    half_width: float
+    latency_s: Mapping[str, float] = field(default_factory=dict)
+    phases: Sequence[PhaseRate] = ()
+
+
+def own_net(situation: Situation) -> Any:
+    """Returns the Python module `net.py` in the file system's folder. Raises InputError if the
+    folder has none."""
+    path = situation.system.folder / "net.py"
+    if not path.exists():
+        allowed = "a file system with a net of its own (net.py), which this one has not"
+        raise InputError("file_system.name", situation.system.name, f"components needs {allowed}")
+    return discover.load(path)
+
+
+def simulate(situation: Situation, grain: str, goal: Goal | None) -> ComponentPrediction:
+    """Simulates a configuration at one level of network detail.
+
+    All clients begin a phase of the workload together, after a barrier, so each phase is simulated
+    by a separate net. With a goal, only the beginning of the files is simulated, until the rate is
+    steady, and the number of placements grows until the goal is met. Raises InputError if the net
+    does not model the workload, RunFailed if a net cannot continue.
+    """
+    if len(situation.phases) == 1:
+        return _of_phase(situation, grain, goal)
+    found = [
+        _of_phase(situation.alone(index), grain, goal) for index in range(len(situation.phases))
+    ]
+    return _of_all_phases(situation, found)
+
+
+def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentPrediction:
+    net = own_net(situation)
+    setup = replace(net.setup_of(situation), grain=grain)
+    seed = situation.scenario.run.seed
+    has_placements = net.placed(setup, 1) is not None
+    # Half of the interval is for the extrapolation, and half for the choice of placements.
+    precision = None if goal is None else goal.precision / (2 if has_placements else 1)
+    most = max(1, goal.most) if goal else FIRST_PLACEMENTS
+    count = min(FIRST_PLACEMENTS, most) if has_placements else 1
+    found: list[Whole] = []
+    while True:
+        found += [
+            simulated_whole(net.simulate, net.placed(setup, number_of), seed, precision)
+            for number_of in range(len(found), count)
+        ]
+        answer = _pooled(situation, found, setup.clients * setup.operations)
+        if goal is None or not has_placements or count >= most:
+            break
+        if answer.half_width <= goal.precision:
+            break
+        count = min(2 * count, most)
+    whole_files = setup.clients * setup.file_size
+    moved = sum(one.total_bytes for one in setup.calls) if setup.calls else whole_files
+    return replace(answer, throughput_bytes_per_s=moved / answer.time_s)
+
+
+def simulated_whole(
+    simulate_setup: Callable[[Any, int], Simulated], setup: Any, seed: int, precision: float | None
+) -> Whole:
+    """Simulates one setup of a file system's net, whose method `part` returns smaller setups.
+
+    With a precision (a relative half-width), the simulation ends when the time of the whole setup
+    is known to it; otherwise the whole setup is simulated. Raises RunFailed if the net cannot
+    continue.
+    """
+
+    def simulate_part(share: float) -> Part | None:
+        part = setup if share == 1.0 else setup.part(share)
+        if part is None:
+            return None
+        try:
+            one = simulate_setup(part, seed)
+        except RunFailed as error:
+            raise RunFailed(f"components: {error}") from error
+        exact = part.file_size / setup.file_size
+        return Part(exact, one.time_s, one.utilisation, one.firings)
+
+    if precision is not None:
+        return whole_of_parts(simulate_part, precision)
+    one = simulate_part(1.0)
+    assert one is not None, "the whole workload can be simulated"
+    return Whole(one.time_s, one.utilisation, one.firings, 1.0, 0.0)
+
+
+def _pooled(situation: Situation, found: Sequence[Whole], operations: int) -> ComponentPrediction:
+    """Returns the mean over simulated placements. `operations` is the number of operations of all
+    clients, unless they replay a trace. The throughput is not set yet."""
+    times_s = [one.time_s for one in found]
+    time_s, clients = fmean(times_s), situation.scenario.workload.clients
+    between = estimate(times_s).relative if len(found) > 1 else 0.0
+    rate_per_s = (len(situation.trace.done) if situation.trace else operations) / time_s
+    is_single = situation.trace is None and len(situation.mix) == 1
+    return ComponentPrediction(
+        rate_per_s=rate_per_s,
+        throughput_bytes_per_s=0.0,
+        time_s=time_s,
+        firings=sum(one.firings for one in found),
+        utilisation={
+            name: fmean(one.utilisation[name] for one in found) for name in found[0].utilisation
+        },
+        placements=len(found),
+        share=min(one.share for one in found),
+        half_width=between + fmean(one.half_width for one in found),
+        # Every client always has one operation in progress, so Little's law gives the latency.
+        latency_s=dict.fromkeys(situation.mix, clients / rate_per_s) if is_single else {},
+    )
+
+
+def _of_all_phases(
+    situation: Situation, found: Sequence[ComponentPrediction]
+) -> ComponentPrediction:
+    """Returns the prediction of a workload from those of its phases, which run in sequence: times
+    per operation add up."""
+    phases = situation.phases
+    times_s = [one.weight / part.rate_per_s for one, part in zip(phases, found, strict=True)]
+    shares = [time / sum(times_s) for time in times_s]
+    moved = sum(
+        share * part.throughput_bytes_per_s for share, part in zip(shares, found, strict=True)
+    )
+    names = dict.fromkeys(name for part in found for name in part.utilisation)
+    return ComponentPrediction(
+        rate_per_s=1.0 / sum(times_s),
+        throughput_bytes_per_s=moved,
+        time_s=sum(part.time_s for part in found),
+        firings=sum(part.firings for part in found),
+        utilisation={
+            name: sum(
+                share * part.utilisation.get(name, 0.0)
+                for share, part in zip(shares, found, strict=True)
+            )
+            for name in names
+        },
+        placements=min(part.placements for part in found),
+        share=min(part.share for part in found),
+        half_width=sum(share * part.half_width for share, part in zip(shares, found, strict=True)),
+        latency_s=mean_times(phases, [part.latency_s for part in found]),
+        phases=[
+            PhaseRate(one.name, part.rate_per_s, part.throughput_bytes_per_s)
+            for one, part in zip(phases, found, strict=True)
+        ],
+    )

@@ -1,0 +1,190 @@
+"""Predicts a mix of operations at other numbers of clients from measurements at two or more.
+
+The clients form a closed workload: each of them always has one operation of the mix in progress.
+The mix as a whole is fitted as a delay and one station (`delayed_station`). By Little's law, the
+mean response time of the mix is the number of clients over its rate. An operation of one kind has
+its own delay and its own demand at the same station, so its mean response time is a straight line
+in that of the mix (BCMP theorem: the wait at the station is proportional to the demand there). The
+0.99 quantile is the mean times a ratio, which is interpolated between the measured numbers of
+clients and grows slowly beyond the largest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, inf, log, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dfslab.arrays import Floats
+from dfslab.lazily import lazily
+from dfslab.models.scaling import delayed_station
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
+
+# Exponent of the growth of the station's service rate with its queue length.
+GAIN = 0.05
+# Exponent of the growth of (0.99 quantile / mean) beyond the largest measured number of clients.
+TAIL_GROWTH = 0.2
+# Half-widths of the 90 % intervals in natural logarithms, at e times the nearest measured number
+# of clients: of the rate, of the mean response time, and of its 0.99 quantile.
+RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
+# Smallest distance, in natural logarithms of the number of clients, that widens an interval.
+LEAST_DISTANCE = 0.25
+FEWEST_COUNTS = 2
+MOST_CLIENTS = 100_000
+
+
+@dataclass(frozen=True)
+class OperationPoint:
+    """One kind of operation at one number of clients: operations per second of all clients, and
+    mean and 0.99 quantile of the response time in seconds. The quantile is None if unknown."""
+
+    rate_per_s: float
+    latency_s_mean: float
+    latency_s_p99: float | None = None
+
+
+# The operations of a mix at one number of clients, by kind of operation.
+MixPoint = Mapping[str, OperationPoint]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A predicted value and its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class OperationPrediction:
+    """The prediction of one kind of operation: operations per second of all clients, and mean and
+    0.99 quantile of the response time in seconds."""
+
+    operation: str
+    rate_per_s: Interval
+    latency_s_mean: Interval
+    latency_s_p99: Interval | None
+
+
+@dataclass(frozen=True)
+class ClosedMix:
+    """A fitted mix. `delay_s` and `demand_s` are the seconds that an operation of the mix spends
+    without waiting, and at the station when it is alone there. `gain` and `tail_growth` are
+    exponents (see GAIN and TAIL_GROWTH). `points` are the measurements by number of clients, in
+    ascending order."""
+
+    delay_s: float
+    demand_s: float
+    gain: float
+    tail_growth: float
+    points: Mapping[int, MixPoint]
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Returns the kinds of operation of the mix."""
+        return tuple(next(iter(self.points.values())))
+
+    def rate_per_s(self, clients: int) -> float:
+        """Returns the predicted rate of all operations together, per second."""
+        return delayed_station.rate_per_s(clients, self.delay_s, self.demand_s, self.gain)
+
+    def predict(self, clients: int) -> list[OperationPrediction]:
+        """Returns the predictions of all kinds of operation at a number of clients."""
+        mix_s = clients / self.rate_per_s(clients)
+        return [self._prediction(kind, clients, mix_s) for kind in self.operations]
+
+    def _prediction(self, kind: str, clients: int, mix_s: float) -> OperationPrediction:
+        share = float(np.mean([_share(point, kind) for point in self.points.values()]))
+        mean_s = self._mean_s(kind, mix_s)
+        ratio = self._tail_ratio(kind, clients)
+        apart = sqrt(max(LEAST_DISTANCE, min(abs(log(clients / n)) for n in self.points)))
+        return OperationPrediction(
+            kind,
+            _interval(share * clients / mix_s, RATE_ERROR * apart),
+            _interval(mean_s, MEAN_ERROR * apart),
+            None if ratio is None else _interval(mean_s * ratio, TAIL_ERROR * apart),
+        )
+
+    def _mean_s(self, kind: str, mix_s: float) -> float:
+        """Returns the mean response time of one kind of operation when that of the mix is `mix_s`.
+        Below the shortest measured time of the mix, the two are proportional."""
+        x = np.array([n / _total_per_s(point) for n, point in self.points.items()])
+        y = np.array([point[kind].latency_s_mean for point in self.points.values()])
+        shortest = int(np.argmin(x))
+        if mix_s <= x[shortest]:
+            return float(y[shortest] * mix_s / x[shortest])
+        # Least squares of relative errors; the slope is a demand and is not negative.
+        weights = np.column_stack([1 / y, x / y])
+        at_zero, slope = np.linalg.lstsq(weights, np.ones_like(y), rcond=None)[0]
+        if slope < 0:
+            return float(np.exp(np.log(y).mean()))
+        return max(float(at_zero + slope * mix_s), float(y.min()))
+
+    def _tail_ratio(self, kind: str, clients: int) -> float | None:
+        """Returns the 0.99 quantile over the mean at a number of clients; None if no quantile was
+        measured."""
+        known = {
+            n: one.latency_s_p99 / one.latency_s_mean
+            for n, one in ((n, point[kind]) for n, point in self.points.items())
+            if one.latency_s_p99 is not None
+        }
+        if not known:
+            return None
+        measured = np.log(list(known))
+        between = float(np.interp(log(clients), measured, np.log(list(known.values()))))
+        beyond = max(0.0, log(clients) - float(measured[-1]))
+        return max(1.0, exp(between + self.tail_growth * beyond))
+
+
+def fit(
+    points: Mapping[int, MixPoint], gain: float = GAIN, tail_growth: float = TAIL_GROWTH
+) -> ClosedMix:
+    """Fits a mix to measurements, by number of clients. At least two numbers of clients are needed,
+    and each of them has the same kinds of operation."""
+    assert len(points) >= FEWEST_COUNTS, "a mix is fitted from two numbers of clients or more"
+    ordered = {n: points[n] for n in sorted(points)}
+    rates = [_total_per_s(point) for point in ordered.values()]
+    delay_s, demand_s = _delay_and_demand(list(ordered), rates, gain)
+    return ClosedMix(delay_s, demand_s, gain, tail_growth, ordered)
+
+
+def _delay_and_demand(
+    clients: Sequence[int], rates_per_s: Sequence[float], gain: float
+) -> tuple[float, float]:
+    """Returns the delay and the demand in seconds that minimise the squared relative errors of the
+    rates."""
+    alone_s = clients[0] / rates_per_s[0]
+    busy_s = min(clients[-1] ** gain / rates_per_s[-1], alone_s)
+
+    def errors(logs: Floats) -> Floats:
+        delay_s, demand_s = np.exp(logs)
+        found = [delayed_station.rate_per_s(n, delay_s, demand_s, gain) for n in clients]
+        return np.log(np.array(found) / rates_per_s)
+
+    start = np.log([max(alone_s - busy_s, 0.1 * alone_s), busy_s])
+    limits = (log(alone_s) - 25, log(alone_s) + 5)
+    found = scipy.optimize.least_squares(errors, start, bounds=limits, xtol=1e-12, ftol=1e-12)
+    delay_s, demand_s = np.exp(found.x)
+    return float(delay_s), float(demand_s)
+
+
+def _total_per_s(point: MixPoint) -> float:
+    return sum(one.rate_per_s for one in point.values())
+
+
+def _share(point: MixPoint, kind: str) -> float:
+    return point[kind].rate_per_s / _total_per_s(point)
+
+
+def _interval(value: float, half_width: float) -> Interval:
+    """Returns a value with its interval; `half_width` is in natural logarithms."""
+    assert 0 < value < inf, "a prediction is positive and finite"
+    return Interval(value, value * exp(-half_width), value * exp(half_width))

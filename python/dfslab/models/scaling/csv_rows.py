@@ -1,0 +1,80 @@
+"""Reads rows of CSV tables with named columns, and checks their numbers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from dfslab.spec.input_error import InputError
+
+# Largest number of clients, servers or devices that a table may state.
+MOST = 100_000
+
+
+@dataclass(frozen=True)
+class CsvRow:
+    """One row of a table: its texts by column, the number of its line, and the file's name for
+    errors."""
+
+    texts: Mapping[str, str | None]
+    line: int
+    file: str
+
+    def text(self, column: str) -> str:
+        """Returns the text of a column, without spaces around it; "" if it is empty or missing."""
+        found = (self.texts.get(column) or "").strip()
+        return "" if found.lower() == "nan" else found
+
+    def positive(self, column: str) -> float:
+        """Returns a number above 0. Raises InputError if the text is something else."""
+        try:
+            value = float(self.text(column))
+        except ValueError:
+            value = float("nan")
+        if not isfinite(value) or value <= 0:
+            raise self.wrong(column, "a number above 0")
+        return value
+
+    def whole(self, column: str) -> int:
+        """Returns a whole number from 1 to MOST. Raises InputError if the text is something
+        else."""
+        value = self.positive(column)
+        if value != int(value) or value > MOST:
+            raise self.wrong(column, f"a whole number from 1 to {MOST}")
+        return int(value)
+
+    def known(self, column: str) -> float | None:
+        """Returns a number above 0, or None if the text is empty."""
+        return self.positive(column) if self.text(column) else None
+
+    def known_whole(self, column: str) -> int | None:
+        """Returns a whole number from 1 to MOST, or None if the text is empty."""
+        return self.whole(column) if self.text(column) else None
+
+    def wrong(self, column: str, allowed: str) -> InputError:
+        """Returns the error of a wrong text in a column."""
+        return InputError(f"{column} in line {self.line}", self.text(column), allowed, self.file)
+
+
+def columns_of(text: str) -> list[str]:
+    """Returns the names of a table's columns, which are in its first line."""
+    return next(csv.reader(text.splitlines()), [])
+
+
+def rows(text: str, file: str, columns: Sequence[str]) -> list[CsvRow]:
+    """Returns every row of a table. Raises InputError if one of `columns` is missing, if there are
+    no rows, or if a row is too short."""
+    reader = csv.DictReader(text.splitlines())
+    missing = [one for one in columns if one not in (reader.fieldnames or ())]
+    if missing:
+        reason = f"no such column; the first line must have the columns {', '.join(columns)}"
+        raise InputError(missing[0], None, reason, file)
+    found = [CsvRow(row, reader.line_num, file) for row in reader]
+    if not found:
+        raise InputError("rows", 0, "the table has no measurement below its first line", file)
+    for row in found:
+        if any(row.texts[one] is None for one in columns):
+            raise InputError(f"line {row.line}", None, "has fewer values than the first line", file)
+    return found

@@ -1,0 +1,40 @@
+"""Solves a closed queueing network of one delay and one station whose service rate grows with the
+number of requests at the station.
+
+A disk that reorders its queue and a server that batches requests both serve faster when more
+requests are present. With n requests at the station, its service rate is n ** gain / demand. The
+network has a product form, so its rate follows exactly from normalisation constants (Buzen 1973,
+with load-dependent service rates). A gain of 0 is an ordinary single server, a gain of 1 a delay.
+"""
+
+from __future__ import annotations
+
+from math import lgamma, log
+
+import numpy as np
+
+
+def rate_per_s(clients: int, delay_s: float, demand_s: float, gain: float) -> float:
+    """Returns the operations per second of all clients together.
+
+    Each client has one operation in progress at all times. An operation spends `delay_s` seconds
+    without waiting, and needs `demand_s` seconds of the station when it is the only one there.
+    """
+    assert clients >= 1, "a closed network has at least one client"
+    assert demand_s > 0, "the station takes time"
+    assert delay_s >= 0, "a delay is not negative"
+    if delay_s == 0:
+        return float(clients**gain / demand_s)
+    larger = _log_constant(clients, delay_s, demand_s, gain)
+    return float(np.exp(_log_constant(clients - 1, delay_s, demand_s, gain) - larger))
+
+
+def _log_constant(clients: int, delay_s: float, demand_s: float, gain: float) -> float:
+    """Returns the natural logarithm of the normalisation constant. The constant is the sum, over
+    the number n of requests at the station, of the weights of the states with n requests there."""
+    factorials = np.array([lgamma(n + 1) for n in range(clients + 1)])
+    present = np.arange(clients + 1)
+    terms = present[::-1] * log(delay_s) - factorials[::-1]
+    terms += present * log(demand_s) - gain * factorials
+    largest = float(terms.max())
+    return largest + float(np.log(np.exp(terms - largest).sum()))

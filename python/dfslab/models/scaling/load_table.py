@@ -1,0 +1,66 @@
+"""Reads a table of measured rates at several numbers of clients, or of servers, from a CSV file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dfslab.models.scaling import csv_rows
+from dfslab.models.scaling.closed_mix import OperationPoint
+from dfslab.models.scaling.placement import PLACEMENTS
+from dfslab.spec.input_error import InputError
+
+CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", "rate_per_s"
+MEAN, P99, PLACED = "latency_s_mean", "latency_s_p99", "placements"
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """The rate per second of one kind of operation at a number of servers. `placements` is the
+    mean number of placements on a server."""
+
+    operation: str
+    servers: int
+    rate_per_s: float
+    placements: float
+
+
+def is_of_servers(text: str) -> bool:
+    """Returns whether the first line of a table has a column for the number of servers."""
+    return SERVERS in csv_rows.columns_of(text)
+
+
+def mix_points(text: str, file: str) -> dict[int, dict[str, OperationPoint]]:
+    """Returns the measurements of a mix by number of clients. The columns are clients, operation,
+    rate_per_s, latency_s_mean and, if known, latency_s_p99. Raises InputError if a column is
+    missing, a value is no positive number, a row occurs twice, or there are fewer than two numbers
+    of clients with the same operations."""
+    points: dict[int, dict[str, OperationPoint]] = {}
+    for row in csv_rows.rows(text, file, (CLIENTS, OPERATION, RATE, MEAN)):
+        point = points.setdefault(row.whole(CLIENTS), {})
+        operation = row.text(OPERATION)
+        if operation in point:
+            raise row.wrong(OPERATION, "occurs twice at this number of clients; give it once")
+        point[operation] = OperationPoint(row.positive(RATE), row.positive(MEAN), row.known(P99))
+    if len(points) < 2:
+        counts = ", ".join(map(str, points)) or "none"
+        raise InputError(CLIENTS, counts, "at least two numbers of clients are needed", file)
+    kinds = [sorted(point) for point in points.values()]
+    for clients, point in points.items():
+        if sorted(point) != kinds[0]:
+            reason = f"the operations at every number of clients must be {', '.join(kinds[0])}"
+            raise InputError(f"operations at {clients} clients", sorted(point), reason, file)
+    return points
+
+
+def server_rows(text: str, file: str) -> list[ServerRow]:
+    """Returns the rows of a table with the columns servers, operation, rate_per_s and, if known,
+    placements. Raises InputError if a column is missing or a value is no positive number."""
+    return [
+        ServerRow(
+            row.text(OPERATION),
+            row.whole(SERVERS),
+            row.positive(RATE),
+            row.known(PLACED) or PLACEMENTS,
+        )
+        for row in csv_rows.rows(text, file, (SERVERS, OPERATION, RATE))
+    ]

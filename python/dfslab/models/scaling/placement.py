@@ -1,0 +1,64 @@
+"""Predicts the rate of more servers from that of fewer, when data are placed by a hash.
+
+A hash puts a random number of placements (placement groups, chunks or objects) on each server. The
+server with the most placements limits the rate of a closed workload, because every client waits for
+it again and again. The largest of n random numbers grows with n, so the rate grows more slowly than
+the number of servers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, lgamma, log
+
+import numpy as np
+
+# Placement groups of a server if the table does not give them: Ceph's mon_target_pg_per_osd.
+PLACEMENTS = 100.0
+# Half-width, in natural logarithms, by which the interval is wider than the difference between even
+# and random placement: the noise between two runs.
+RUN_ERROR = 0.05
+# Standard deviations above the mean up to which numbers of placements are counted.
+FARTHEST = 12.0
+
+
+@dataclass(frozen=True)
+class ScaledRate:
+    """The predicted rate per second at another number of servers, its 90 % interval, and the rate
+    in proportion to the number of servers (`proportional_per_s`)."""
+
+    operation: str
+    servers: int
+    rate_per_s: float
+    low_per_s: float
+    high_per_s: float
+    proportional_per_s: float
+
+
+def busiest_over_mean(servers: int, placements: float) -> float:
+    """Returns the expected placements of the server that has most of them, divided by the mean.
+
+    `placements` is the mean number on a server. The numbers are independent Poisson variables, the
+    limit of hashing for many servers. The expectation of the largest is the sum over k of the
+    probability that it exceeds k.
+    """
+    assert servers >= 1, "there is a server"
+    assert placements > 0, "a server has placements"
+    most = int(placements + FARTHEST * np.sqrt(placements)) + int(FARTHEST)
+    logs = [k * log(placements) - placements - lgamma(k + 1) for k in range(most)]
+    below = np.minimum(np.exp(logs).cumsum(), 1.0)
+    return max(1.0, float((1 - below**servers).sum()) / placements)
+
+
+def scaled(
+    operation: str, rate_per_s: float, measured: int, wanted: int, placements: float = PLACEMENTS
+) -> ScaledRate:
+    """Returns the rate at `wanted` servers, from the rate at `measured` servers. The number of
+    clients grows in proportion to the servers, and `placements` on a server stay equal."""
+    proportional = rate_per_s * wanted / measured
+    skew = log(busiest_over_mean(measured, placements) / busiest_over_mean(wanted, placements))
+    half_width = abs(skew) + RUN_ERROR
+    found = proportional * exp(skew)
+    return ScaledRate(
+        operation, wanted, found, found * exp(-half_width), found * exp(half_width), proportional
+    )

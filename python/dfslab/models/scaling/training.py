@@ -1,0 +1,129 @@
+"""Predicts how many accelerators (such as GPUs) a storage system feeds with training samples, from
+a description of its hardware.
+
+Samples pass the drives, the servers' links, the clients' links and the clients' processors. Each of
+these has a capacity in bytes per second: the stated rate times the share of it that real systems
+attain, or the number of cores over the processor time of a sample. The inverse squares of the
+capacities add up, so that two resources of equal capacity hinder each other and a far larger one
+has no effect. The shares are the same for all systems, and were estimated from published results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, floor, sqrt
+
+# Bytes of the sample to which the clients' share refers (10 MiB).
+REFERENCE_BYTES = 10.0 * 2**20
+# Cores of a client whose description gives none.
+CORES = 64.0
+# Half-width of the 90 % interval of the number of accelerators, in natural logarithms.
+ERROR = 0.75
+
+
+@dataclass(frozen=True)
+class TrainingSystem:
+    """The hardware that feeds a training: clients, which host the accelerators, and storage.
+
+    `client_bytes_per_s` is the rate of all links of one client, and `server_bytes_per_s` that of
+    one server. `drive_bytes_per_s` is the read rate of one of the `drives`. Values that are None
+    are unknown, and do not limit. A system without servers has its drives in the clients.
+    """
+
+    clients: int
+    client_bytes_per_s: float | None = None
+    client_cores: float | None = None
+    servers: int | None = None
+    server_bytes_per_s: float | None = None
+    drives: int | None = None
+    drive_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True)
+class TrainingLoad:
+    """What one accelerator reads: `sample_bytes` at a time, `accelerator_bytes_per_s` when it never
+    waits. `utilisation` is the share of the time in which it must compute."""
+
+    sample_bytes: float
+    accelerator_bytes_per_s: float
+    utilisation: float
+
+    @property
+    def needed_bytes_per_s(self) -> float:
+        """Returns the bytes per second that one accelerator needs for its utilisation."""
+        return self.accelerator_bytes_per_s * self.utilisation
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What real systems attain of their hardware.
+
+    `client_link` is the share of a client's links with samples of REFERENCE_BYTES, `exponent` its
+    growth with the size of samples. `server_link` and `drive` are shares of the servers' links and
+    of the drives' rate. `sample_s` and `byte_s` are a core's seconds for a sample and a byte.
+    """
+
+    client_link: float
+    exponent: float
+    server_link: float
+    drive: float
+    sample_s: float
+    byte_s: float
+
+
+# The shares of the systems of MLPerf Storage v1.0.
+USUAL = Shares(0.364, 0.0908, 0.782, 0.885, 1.85e-4, 7.4e-10)
+
+
+@dataclass(frozen=True)
+class Accelerators:
+    """The predicted largest number of accelerators with its 90 % interval. `limit` names the
+    resource with the least capacity. `bytes_per_s` is the rate at which samples arrive."""
+
+    count: int
+    low: int
+    high: int
+    limit: str
+    bytes_per_s: float
+
+
+def capacities(
+    system: TrainingSystem, sample_bytes: float, shares: Shares | None = None
+) -> dict[str, float]:
+    """Returns the capacity of each known resource, in bytes per second of all its instances."""
+    known = USUAL if shares is None else shares
+    cores = system.clients * (system.client_cores or CORES)
+    sample_s = known.sample_s + sample_bytes * known.byte_s
+    found = {"clients' processors": cores * sample_bytes / sample_s}
+    if system.client_bytes_per_s:
+        share = known.client_link * (sample_bytes / REFERENCE_BYTES) ** known.exponent
+        found["clients' links"] = system.clients * system.client_bytes_per_s * share
+    if system.servers and system.server_bytes_per_s:
+        found["servers' links"] = system.servers * system.server_bytes_per_s * known.server_link
+    if system.drives and system.drive_bytes_per_s:
+        found["drives"] = system.drives * system.drive_bytes_per_s * known.drive
+    return found
+
+
+def rate_bytes_per_s(capacity: dict[str, float]) -> float:
+    """Returns the rate at which samples arrive. It is below the least capacity."""
+    return 1 / sqrt(sum(one**-2 for one in capacity.values()))
+
+
+def accelerators(
+    system: TrainingSystem, load: TrainingLoad, shares: Shares | None = None
+) -> Accelerators:
+    """Returns the largest number of accelerators that reach their utilisation, at least 1."""
+    capacity = capacities(system, load.sample_bytes, shares)
+    rate = rate_bytes_per_s(capacity)
+    exact = rate / load.needed_bytes_per_s
+    low, count, high = (max(1, floor(exact * factor)) for factor in (exp(-ERROR), 1, exp(ERROR)))
+    return Accelerators(count, low, high + 1, min(capacity, key=lambda one: capacity[one]), rate)
+
+
+def link_roofline(system: TrainingSystem, load: TrainingLoad) -> int:
+    """Returns the number of accelerators that the stated rates allow, at least 1: the least of the
+    rates of clients' links, servers' links and drives, with nothing lost."""
+    whole = Shares(1.0, 0.0, 1.0, 1.0, 0.0, 1e-30)
+    rate = min(capacities(system, load.sample_bytes, whole).values())
+    return max(1, floor(rate / load.needed_bytes_per_s))

@@ -1,0 +1,62 @@
+"""Tests that a run with `verify` "sample" finds files whose content became wrong, and passes
+workloads of every operation type on a file system that works."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from dfslab import _core
+
+# A limit that only ends a test that has failed: a wrong read stops the run.
+HANGS_S = 120
+KINDS = ["read", "pread", "pwrite", "write", "create", "append", "overwrite", "delete", "truncate"]
+
+
+def plan(root: Path, kinds: list[str], **changes: object) -> str:
+    """Returns a plan of two clients with equal shares of the operation types, as JSON. `changes`
+    replace fields of the stream."""
+    stream = {
+        "seed": 5,
+        "clients": 2,
+        "operations_per_client": 400,
+        "files_per_client": 6,
+        "mix": [{"operation": kind, "weight": 1.0} for kind in kinds],
+        "file_size": {"fixed": 65536},
+        "transfer_size_bytes": 16384,
+        **changes,
+    }
+    target = {"kind": "posix", "root": str(root)}
+    return json.dumps(
+        {
+            "stream": stream,
+            "target": target,
+            "run_directory": "run",
+            "verify": "sample",
+            "time_limit_s": HANGS_S,
+        }
+    )
+
+
+@pytest.mark.parametrize("kinds", [*([kind] for kind in KINDS), KINDS])
+def test_content_that_is_right_passes(tmp_path, kinds):
+    report = json.loads(_core.run_load(plan(tmp_path, kinds), lambda *_: None)[0])
+    assert (report["complete"], report["errors"]) == (True, [])
+
+
+@pytest.mark.parametrize("kind", ["read", "pread"])
+def test_reads_of_zeros_stop_the_run(tmp_path, kind):
+    """All files are overwritten with zeros while the clients read."""
+
+    def progress(share, phase):
+        if phase == "running":
+            for path in (tmp_path / "run").glob("c*/f*"):
+                with path.open("r+b") as file:
+                    file.write(bytes(65536))
+
+    given = plan(tmp_path, [kind], operations_per_client=10**9)
+    report = json.loads(_core.run_load(given, progress)[0])
+    assert not report["complete"]
+    assert report["errors"][0]["kind"] == "corruption"
+    assert "is not what was written" in report["errors"][0]["first"]

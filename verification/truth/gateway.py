@@ -1,0 +1,177 @@
+"""Predicts an object gateway of Ceph at other concurrencies from two, as `dfslab fit TABLE` does.
+
+The table has reads and writes of four object sizes by 1 to 512 workers. Two concurrencies of one
+object size are given, the others are predicted. The two exponents of the model (the station's gain
+and the growth of the tail) are estimated from the other object sizes only. The baseline is the
+serial law for the rate of each operation, N / X = u + v N, and a straight line for its response
+times, both through the same two points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from math import log
+from statistics import median
+from typing import Literal, TypeAlias
+
+from dfslab.models.scaling import closed_mix
+from dfslab.models.scaling.closed_mix import Interval, OperationPoint
+
+from verification.figures import Figure
+from verification.truth.tables import error_figures, figure, rows
+
+TABLE = "truth-ceph-gateway"
+# The two concurrencies that are given.
+GIVEN = ((1, 8), (1, 16), (1, 32))
+GAINS = (0.0, 0.02, 0.04, 0.05, 0.06, 0.08, 0.1)
+BARS = {"rate": "gateway-rate", "mean": "gateway-mean", "p99": "gateway-p99"}
+
+Measure = Literal["rate", "mean", "p99"]
+Pair: TypeAlias = tuple[int, int]
+# Measurements of one object size by number of workers.
+Curve: TypeAlias = Mapping[int, Mapping[str, OperationPoint]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A prediction of one measured value, with the value of the baseline. `operation` is read or
+    write."""
+
+    measure: Measure
+    operation: str
+    predicted: Interval
+    baseline: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """Returns the relative error of the prediction."""
+        return self.predicted.value / self.measured - 1
+
+    @property
+    def baseline_error(self) -> float:
+        """Returns the relative error of the baseline."""
+        return self.baseline / self.measured - 1
+
+    @property
+    def is_covered(self) -> bool:
+        """Returns whether the 90 % interval has the measured value."""
+        return self.predicted.low <= self.measured <= self.predicted.high
+
+
+def figures() -> list[Figure]:
+    """Returns the figures of each pair of given concurrencies: errors of rates, and errors of the
+    mean and of the 0.99 quantile of response times by kind of operation."""
+    made = []
+    for pair in GIVEN:
+        cases = [case for size in curves() for case in cases_of(size, pair)]
+        named = f"from {pair[0]} and {pair[1]} workers"
+        for measure, operation in (("rate", ""), *product(("mean", "p99"), ("read", "write"))):
+            some = [
+                one for one in cases if one.measure == measure and operation in ("", one.operation)
+            ]
+            part = f"{operation}s {named}" if operation else named
+            errors, others = ([one.error for one in some], [one.baseline_error for one in some])
+            made += error_figures(TABLE, BARS[measure], part, errors, others)
+        for measure in BARS:
+            held = [one.is_covered for one in cases if one.measure == measure]
+            part = f"{measure} {named}"
+            made.append(figure(TABLE, "coverage", part, sum(held) / len(held), len(held)))
+    return made
+
+
+@cache
+def curves() -> dict[int, Curve]:
+    """Returns the measurements by object size in bytes and number of workers. Stages in which the
+    mix of reads and writes drifted are left out."""
+    found: dict[int, dict[int, dict[str, OperationPoint]]] = {}
+    for row in rows(TABLE):
+        if row["is_steady"] == "1":
+            point = found.setdefault(int(row["object_bytes"]), {}).setdefault(
+                int(row["clients"]), {}
+            )
+            values = (row[key] for key in ("rate_per_s", "latency_s_mean", "latency_s_p99"))
+            point[row["operation"]] = OperationPoint(*map(float, values))
+    return {
+        size: {n: point for n, point in curve.items() if len(point) == 2}
+        for size, curve in found.items()
+    }
+
+
+def cases_of(size: int, pair: Pair) -> Iterator[Case]:
+    """Yields the predictions of all other concurrencies of one object size from two of them."""
+    curve = curves()[size]
+    others = tuple(one for one in curves() if one != size)
+    given = {n: curve[n] for n in pair}
+    mix = closed_mix.fit(given, gain_of(others), tail_growth_of(others))
+    for clients in (n for n in curve if n not in pair):
+        for one in mix.predict(clients):
+            measured = curve[clients][one.operation]
+            serial = _baseline(given, one.operation, clients)
+            mean = one.latency_s_mean, serial.latency_s_mean, measured.latency_s_mean
+            yield Case(
+                "rate", one.operation, one.rate_per_s, serial.rate_per_s, measured.rate_per_s
+            )
+            yield Case("mean", one.operation, *mean)
+            assert one.latency_s_p99 is not None
+            assert serial.latency_s_p99 is not None
+            assert measured.latency_s_p99 is not None
+            tail = one.latency_s_p99, serial.latency_s_p99, measured.latency_s_p99
+            yield Case("p99", one.operation, *tail)
+
+
+def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
+    """Returns the serial law's rate, and straight lines for the response times, at a number of
+    workers."""
+    (first, one), (second, other) = ((n, point[operation]) for n, point in given.items())
+
+    def line(at_first: float, at_second: float) -> float:
+        return at_first + (at_second - at_first) * (clients - first) / (second - first)
+
+    assert one.latency_s_p99 is not None
+    assert other.latency_s_p99 is not None
+    return OperationPoint(
+        clients / line(first / one.rate_per_s, second / other.rate_per_s),
+        line(one.latency_s_mean, other.latency_s_mean),
+        line(one.latency_s_p99, other.latency_s_p99),
+    )
+
+
+@cache
+def gain_of(sizes: Sequence[int]) -> float:
+    """Returns the gain of the station that predicts the total rates of these object sizes best from
+    every pair of concurrencies, by the median absolute error."""
+
+    def error(gain: float) -> float:
+        found = []
+        for size, pair in product(sizes, GIVEN):
+            curve = curves()[size]
+            mix = closed_mix.fit({n: curve[n] for n in pair}, gain)
+            for clients in (n for n in curve if n not in pair):
+                total = sum(one.rate_per_s for one in curve[clients].values())
+                found.append(abs(mix.rate_per_s(clients) / total - 1))
+        return median(found)
+
+    return min(GAINS, key=error)
+
+
+@cache
+def tail_growth_of(sizes: Sequence[int]) -> float:
+    """Returns the growth of the tail of these object sizes: the median of the exponents by which
+    the ratio of the 0.99 quantile to the mean grows beyond the larger given concurrency."""
+    found = []
+    for size, (_, largest) in product(sizes, GIVEN):
+        curve = curves()[size]
+        for clients, operation in product((n for n in curve if n > largest), curve[largest]):
+            growth = _tail(curve[clients][operation]) / _tail(curve[largest][operation])
+            found.append(log(growth) / log(clients / largest))
+    return median(found)
+
+
+def _tail(one: OperationPoint) -> float:
+    """Returns the 0.99 quantile of the response time divided by the mean."""
+    assert one.latency_s_p99 is not None
+    return one.latency_s_p99 / one.latency_s_mean

@@ -1,0 +1,252 @@
+"""Predicts IO500's data and metadata rates of 2019 to 2021 from descriptions of hardware.
+
+The institutions are divided into groups; the laws that predict a group are estimated from the
+institutions of all other groups. `python -m verification.truth.hardware` writes the laws from all
+institutions, which the product uses. The baseline is the median rate of a client node of the same
+other institutions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import exp, log
+
+import numpy as np
+from dfslab.arrays import Floats
+from dfslab.models.scaling import hardware
+from dfslab.models.scaling.hardware import KINDS, Hardware, PhaseLaw, PhaseLaws
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from verification.figures import Figure
+from verification.truth.tables import Row, factor, factor_figures, figure, known, rows
+
+TABLE = "truth-io500"
+GROUPS = 10
+# Residuals beyond this factor (natural logarithm) count linearly, not squared.
+LINEAR_FROM = 0.5
+# Weight of an expectation, in residuals.
+PRIOR_WEIGHT = 0.5
+ORIGIN = "IO500 submissions of 2018 to 2021 (verification/data/truth-io500.csv)"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of a phase before any data: the share of each resource, the standard
+    deviation of its natural logarithm, and those of the effects of kinds and file systems."""
+
+    shares: dict[str, float]
+    share_sd: float
+    kind_sd: float
+    system_sd: float
+
+    @property
+    def is_metadata(self) -> bool:
+        """Returns whether the phase has metadata servers."""
+        return "metadata servers" in self.shares
+
+
+# Half of links and devices and 1 GB/s of a process; a tenth of each for small shared writes; 2,000
+# operations a second of a process and 50,000 of a node.
+EASY = Expected(
+    dict(zip(hardware.DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5
+)
+HARD = Expected(dict(zip(hardware.DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1)
+METADATA = Expected(
+    dict(zip(hardware.METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1
+)
+EXPONENT, EXPONENT_SD = 0.7, 0.2
+EXPECTED = {
+    **{phase: HARD if "hard" in phase else EASY for phase in hardware.DATA_PHASES},
+    **dict.fromkeys(hardware.METADATA_PHASES, METADATA),
+}
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One submission: its institution, hardware and measured rate of each phase. Phases whose rate
+    is unknown or not usable are missing."""
+
+    institution: str
+    hardware: Hardware
+    rates_per_s: dict[str, float]
+
+
+def figures() -> list[Figure]:
+    """Returns the median factors of each phase and of all data and metadata phases, their ratios to
+    the baseline, and the coverages."""
+    made = []
+    for bar, phases in (
+        ("hardware-data", hardware.DATA_PHASES),
+        ("hardware-metadata", hardware.METADATA_PHASES),
+    ):
+        every: list[tuple[float, float]] = []
+        for phase in phases:
+            found = [
+                (factor(one.predicted, one.measured), factor(one.baseline, one.measured))
+                for one in compared(phase)
+            ]
+            every += found
+            made += factor_figures(TABLE, bar, phase, *_columns(found))
+        made += factor_figures(TABLE, bar, "all", *_columns(every))
+        held = [one for phase in phases for one in covered(phase)]
+        part = f"{bar.removeprefix('hardware-')} rates"
+        made.append(figure(TABLE, "coverage", part, sum(held) / len(held), len(held)))
+    return made
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Rates per second of one submission and phase: predicted, by the baseline, and measured.
+    `group` is the number of the institution's group."""
+
+    group: int
+    predicted: float
+    baseline: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """Returns the absolute natural logarithm of predicted over measured."""
+        return abs(log(self.predicted / self.measured))
+
+
+def covered(phase: str) -> list[bool]:
+    """Returns, for each submission, whether its rate is in the 90 % interval. The half-width is the
+    0.9 quantile of the errors in all other groups of institutions."""
+    every = compared(phase)
+    widths = {
+        group: np.quantile([one.error for one in every if one.group != group], 0.9)
+        for group in range(GROUPS)
+    }
+    return [bool(one.error <= widths[one.group]) for one in every]
+
+
+@cache
+def compared(phase: str) -> tuple[Compared, ...]:
+    """Returns the comparison of each submission that has a phase. The prediction and the baseline
+    are from institutions of other groups."""
+    found = []
+    for group in range(GROUPS):
+        own: list[Submission] = []
+        others: list[Submission] = []
+        for one in submissions():
+            if phase in one.rates_per_s:
+                (own if group_of(one.institution) == group else others).append(one)
+        law = estimated(others, phase)
+        a_client = float(
+            np.median([one.rates_per_s[phase] / one.hardware.clients for one in others])
+        )
+        found += [
+            Compared(
+                group,
+                law.rate_per_s(one.hardware),
+                a_client * one.hardware.clients,
+                one.rates_per_s[phase],
+            )
+            for one in own
+        ]
+    return tuple(found)
+
+
+def group_of(institution: str) -> int:
+    """Returns the number of the group to which an institution belongs."""
+    every = sorted({one.institution for one in submissions()})
+    return every.index(institution) % GROUPS
+
+
+def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
+    """Returns the law of a phase with the smallest residuals of ln(rate). A submission weighs less
+    when its institution has more of them."""
+    expected = EXPECTED[phase]
+    whole = hardware.units([one.hardware for one in some])
+    true = np.log([one.rates_per_s[phase] for one in some])
+    counts = Counter(one.institution for one in some)
+    weights = np.array([counts[one.institution] ** -0.25 for one in some])
+    names = _effects(some)
+    acts = _acts(some, names)
+    shares = np.log(list(expected.shares.values()))
+    start = np.concatenate([shares, [EXPONENT], np.zeros(len(names))])
+    kinds = set(KINDS.values())
+    sds = [expected.kind_sd if name in kinds else expected.system_sd for name in names]
+    deviations = np.array([*[expected.share_sd] * len(shares), EXPONENT_SD, *sds])
+
+    def residuals(values: Floats) -> Floats:
+        own, exponent, effects = np.split(values, [len(shares), len(shares) + 1])
+        found = hardware.rates(whole, tuple(expected.shares), np.exp(own), float(exponent[0]))
+        off = weights * (np.log(found) + acts @ effects - true)
+        return np.concatenate([off, PRIOR_WEIGHT * (values - start) / deviations])
+
+    fitted = least_squares(residuals, start, loss="soft_l1", f_scale=LINEAR_FROM).x
+    own, exponent, effects = np.split(fitted, [len(shares), len(shares) + 1])
+    return PhaseLaw(
+        shares=dict(zip(expected.shares, map(_rounded, own), strict=True)),
+        exponent=float(f"{exponent[0]:.4g}") if expected.is_metadata else 1.0,
+        effects=dict(zip(names, map(_rounded, effects), strict=True)),
+        half_width=0.0,
+    )
+
+
+def learnt() -> PhaseLaws:
+    """Returns the laws of all phases from all institutions. Their half-widths are the 0.9 quantiles
+    of the errors of predictions for institutions that were left out."""
+    found = {}
+    for phase in EXPECTED:
+        some = [one for one in submissions() if phase in one.rates_per_s]
+        half_width = float(f"{np.quantile([one.error for one in compared(phase)], 0.9):.3g}")
+        found[phase] = estimated(some, phase).model_copy(update={"half_width": half_width})
+    return PhaseLaws(origin=ORIGIN, laws=found)
+
+
+@cache
+def submissions() -> tuple[Submission, ...]:
+    """Returns all submissions of the table."""
+    return tuple(map(_submission, rows(TABLE)))
+
+
+def _effects(some: Sequence[Submission]) -> list[str]:
+    """Returns the kinds and the names of the file systems of submissions."""
+    systems = {one.hardware.file_system for one in some}
+    return sorted(systems | {KINDS[name] for name in systems if name in KINDS})
+
+
+def _acts(some: Sequence[Submission], names: Sequence[str]) -> NDArray[np.float64]:
+    """Returns a matrix of ones and zeros: which effects act on which submission."""
+    acting = [(one.hardware.file_system, KINDS.get(one.hardware.file_system)) for one in some]
+    return np.array([[float(name in own) for name in names] for own in acting])
+
+
+def _columns(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def _rounded(logarithm: float) -> float:
+    return float(f"{exp(logarithm):.4g}")
+
+
+def _submission(row: Row) -> Submission:
+    whole = {
+        column: None if (value := known(row, column)) is None else int(value)
+        for column in ("servers", "devices", "metadata_servers")
+    }
+    described = Hardware(
+        row["file_system"],
+        int(row["clients"]),
+        int(row["processes"]),
+        known(row, "link_bytes_per_s"),
+        whole["servers"],
+        whole["devices"],
+        row["medium"] or None,
+        whole["metadata_servers"],
+    )
+    measured = {phase: known(row, f"{phase}_per_s") for phase in EXPECTED}
+    usable = {phase: rate for phase, rate in measured.items() if rate is not None}
+    return Submission(row["institution"], described, usable)
+
+
+if __name__ == "__main__":
+    text = learnt().model_dump_json(indent=1)
+    hardware.TABLE.write_text(text + "\n", encoding="utf-8")

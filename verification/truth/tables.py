@@ -1,0 +1,61 @@
+"""Reads the tables of public measurements, and computes what their figures share: medians, ratios
+and coverages."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from math import exp, log
+from statistics import median
+
+from verification.figures import Figure
+from verification.recordings import path_of
+
+Row = dict[str, str]
+
+
+def rows(table: str) -> list[Row]:
+    """Returns the rows of a table of verification/data, by the names of its columns."""
+    with path_of(table).open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def known(row: Row, column: str) -> float | None:
+    """Returns a number of a row; None if the source does not give it."""
+    return float(row[column]) if row[column] else None
+
+
+def factor(predicted: float, measured: float) -> float:
+    """Returns the factor between two positive numbers, at least 1."""
+    return exp(abs(log(predicted / measured)))
+
+
+def figure(table: str, bar: str, part: str, value: float, points: int) -> Figure:
+    """Returns a figure of a table; `bar` is the name of its bar without "truth."."""
+    return Figure("truth", table, f"truth.{bar}", part, float(value), points)
+
+
+def error_figures(
+    table: str, bar: str, part: str, errors: Sequence[float], baseline: Sequence[float]
+) -> list[Figure]:
+    """Returns two figures: the median absolute error of predictions, and its ratio to that of a
+    baseline on the same rows."""
+    assert len(errors) == len(baseline), "the baseline predicts the same rows"
+    own, other = (median(map(abs, some)) for some in (errors, baseline))
+    return [
+        figure(table, bar, part, own, len(errors)),
+        figure(table, "over-baseline", f"{bar}: {part}", own / other, len(errors)),
+    ]
+
+
+def factor_figures(
+    table: str, bar: str, part: str, factors: Sequence[float], baseline: Sequence[float]
+) -> list[Figure]:
+    """Returns two figures: the median factor between predicted and measured values, and the ratio
+    of its logarithm to that of a baseline on the same rows."""
+    assert len(factors) == len(baseline), "the baseline predicts the same rows"
+    own, other = median(factors), median(baseline)
+    return [
+        figure(table, bar, part, own, len(factors)),
+        figure(table, "over-baseline", f"{bar}: {part}", log(own) / log(other), len(factors)),
+    ]
