@@ -1,0 +1,59 @@
+"""Tests that terminal, JSON, advice and page name the same limit of a scenario."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.command import dfslab
+
+SCENARIO = """
+schema = 1
+name = "two-links"
+[[deployment.node]]
+name = "server"
+cores = 8
+roles = {{ server = 1 }}
+disk = {{ read_rate = "2 GB/s", write_rate = "2 GB/s", latency = "20 us" }}
+adapter = {{ bandwidth = "{server}" }}
+[[deployment.node]]
+name = "client"
+cores = 8
+roles = {{ client = 1 }}
+adapter = {{ bandwidth = "1 Gbit/s" }}
+[deployment.network]
+latency = "{latency}"
+[file_system]
+name = "nfs"
+[workload]
+name = "sequential_write"
+file_size = "{size}"
+transfer_size = "64 KiB"
+operations_per_client = 2
+[run]
+methods = ["sequence"]
+"""
+# For each case: link of the server, network latency, file size, and the limit.
+CASES = {
+    "equal links": ("1 Gbit/s", "50 us", "256 MiB", "server.nic.in and client.nic.out"),
+    "the client's link": ("10 Gbit/s", "50 us", "256 MiB", "client.nic.out"),
+    "a long way": ("10 Gbit/s", "30 ms", "4 KiB", "network latency"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_terminal_json_advice_and_page_name_the_same_limit(case, tmp_path):
+    server, latency, size, limit = CASES[case]
+    file = tmp_path / "scenario.toml"
+    file.write_text(SCENARIO.format(server=server, latency=latency, size=size))
+    (result,) = json.loads(dfslab("predict", file, "--json").stdout)
+    assert result["limits"][0]["name"] == limit
+    assert result["binding"].startswith(limit)
+    shown = dfslab("predict", file).stdout
+    assert f"The limit by sequence, in 1 of 1 configurations: {limit}." in " ".join(shown.split())
+    advice = json.loads(dfslab("advise", file, "--json").stdout)
+    assert {row["limit"] for row in advice["rows"]} == {result["binding"]}
+    made = dfslab("run", file, "--out", tmp_path / "runs")
+    assert made.returncode == 0, made.stderr
+    (page,) = {one.resolve() for one in (tmp_path / "runs").glob("*/*/report.html")}
+    assert limit in page.read_text()
