@@ -7,7 +7,7 @@ import random
 from collections import OrderedDict
 
 import pytest
-from dfslab.models.tree.page_cache import CacheState, DirtyPages, FileSet, PageCache
+from dfslab.models.tree.page_cache import DirtyPages, FileSet, PageCache, PageCacheState
 
 
 class PagesInOrder:
@@ -66,7 +66,7 @@ def test_random_reads_hit_as_often_as_in_an_lru_list(capacity, reads):
 
 
 def test_deleted_files_leave_the_memory():
-    state = CacheState((), PageCache(100), PageCache(100), DirtyPages(10, 20, 30))
+    state = PageCacheState((), PageCache(100), PageCache(100), DirtyPages(10, 20, 30))
     state = state.written(FileSet("a", 30)).written(FileSet("b", 40)).deleted(50)
     assert state.files == (FileSet("b", 20),)
     assert state.server.resident == (("b", 20),)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dfslab.models.scaling import hardware as hardware_model
-from dfslab.models.scaling.hardware import IoHardware, PhaseLaw
+from dfslab.models.scaling import io_hardware as hardware_model
+from dfslab.models.scaling.io_hardware import IoHardware, PhaseLaw
 from dfslab.models.scaling.training import USUAL
 
 from verification.figures import committed, differences, lost

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from dfslab.models.scaling import hardware, training
-from dfslab.models.scaling.hardware import IoHardware
+from dfslab.models.scaling import io_hardware, training
+from dfslab.models.scaling.io_hardware import IoHardware
 from dfslab.models.scaling.training import Shares, TrainingLoad, TrainingSystem
 from support.command import dfslab
 
@@ -38,7 +38,7 @@ def test_every_phase_of_each_system_has_a_rate_and_an_interval(table):
     done = dfslab("predict", table(SYSTEMS), "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    phases = [*hardware.DATA_PHASES, *hardware.METADATA_PHASES]
+    phases = [*io_hardware.DATA_PHASES, *io_hardware.METADATA_PHASES]
     assert [(row["system"], row["phase"]) for row in rows] == [
         (system, phase) for system in ("new", "small") for phase in phases
     ]
@@ -102,9 +102,9 @@ def test_more_of_a_resource_never_feeds_fewer_accelerators(more):
     assert least.count <= training.link_roofline(SYSTEM, LOAD)
 
 
-@pytest.mark.parametrize("phase", [*hardware.DATA_PHASES, *hardware.METADATA_PHASES])
+@pytest.mark.parametrize("phase", [*io_hardware.DATA_PHASES, *io_hardware.METADATA_PHASES])
 def test_more_hardware_never_predicts_less_and_no_capacity_is_exceeded(phase):
-    law = hardware.laws().laws[phase]
+    law = io_hardware.laws().laws[phase]
     base = IoHardware("lustre", 10, 160, 12.5e9, 8, 96, "nvme", 2)
     rate = law.rate_per_s(base)
     for more in (

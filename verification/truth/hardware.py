@@ -16,8 +16,8 @@ from math import exp, log
 
 import numpy as np
 from dfslab.arrays import Floats
-from dfslab.models.scaling import hardware
-from dfslab.models.scaling.hardware import KINDS, IoHardware, PhaseLaw, PhaseLaws
+from dfslab.models.scaling import io_hardware
+from dfslab.models.scaling.io_hardware import KINDS, IoHardware, PhaseLaw, PhaseLaws
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
@@ -52,16 +52,18 @@ class Expected:
 # Half of links and devices and 1 GB/s of a process; a tenth of each for small shared writes; 2,000
 # operations a second of a process and 50,000 of a node.
 EASY = Expected(
-    dict(zip(hardware.DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5
+    dict(zip(io_hardware.DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5
 )
-HARD = Expected(dict(zip(hardware.DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1)
+HARD = Expected(
+    dict(zip(io_hardware.DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1
+)
 METADATA = Expected(
-    dict(zip(hardware.METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1
+    dict(zip(io_hardware.METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1
 )
 EXPONENT, EXPONENT_SD = 0.7, 0.2
 EXPECTED = {
-    **{phase: HARD if "hard" in phase else EASY for phase in hardware.DATA_PHASES},
-    **dict.fromkeys(hardware.METADATA_PHASES, METADATA),
+    **{phase: HARD if "hard" in phase else EASY for phase in io_hardware.DATA_PHASES},
+    **dict.fromkeys(io_hardware.METADATA_PHASES, METADATA),
 }
 
 
@@ -80,8 +82,8 @@ def figures() -> list[Figure]:
     the baseline, and the coverages."""
     made = []
     for bar, phases in (
-        ("hardware-data", hardware.DATA_PHASES),
-        ("hardware-metadata", hardware.METADATA_PHASES),
+        ("hardware-data", io_hardware.DATA_PHASES),
+        ("hardware-metadata", io_hardware.METADATA_PHASES),
     ):
         every: list[tuple[float, float]] = []
         for phase in phases:
@@ -162,7 +164,7 @@ def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
     """Returns the law of a phase with the smallest residuals of ln(rate). A submission weighs less
     when its institution has more of them."""
     expected = EXPECTED[phase]
-    whole = hardware.units([one.hardware for one in some])
+    whole = io_hardware.units([one.hardware for one in some])
     true = np.log([one.rates_per_s[phase] for one in some])
     counts = Counter(one.institution for one in some)
     weights = np.array([counts[one.institution] ** -0.25 for one in some])
@@ -176,7 +178,7 @@ def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
 
     def residuals(values: Floats) -> Floats:
         own, exponent, effects = np.split(values, [len(shares), len(shares) + 1])
-        found = hardware.rates(whole, tuple(expected.shares), np.exp(own), float(exponent[0]))
+        found = io_hardware.rates(whole, tuple(expected.shares), np.exp(own), float(exponent[0]))
         off = weights * (np.log(found) + acts @ effects - true)
         return np.concatenate([off, PRIOR_WEIGHT * (values - start) / deviations])
 
@@ -249,4 +251,4 @@ def _submission(row: Row) -> Submission:
 
 if __name__ == "__main__":
     text = learnt().model_dump_json(indent=1)
-    hardware.TABLE.write_text(text + "\n", encoding="utf-8")
+    io_hardware.TABLE.write_text(text + "\n", encoding="utf-8")

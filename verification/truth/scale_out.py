@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from dfslab.models.scaling import placement
+from dfslab.models.scaling import hashed_placement
 
 from verification.figures import Figure
 from verification.truth.tables import Row, figure, rows
@@ -52,15 +52,17 @@ def figures() -> list[Figure]:
     return made
 
 
-def predicted(start: Cell, single: list[Cell]) -> placement.ScaledRate:
+def predicted(start: Cell, single: list[Cell]) -> hashed_placement.ScaledRate:
     """Returns the predicted rate of WANTED object stores from the cell with GIVEN of them. `single`
     has the measurements of a single object store."""
-    per_store = placement.PLACEMENTS / (start.copies if start.operation == "read" else 1)
+    per_store = hashed_placement.PLACEMENTS / (start.copies if start.operation == "read" else 1)
     if link_use(start) <= store_use(start, single):
-        return placement.scaled(_kind(start), start.rate_per_s, GIVEN, WANTED, per_store)
+        return hashed_placement.scaled(_kind(start), start.rate_per_s, GIVEN, WANTED, per_store)
     stores = start.servers // start.nodes
     nodes = round(WANTED / stores)
-    return placement.scaled(_kind(start), start.rate_per_s, start.nodes, nodes, per_store * stores)
+    return hashed_placement.scaled(
+        _kind(start), start.rate_per_s, start.nodes, nodes, per_store * stores
+    )
 
 
 def link_use(one: Cell) -> float:

@@ -203,7 +203,7 @@ def fit(
     latency_s_p99) predicts other numbers of clients: dfslab fit rates.csv --clients 4,64
     """
     if run_folder.is_file():
-        from dfslab.cli.quick.scaling import scaling
+        from dfslab.cli.quick.other_load import scaling
 
         predicted = scaling(run_folder, clients, servers)
         emit(as_json, predicted.document, predicted.table)

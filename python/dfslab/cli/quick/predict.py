@@ -63,7 +63,7 @@ def predict(
     that a training can use (docs/guide/other-loads.md).
     """
     if scenario.suffix == ".csv" and scenario.is_file():
-        from dfslab.cli.quick.hardware import from_hardware
+        from dfslab.cli.quick.from_hardware import from_hardware
 
         found = from_hardware(scenario)
         emit(as_json, found.document, found.table)

@@ -33,7 +33,7 @@ from dfslab.spec.systems.filesystem import FileSystem
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
-class Configuration(Protocol):
+class SolvableSituation(Protocol):
     """What a solver reads of a configuration (models/tree/prediction.py:Situation)."""
 
     scenario: Scenario
@@ -54,7 +54,7 @@ class PhaseStations(ABC, Generic[Solution]):
     """The stations that a phase's operations use; `closed` is the solution of their network."""
 
     def __init__(
-        self, situation: Configuration, phase: WorkPhase, costs: Mapping[str, Cost]
+        self, situation: SolvableSituation, phase: WorkPhase, costs: Mapping[str, Cost]
     ) -> None:
         self.situation, self.phase, self.costs = situation, phase, costs
         mean = Cost()
@@ -289,7 +289,7 @@ class ManySolver(PhaseStations[Many]):
     constants,)."""
 
     def __init__(
-        self, situation: Configuration, phase: WorkPhase, costs: Mapping[str, Cost], count: int
+        self, situation: SolvableSituation, phase: WorkPhase, costs: Mapping[str, Cost], count: int
     ) -> None:
         self._count = count
         super().__init__(situation, phase, costs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dfslab.models.scaling import csv_rows
 from dfslab.models.scaling.csv_rows import CsvRow
-from dfslab.models.scaling.hardware import MEDIA, IoHardware
+from dfslab.models.scaling.io_hardware import MEDIA, IoHardware
 from dfslab.models.scaling.training import TrainingLoad, TrainingSystem
 
 SYSTEM, CLIENTS, PROCESSES = "system", "clients", "processes"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dfslab.models.scaling import csv_rows
 from dfslab.models.scaling.closed_mix import OperationPoint
-from dfslab.models.scaling.placement import PLACEMENTS
+from dfslab.models.scaling.hashed_placement import PLACEMENTS
 from dfslab.spec.input_error import InputError
 
 CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", "rate_per_s"

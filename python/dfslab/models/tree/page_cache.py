@@ -170,7 +170,7 @@ class DirtyPages:
 
 
 @dataclass(frozen=True)
-class CacheState:
+class PageCacheState:
     """The caches of a deployment at a barrier between two phases, or at the start of the run.
 
     `files` are the files that exist, the oldest first. `client` and `server` have the pages in the
@@ -183,7 +183,7 @@ class CacheState:
     server: PageCache
     dirty: DirtyPages
 
-    def emptied(self) -> CacheState:
+    def emptied(self) -> PageCacheState:
         """Returns the state after all data was written to disk and the caches were dropped."""
         return replace(
             self,
@@ -192,7 +192,7 @@ class CacheState:
             dirty=replace(self.dirty, dirty_bytes=0.0),
         )
 
-    def written(self, files: FileSet) -> CacheState:
+    def written(self, files: FileSet) -> PageCacheState:
         """Returns the state after a set of new files was written through both caches."""
         return replace(
             self,
@@ -201,7 +201,7 @@ class CacheState:
             server=self.server.used(files.name, files.size_bytes),
         )
 
-    def deleted(self, size_bytes: float) -> CacheState:
+    def deleted(self, size_bytes: float) -> PageCacheState:
         """Returns the state after the oldest files were deleted, `size_bytes` in all."""
         state, left_bytes = self, size_bytes
         for one in self.files:
@@ -213,7 +213,7 @@ class CacheState:
             state = state._reduced(rest)
         return state
 
-    def _reduced(self, files: FileSet) -> CacheState:
+    def _reduced(self, files: FileSet) -> PageCacheState:
         """Returns the state in which a set has become smaller; a set without bytes is removed."""
         sets = tuple(files if one.name == files.name else one for one in self.files)
         caches = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dfslab.models.tree.dirty_pages import data_groups, dirty_pages
-from dfslab.models.tree.page_cache import CacheState, FileSet, PageCache
+from dfslab.models.tree.page_cache import FileSet, PageCache, PageCacheState
 from dfslab.models.tree.phases import SINGLE, PhasePart, WorkPhase, steps_of
 from dfslab.spec.environment import CACHE_SHARE, PAGE_BYTES
 from dfslab.spec.scenario import Scenario
@@ -61,7 +61,7 @@ class CacheWalk:
             part for index, one in enumerate(stream.all_phases) for part in steps_of(index, one)
         ]
 
-    def start(self) -> CacheState:
+    def start(self) -> PageCacheState:
         """Returns the state before the first phase, with the files that were prepared."""
         stream = self._stream
         count = stream.files_together or stream.files_per_client * self._clients
@@ -72,7 +72,7 @@ class CacheWalk:
         server_bytes = SERVER_CACHE_SHARE * sum(
             group.count * group.memory for group in data_groups(self._scenario, self._system)
         )
-        state = CacheState(
+        state = PageCacheState(
             (),
             PageCache(own_bytes),
             PageCache(server_bytes / self._copies),
@@ -88,7 +88,7 @@ class CacheWalk:
             return [replace(one, written_back=1.0) for one in self._phases]
         return [phase for phase, _ in self.states(times)]
 
-    def states(self, times: PhaseTimes) -> Iterator[tuple[WorkPhase, CacheState]]:
+    def states(self, times: PhaseTimes) -> Iterator[tuple[WorkPhase, PageCacheState]]:
         """Yields each phase, changed as in `phases`, with the state of the caches after it."""
         state = self.start()
         begun: int | None = None
@@ -126,8 +126,8 @@ class CacheWalk:
         return written * self._copies
 
     def _written_back(
-        self, phase: WorkPhase, state: CacheState, times: PhaseTimes
-    ) -> tuple[WorkPhase, CacheState]:
+        self, phase: WorkPhase, state: PageCacheState, times: PhaseTimes
+    ) -> tuple[WorkPhase, PageCacheState]:
         """Returns the phase with the share of its deferred writes that it waits for, and the state
         after it."""
         disk_s = times.deferred_s(phase)
@@ -146,8 +146,8 @@ class CacheWalk:
         return sum(one.count * one.disk.count * one.disk.write_rate for one in groups)
 
     def _moved(
-        self, phase: WorkPhase, part: PhasePart, state: CacheState, number: int
-    ) -> tuple[dict[str, dict[str, float]], CacheState]:
+        self, phase: WorkPhase, part: PhasePart, state: PageCacheState, number: int
+    ) -> tuple[dict[str, dict[str, float]], PageCacheState]:
         """Returns the symbols of the phase's operations, and the state of the caches after the
         phase. Reads come first, because they use the files that exist when the phase begins."""
         symbols = {name: dict(own) for name, own in phase.symbols.items()}
@@ -200,10 +200,10 @@ class CacheWalk:
         self,
         part: PhasePart,
         share: Share,
-        state: CacheState,
+        state: PageCacheState,
         read_bytes: float,
         just_written: bool,
-    ) -> tuple[dict[str, float], CacheState]:
+    ) -> tuple[dict[str, float], PageCacheState]:
         """Returns `cold` and `kept` of one kind of reads, and the state after them."""
         if just_written:
             # The newest file was written by the same phase a moment before.
@@ -232,7 +232,7 @@ class CacheWalk:
         shared = "shared" in (self._stream.files, *(one.part.files for one in self._parts))
         return not shared and self._stream.transfer_size_bytes >= PAGE_BYTES
 
-    def _changed(self, state: CacheState, written_bytes: float) -> CacheState:
+    def _changed(self, state: PageCacheState, written_bytes: float) -> PageCacheState:
         """Returns the state after bytes of the newest files were written."""
         newest = state.files[-1]
         held_bytes = min(newest.size_bytes, state.server.bytes_of(newest.name) + written_bytes)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dfslab.documents.table import Table, TableCell, absent, count, heads, number_text, words
-from dfslab.models.scaling import closed_mix, load_table, placement
+from dfslab.models.scaling import closed_mix, hashed_placement, load_table
 from dfslab.models.scaling.closed_mix import Interval, OperationPrediction
 from dfslab.spec import units
 from dfslab.spec.files import inputs
@@ -68,7 +68,7 @@ def _of_servers(text: str, file: str, wanted: Sequence[int]) -> Scaling:
     rows = load_table.server_rows(text, file)
     largest = {one.operation: one for one in sorted(rows, key=lambda one: one.servers)}
     found = [
-        placement.scaled(one.operation, one.rate_per_s, one.servers, servers, one.placements)
+        hashed_placement.scaled(one.operation, one.rate_per_s, one.servers, servers, one.placements)
         for servers in wanted
         for one in largest.values()
     ]

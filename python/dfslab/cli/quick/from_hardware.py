@@ -6,10 +6,10 @@ from dataclasses import asdict
 from math import exp
 from pathlib import Path
 
-from dfslab.cli.quick.scaling import Scaling
+from dfslab.cli.quick.other_load import Scaling
 from dfslab.documents.table import Table, TableCell, heads, number_text, words
-from dfslab.models.scaling import hardware, hardware_table, training
-from dfslab.models.scaling.hardware import IoHardware
+from dfslab.models.scaling import hardware_table, io_hardware, training
+from dfslab.models.scaling.io_hardware import IoHardware
 from dfslab.spec import units
 from dfslab.spec.files import inputs
 
@@ -54,7 +54,7 @@ def _rates(text: str, file: str) -> Scaling:
     document: list[dict[str, object]] = []
     rows = []
     for name, one in hardware_table.systems(text, file):
-        for phase in (*hardware.DATA_PHASES, *hardware.METADATA_PHASES):
+        for phase in (*io_hardware.DATA_PHASES, *io_hardware.METADATA_PHASES):
             rate, low, high = _interval(phase, one)
             values = {"rate_per_s": rate, "low_per_s": low, "high_per_s": high}
             document.append({"system": name, "phase": phase, **values})
@@ -65,13 +65,13 @@ def _rates(text: str, file: str) -> Scaling:
 
 def _interval(phase: str, one: IoHardware) -> tuple[float, float, float]:
     """Returns the predicted rate of a phase per second, and its 90 % interval."""
-    law = hardware.laws().laws[phase]
+    law = io_hardware.laws().laws[phase]
     rate = law.rate_per_s(one)
     return rate, rate * exp(-law.half_width), rate * exp(law.half_width)
 
 
 def _cell(phase: str, rate: float, low: float, high: float) -> TableCell:
-    is_data = phase in hardware.DATA_PHASES
+    is_data = phase in io_hardware.DATA_PHASES
 
     def text(value: float) -> str:
         return units.text(value, "B/s", 3) if is_data else f"{number_text(value)}/s"
