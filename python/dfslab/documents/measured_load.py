@@ -122,7 +122,7 @@ class MeasuredPhase(Document):
 
 class CountedCalls(Document):
     """The calls that a workload run, or one of its phases, makes for each operation: a mean for
-    each name of a call, and a mean of all calls.
+    each name of a call, and the sum of these means.
 
     `operations` is the number of counted operations; 0 for a phase with a single operation. The
     server's calls are None if the servers count no calls.

@@ -18,10 +18,10 @@ DASH = "–"
 
 
 class Tab(StrEnum):
-    """A tab of a report's web page. Each section of the report is shown in one tab. The value is
-    the title of the tab.
+    """A part of a report's web page: the first screen (`ANSWER`), or one of the tabs below it. Each
+    section of the report is shown in one part. The value is the part's title.
 
-    `ANSWER` is no tab, but the first screen, above all tabs. The order here is that on the page.
+    The tabs are listed in their order on the page.
     """
 
     ANSWER = "Answer"

@@ -115,9 +115,9 @@ def written(replies: Mapping[str, TrackedOperations]) -> str:
 
 
 def _between_events(call: TrackedCall, span: CallSpan) -> Iterator[CallSpan]:
-    """Yields, for each event of an operation, a child span for the time from the previous event (or
-    the start) to this event. The child spans have the numbers of `span`, the span of the
-    operation."""
+    """Yields a child span for the time before each event of an operation, from the previous event
+    or the start. Events without such a time are left out. The child spans have the numbers of
+    `span`, the span of the operation."""
     at_ns = call.start_ns
     for event, reached_ns in call.events:
         if reached_ns <= at_ns:
