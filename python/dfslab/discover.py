@@ -224,11 +224,9 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
-    """Returns the pair (entry point, module name) of the installed member whose file is `path`, or
-    whose folder contains `path`.
-
-    Returns None if no installed member has this file.
-    """
+    """Finds the installed member whose file is `path`, or whose folder contains `path`. Returns its
+    entry point and the import name of the module in `path`. Returns None if no installed package
+    has such a member."""
     for room in ROOMS:
         for one in _entries(room, tuple(sys.path)):
             if path == one.path:
@@ -315,8 +313,9 @@ def named(room: Room, name: str, key: str) -> Path:
 
     Raises InputError for the setting `key`, with the known names, if there is no such member.
     """
-    # Most members are in this package or DFSLAB_PATH, so these are searched first. The search for
-    # entry points of installed packages takes the most time.
+    # Members of this package and of DFSLAB_PATH are searched first, because most members are there.
+    # The entry points of installed packages are searched only if that fails, because it takes the
+    # most time.
     if name in (found := _in_files(room)) or name in (found := members(room)):
         return found[name]
     raise InputError(key, name, unknown(name, sorted(found)))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 class CommandEntry:
     """An entry in the table of commands.
 
-    `module`: the module of `dfslab.cli` whose Typer application contains the command. `group`:
-    whether the command is the whole application, with all its subcommands, instead of one command
-    in it.
+    `module`: the module of `dfslab.cli` whose Typer application `app` contains the command.
+    `group`: if true, the whole application is one command, and the functions in it are its
+    subcommands. If false, the command is one function of the application.
     """
 
     name: str

@@ -30,8 +30,8 @@ from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
 from dfslab.studies.runs.offered import RateProbe, SearchProgress
 
-# Maximum size of the file with the results of one agent of a workload run. The file contains time
-# series, which grow with the length of the run.
+# Largest size in bytes of a file that one agent of a workload run writes with its results. The file
+# contains time series, which grow with the length of the run.
 MOST_PART_BYTES = 4 << 30
 
 
@@ -96,8 +96,8 @@ def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> 
 
 
 def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
-    """Measures each configuration of a scenario in order and repeats each measurement as often as
-    the scenario requires.
+    """Measures each configuration of a scenario, in order, and returns one result for each
+    measurement. Each configuration is measured as often as `run.repetitions` of the scenario says.
 
     No run folder is created.
     """
@@ -109,16 +109,17 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Visibility]:
-    """Measures the time until a change by one client is visible to another, `trials` times for
-    each kind of change."""
+    """Measures, in the first configuration of a scenario, the time until a change by one client is
+    visible to another client. Returns one `Visibility` for each kind of change, such as a new file.
+    `trials`: number of changes of each kind."""
     point = check(scenario)[0]
     with laboratory.session() as session:
         return visibility.visibility(point.scenario, trials, session)
 
 
 def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.SearchOutcome:
-    """Searches the highest rate at which the scenario's first configuration meets the objective
-    of `run.search`."""
+    """Returns the outcome of a search for the highest rate at which the scenario's first
+    configuration meets the objective in `run.search`."""
     progress = SearchProgress(laboratory.progress)
     with laboratory.session(progress) as session:
         probe = RateProbe(scenario, session)

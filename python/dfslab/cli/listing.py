@@ -1,5 +1,5 @@
-"""Implements `dfslab list`: lists the file systems, workloads and other members that discovery
-finds, without importing them.
+"""Implements `dfslab list`, which lists the file systems, workloads and other plug-ins ("members")
+that discovery finds. Members of this package are listed without importing them.
 
 A room is one type of member, such as workloads.
 """

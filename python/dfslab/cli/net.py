@@ -144,7 +144,8 @@ def _means(found: NetSimulation) -> Table:
 
 
 def _interval(value: MeanValue | None) -> str:
-    """Returns a mean with its interval as text, such as "4.12 ± 0.05"."""
+    """Returns a mean with the half-width of its interval as text, such as "4.12 ± 0.05". Returns
+    "no time passed" if `value` is None, and only the mean if the half-width is 0 or unknown."""
     if value is None:
         return "no time passed"
     return f"{value.mean:.4g}" + (f" ± {value.half_width:.2g}" if value.half_width else "")

@@ -190,7 +190,8 @@ def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") 
 
 @contextmanager
 def of(path: Path) -> Iterator[None]:
-    """A context that adds the name of the scenario file to each InputError that is raised in it."""
+    """A context that names the scenario file `path` in each InputError raised in it. Errors that
+    already name a file or an option of the command line are not changed."""
     try:
         yield
     except InputError as error:
@@ -271,7 +272,7 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
 
 
 def note(text: str) -> None:
-    """Prints a line to standard error, separate from the result on standard output.
+    """Prints a line to standard error, so that standard output contains only the result.
 
     An empty text prints nothing.
     """

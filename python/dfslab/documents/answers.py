@@ -16,14 +16,13 @@ def _not_finite(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-# JSON has no infinities: non-finite numbers are written as null, and null is read as NaN.
+# JSON has no infinities and no NaN. Such numbers are written as null, and null is read as NaN.
 Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant, whose value is in the SI `unit`. `learnt` is the share of the
-    constant's prior variance that the data removed.
-    """
+    """A calibrated constant. `value` is in the SI unit `unit`. `learnt` is the share, from 0 to 1,
+    of the constant's variance before the fit that the measurements removed."""
 
     key: str
     meaning: str

@@ -52,9 +52,8 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
-    """Returns a document of the class `kind` with the fields of the table. Returns None when the
-    table has no `key`, because the stored result then has no such part.
-    """
+    """Returns the fields in `table` as a document of the class `kind`. Returns None if the table
+    has no `key`, because the stored result then lacks this part."""
     return kind.model_validate(table) if key in table else None
 
 

@@ -26,10 +26,10 @@ Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A host of the load generator and the range of its clients. If the host was lost during the
-    run, `lost` is the reason.
+    """A host of the load generator and the clients that it ran: the numbers from `clients_from` up
+    to, but without, `clients_to`. If the host was lost during the run, `lost` is the reason.
 
-    On workers of a cluster, the document also has the host's name and three times in seconds: the
+    For a worker of a cluster, the document also has the host's name and three times in seconds: the
     offset of the host's clock from the controller's clock, the largest error of this offset, and
     the drift of the offset during the run.
     """
@@ -89,9 +89,9 @@ class CacheState(CacheReport):
 
 
 class RateInterval(Document):
-    """The mean rate over whole seconds and its 95 % interval. `block_s` is the block length of the
-    bootstrap in seconds.
-    """
+    """The mean rate of a run, computed from the counts of its whole seconds, and the 95 % interval
+    of the mean, in operations per second. The interval comes from a block bootstrap; `block_s` is
+    the length of its blocks in seconds."""
 
     mean_per_s: float
     low_per_s: float
@@ -100,9 +100,8 @@ class RateInterval(Document):
 
 
 class MeasuredPhase(Document):
-    """One phase of a workload run with several phases. Times are in seconds from the common start
-    of the clients.
-    """
+    """One phase of a workload run with several phases. `start_s` is in seconds from the common
+    start of the clients; `window_s` and `stonewall_s` are durations in seconds."""
 
     name: str
     start_s: float
@@ -122,10 +121,11 @@ class MeasuredPhase(Document):
 
 
 class CountedCalls(Document):
-    """Calls per operation in a workload run or in one of its phases, by the name of the call.
+    """The calls that a workload run, or one of its phases, makes for each operation: a mean for
+    each name of a call, and the sum of these means.
 
     `operations` is the number of counted operations; 0 for a phase with a single operation. The
-    server's calls are None for servers that count no calls.
+    server's calls are None if the servers count no calls.
     """
 
     operations: int
@@ -158,9 +158,8 @@ class ServerCalls(Document):
 
 
 class ServerCounts(Document):
-    """Counters of one server during a workload run: its calls by name, and the bytes that it read
-    and wrote.
-    """
+    """What one server counted during a workload run: its calls by the name of the call, and the
+    bytes that it read and wrote."""
 
     operations: dict[str, ServerCalls] = {}
     read_bytes: int = 0
@@ -189,12 +188,12 @@ class Recovery(Document):
 
     before_per_s: the mean rate between warm-up and the first fault (None: no such time).
     lowest_per_s: the lowest rate over a window of half a second. silent_s: the longest time without
-    a completed operation. recovered_after_s: time from the fault until the rate is again four
-    fifths of `before_per_s`, both over such a window and over the window's first interval (0: it
-    never fell below; None: not before the next fault, or before the first client finished).
-    relapsed_s: time below that rate afterwards.
-    shortfall: missing operations compared with `before_per_s`, from the fault until recovery.
-    failed: operations that failed from the second of the fault on.
+    a completed operation. recovered_after_s: the time from the fault until the rate is at least
+    four fifths of `before_per_s` again, in such a window and in the window's first interval (0: the
+    rate never fell below; None: it did not return before the next fault or before the first client
+    finished). relapsed_s: how long the rate was below that limit again afterwards. shortfall: the
+    operations that are missing compared with `before_per_s`, from the fault until recovery. failed:
+    the operations that failed, from the second of the fault on.
     """
 
     fault: str

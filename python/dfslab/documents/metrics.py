@@ -54,29 +54,27 @@ class MetricKey:
 
 
 def time_name(kind: str, statistic: str) -> str:
-    """Returns the name of the metric that is this statistic of times of this kind, such as
-    `latency_s_p99` for the kind "latency" and the statistic "p99".
-    """
+    """Returns the name of a metric that is a statistic of times: `latency_s_p99` for the kind
+    "latency" and the statistic "p99"."""
     return f"{kind}_s_{statistic}"
 
 
 def key(kind: str, statistic: str, operation: str) -> str:
-    """Returns the key of the metric that is a statistic of one operation's times, such as
-    `latency_s_p99.read`.
-    """
+    """Returns the key of a metric that is a statistic of the times of one operation:
+    `latency_s_p99.read` for "latency", "p99" and "read"."""
     return str(MetricKey(time_name(kind, statistic), operation))
 
 
 def parsed(text: str) -> MetricKey:
-    """Splits a metric's key into name and operation."""
+    """Splits a metric's key into name and operation. The operation is "" if the key has none."""
     name, _, operation = text.partition(".")
     return MetricKey(name, operation)
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """Returns the operations of those keys in `metrics` whose metric is this statistic of times of
-    this kind, in the order of the keys.
-    """
+    """Returns the operations for which `metrics`, the keys of metrics, has the given statistic of
+    the given kind of time. For example, kind "latency" and statistic "p99" give "read" if the key
+    `latency_s_p99.read` is there. The order is that of the keys."""
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]

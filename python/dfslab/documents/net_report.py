@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-# A value that a log monitor recorded; lists are not recorded.
+# A value that a log monitor records. Values of the type list are not recorded.
 Logged = bool | int | float | str | None
 
 
@@ -74,12 +74,12 @@ Monitor = Sojourn | PlaceMarking | Log | FiringCount
 
 @dataclass(frozen=True)
 class StationReport:
-    """A queueing station of a net, for which the engine checked the operational laws of queueing
-    theory, such as the utilisation law. Its free servers wait in the place `idle`; its finished
-    tokens enter the place `served`.
+    """A queueing station of a net, for which the engine checked operational laws of queueing
+    theory, such as the utilisation law. The tokens in the place `idle` are its free servers. A
+    token whose service ends enters the place `served`.
 
-    `service_s_mean` is the mean service time in seconds, `utilisation` the busy share of the
-    servers' time. Both are None if nothing was served, or no time passed.
+    `service_s_mean` is the mean service time in seconds, `utilisation` the share of the time for
+    which the servers were busy. Both are None if nothing was served, or no time passed.
     """
 
     idle: str

@@ -117,7 +117,8 @@ class Binding(Document):
 
 
 class ComingToken(Document):
-    """A token in transit, which becomes available at `time_s` seconds."""
+    """A token in transit, which becomes available in `place` at the simulated time `time_s`, in
+    seconds."""
 
     place: str
     time_s: float

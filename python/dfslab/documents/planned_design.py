@@ -7,7 +7,8 @@ from dfslab.documents.table import Value
 
 
 class PlannedCost(Document):
-    """The cost of an experimental plan: numbers of testbeds and runs, and durations in seconds."""
+    """The cost of an experimental plan: the numbers of testbeds (`beds`) and of runs, and durations
+    in seconds."""
 
     beds: int
     runs: int

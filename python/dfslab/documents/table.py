@@ -18,10 +18,10 @@ DASH = "–"
 
 
 class Tab(StrEnum):
-    """The part of a report's web page in which a section of the report is shown. The value is the
-    title of the part.
+    """A part of a report's web page: the first screen (`ANSWER`), or one of the tabs below it. Each
+    section of the report is shown in one part. The value is the part's title.
 
-    `ANSWER` is the first screen, above all tabs. The others are tabs, in their order on the page.
+    The tabs are listed in their order on the page.
     """
 
     ANSWER = "Answer"
@@ -36,7 +36,7 @@ class Tab(StrEnum):
 
     @property
     def anchor(self) -> str:
-        """The id of the part on the page, which links name behind "#"."""
+        """The id of the tab on the page, to which links refer by "#" and the id."""
         return "tab-" + self.value.lower().replace(" ", "-")
 
 
@@ -205,10 +205,9 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
-    """Returns a function that returns the name of a configuration. The name consists of the keys
-    whose values vary among the given configurations. If these names would be ambiguous, they
-    contain all varied keys.
-    """
+    """Returns a function that returns the name of a configuration, made from its keys and values.
+    Keys with the same value in all given configurations are left out. If two configurations would
+    then have the same name, all keys are used."""
     all_labels = list(configurations)
     values: dict[str, set[str]] = {}
     for labels in all_labels:

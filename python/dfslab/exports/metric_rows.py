@@ -14,7 +14,8 @@ from dfslab.studies.runs import completeness
 class MetricRow(NamedTuple):
     """One metric of one result. `operation` is empty for metrics of the whole run.
 
-    `labels`: the varied keys as JSON. `low` and `high`: the 90 % interval, if the metric has one.
+    `labels`: the scenario keys that the run varies, with their values, as JSON. `low` and `high`:
+    the 90 % interval, if the metric has one.
     """
 
     method: str
@@ -35,7 +36,7 @@ class MetricRow(NamedTuple):
 
 def rows(results: Sequence[Result]) -> list[MetricRow]:
     """Returns one row for each metric of each result, in the order of the results. A result without
-    metrics has a single row, which marks it as incomplete."""
+    any metric gives a single row, with the metric `complete` and the value 0."""
     return [row for result in results for row in _rows(result)]
 
 

@@ -32,7 +32,8 @@ AdvisedSource = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
 ]
-# Defaults of the options of `--verify`: number of pairs of runs, and file of intervention records.
+# Defaults of two options of `--verify`: PAIRS is the number of runs before and after each change,
+# RECORDS the file to which a record of each change is written.
 PAIRS, RECORDS = 3, Path("runs") / "interventions.jsonl"
 
 

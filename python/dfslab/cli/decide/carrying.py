@@ -27,8 +27,9 @@ def verified(
     yes: bool,
     as_json: bool,
 ) -> VerifiedAdvice:
-    """Carries out the first `most` changes of an advice, each in `rounds` pairs of runs. Returns
-    predicted and measured gains."""
+    """Carries out the first `most` changes that `advice` recommends, and measures each of them in
+    `rounds` pairs of runs (one run before and one after the change). Returns the predicted and the
+    measured gains."""
     from dfslab.studies.trials.intervention_record import check_records
     from dfslab.studies.trials.verifying import carry_out, check_rounds, plan_of
 
@@ -45,8 +46,9 @@ def verified(
 
 
 def place_of(scenario: Scenario) -> str:
-    """Returns the existing directory or the address of the user in which a scenario is measured; ""
-    if it is measured on a testbed or in a temporary folder."""
+    """Returns the place that a scenario measures and that belongs to the user: an address (`uri`),
+    or else an existing directory. Returns "" if the scenario runs on a testbed or in a temporary
+    folder."""
     access = scenario.file_system.access
     return "" if access.testbed else access.uri or access.directory
 

@@ -155,9 +155,9 @@ def _declared(
 def _discovered(
     place: str, texts: Mapping[str, str | None], servers: int | None, copies: int | None
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
-    """Finds out which file system a place (a directory or a server) belongs to, probes its
-    hardware, and makes a scenario of it. `texts`: the given text of each hardware option; None if
-    the option is not given."""
+    """Finds out what a place (a directory or a server) is. Returns a triple: the file system that
+    the place belongs to, the measured hardware, and a scenario of the place. `texts`: the text of
+    each hardware option; None if the option is not given."""
     from dfslab.instruments.discovery import place as places
     from dfslab.studies.expect.hardware_facts import DeclaredHardware
     from dfslab.studies.expect.place_scenario import scenario_of

@@ -86,8 +86,8 @@ def _is_result(path: Path) -> bool:
 
 
 def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
-    """Runs the measurement of a scenario twice for each of `pairs` A/A pairs (two runs of the same
-    configuration), and returns the results. `what` is the scenario file or the folder of a run."""
+    """Measures a scenario twice for each of `pairs` A/A pairs (two runs of the same configuration).
+    Returns all results. `what` is the scenario file or the folder of a run."""
     file = what / SCENARIO if what.is_dir() else what
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")

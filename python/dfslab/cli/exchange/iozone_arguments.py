@@ -181,8 +181,8 @@ def _options(words: Sequence[str]) -> Options:
 
 
 def _forced(given: Options) -> str:
-    """Returns the setting of when a write call returns, from the options -o and -+D. "all" (-o)
-    corresponds to opening files with O_SYNC, "data" (-+D) to O_DSYNC, and "none" to neither."""
+    """Returns what must be on the disk before a write call returns: "all" with the option -o (files
+    are opened with O_SYNC), "data" with -+D (O_DSYNC), else "none"."""
     return "all" if "-o" in given.flags else "data" if "-+D" in given.flags else "none"
 
 
@@ -219,8 +219,8 @@ def _number(text: str, option: str) -> int:
 
 
 def _clients(given: Options) -> int:
-    """Returns the number of client processes: the value of -t or of -l and -u, else 1. Raises
-    InputError if the given values differ."""
+    """Returns the number of client processes: the value of -t, -l or -u; 1 if none of these options
+    is given. Raises InputError if the given values differ."""
     counts = {
         option: _number(given.values[option], option)
         for option in ("-t", "-l", "-u")
@@ -233,8 +233,10 @@ def _clients(given: Options) -> int:
 
 
 def _tests(given: Options) -> list[str]:
-    """Returns the names of the requested tests, in iozone's order. A test that reads requires test
-    0, because test 0 writes the files."""
+    """Returns the names of the requested tests, in iozone's order; without the option -i, those of
+    the tests 0 to 5. With -+n, the tests that repeat an earlier test are left out. Raises
+    InputError if the first test does not write, because a reading test needs the files of test
+    0."""
     numbers = {_test(text) for text in given.tests} or {number for number in TESTS if number < 6}
     found = [
         test
@@ -256,8 +258,9 @@ def _test(text: str) -> int:
 
 
 def _directory(given: Options, clients: int) -> str:
-    """Returns the directory that contains all files. Options -f and -F and the file of client nodes
-    (-+m) name it."""
+    """Returns the directory of all files, "" if no option names one. It is named by the options -f
+    and -F, and by the file of client nodes (-+m). Raises InputError if they name several
+    directories."""
     named = [str(Path(one).parent) for one in (*given.files, *_given(given.values, "-f"))]
     if given.files and len(given.files) != clients:
         allowed = f"must name one file for each of the {clients} processes (-t)"

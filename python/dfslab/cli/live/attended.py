@@ -23,14 +23,14 @@ from dfslab.spec.clock import REAL, Clock
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 SUSPENDING = (signal.SIGTSTP, signal.SIGCONT)
-# Time limits in seconds, after which the child is killed. WORK_DONE_LIMIT_S begins when its work is
-# done, EXIT_LIMIT_S when its interpreter has released the output.
+# Time limits in seconds after which the child is killed. WORK_DONE_LIMIT_S begins when the child
+# has written its exit code. EXIT_LIMIT_S begins when the child has closed its output.
 WORK_DONE_LIMIT_S = 10.0
 EXIT_LIMIT_S = 1.0
-# Seconds between the killing of the child and the end of the parent, if the child still exists.
+# Seconds from the killing of the child until the parent ends without it, if the child still exists.
 LEAVE_AFTER_S = 2.0
-# Seconds between a signal that is passed on to the child and the killing of the child. Clients may
-# take two minutes to remove their files.
+# Seconds from a signal that is passed on to the child until the child is killed. Clients may take
+# two minutes to remove their files.
 STOP_LIMIT_S = 150.0
 POLL_S = 0.5
 FAILED = 1
@@ -120,8 +120,8 @@ class Attendant:
         self._leave_at_s: float | None = None
 
     def status(self) -> int:
-        """Waits for the end of the child and returns its wait status. If the child cannot be ended,
-        ends this process instead."""
+        """Waits until the child ends, and returns its wait status (as `os.waitpid` does). If even
+        SIGKILL does not end the child, ends this process instead."""
         while True:
             pid, status = os.waitpid(self._child, os.WNOHANG)
             if pid:
@@ -137,8 +137,9 @@ class Attendant:
                 self._pass_on(signal.Signals(waited.si_signo))
 
     def _judged(self, status: int) -> int:
-        """Returns the wait status of the child. If the child was killed after its work was done,
-        returns a status with the exit code that it wrote to the pipe."""
+        """Returns the wait status with which this process shall end. It is `status`, that of the
+        child. If the child was killed after its work was done, it is a status with the exit code
+        that the child wrote to the pipe."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8

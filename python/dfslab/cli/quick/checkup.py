@@ -23,6 +23,7 @@ PURPOSES = {
     "fit": "calibration, petri, regression",
     "learn": "learning from designed sweeps",
     "page": "page of a run",
+    "serve": "web application",
     "tables": "Parquet and SQL on traces",
     "fleet": "clients on many nodes",
     "darshan": "replay of Darshan logs",

@@ -103,8 +103,8 @@ def check_directory(directory: Path) -> None:
 def _grid(
     modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
 ) -> dict[str, list[LevelValue]]:
-    """Returns the grid of configurations for one number of clients. Each client has a file of
-    `part_bytes`."""
+    """Returns a table of the scenario's sweep, whose combinations are measured with one number of
+    clients. It maps scenario keys to lists of values. `part_bytes`: size of each client's file."""
     return {
         "workload.mode": list(modes),
         "workload.transfer_size": [units.exact(block, "B") for block in blocks],
@@ -114,7 +114,8 @@ def _grid(
 
 
 def this_machine() -> TomlTable:
-    """Returns the node group that describes this machine."""
+    """Returns the table with which a scenario describes this machine: one node with its cores and
+    its memory."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "name": "machine",

@@ -24,8 +24,9 @@ TRAINING_NOTE = (
 
 
 def from_hardware(path: Path) -> Scaling:
-    """Returns predictions for the CSV table in `path`: accelerators if the table has their rate,
-    else the rates of IO500's phases."""
+    """Returns predictions for each system in the CSV table in `path`. For a table about training,
+    they are numbers of accelerators that the system can supply with data. For any other table, they
+    are the rates of IO500's phases."""
     text = inputs.text("TABLE", path)
     if hardware_table.is_of_training(text):
         return _trainings(text, str(path))
@@ -64,7 +65,8 @@ def _rates(text: str, file: str) -> Scaling:
 
 
 def _interval(phase: str, one: IoHardware) -> tuple[float, float, float]:
-    """Returns the predicted rate of a phase per second, and its 90 % interval."""
+    """Returns the predicted rate of an IO500 phase on the hardware `one`, and the lower and the
+    upper end of its 90 % interval. All three are per second."""
     law = io_hardware.laws().laws[phase]
     rate = law.rate_per_s(one)
     return rate, rate * exp(-law.half_width), rate * exp(law.half_width)

@@ -32,8 +32,10 @@ class Scaling:
 
 
 def scaling(path: Path, clients: str, servers: str) -> Scaling:
-    """Returns predictions from the CSV table in `path`. `clients` and `servers` are the wanted
-    numbers as text, separated by commas; the one that the table has a column for is needed."""
+    """Returns predictions from the CSV table of measured rates in `path`. `clients` and `servers`:
+    numbers as text, such as "4,64", for which rates are predicted. A table with a column of servers
+    needs `servers`, any other table needs `clients`. Raises InputError if the other one is
+    given."""
     text = inputs.text("TABLE", path)
     if load_table.is_of_servers(text):
         if clients:

@@ -73,8 +73,8 @@ def scenario(trace: Path, found: TraceSurvey, directory: Path, options: ReplayOp
 
 
 def _check_space(trace: Path, found: TraceSurvey, directory: Path, space: str) -> None:
-    """Raises InputError if the files of the replay need more than `--space`, or more than the
-    allowed part of the free space."""
+    """Raises InputError if the files of the replay need more than the share SPACE_SHARE of the
+    directory's free space, or more than the option `--space` allows."""
     needed = units.text(found.size_bytes, "B")
     free_bytes = shutil.disk_usage(directory).free
     if found.size_bytes > SPACE_SHARE * free_bytes:

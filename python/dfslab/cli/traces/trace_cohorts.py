@@ -48,10 +48,11 @@ def compared(
 
 
 def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
-    """Returns one pair of cohorts for each process. The pair contains the process name, the calls
-    of the other processes of the same role, and the calls of the process.
+    """Returns one pair of cohorts (groups of calls) for each process. Each pair has the process
+    name, the calls of all other processes of the same role, and the calls of this process.
 
-    The paths of the calls name roles instead of processes, so that they can be compared.
+    In the paths of calls, processes are replaced by their roles, so that paths of different
+    processes can be equal.
     """
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
     for file in map(_by_role, files):
@@ -79,8 +80,9 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
-    """Returns a pair of cohorts from a random sample of complete traces: the slowest traces of each
-    kind of operation, and all others."""
+    """Returns a pair of cohorts (groups of calls) from complete traces: the other traces first,
+    then the slowest traces of each kind of operation. If there are too many traces, a random sample
+    is used. Raises InputError if there are too few."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
     spans, _ = tracing.spans(files, reading, trees.MOST_EVENTS)

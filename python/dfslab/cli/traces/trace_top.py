@@ -151,8 +151,8 @@ def received(path: Path) -> ReceivedProfile:
 
 
 def since(before: Sequence[Entry], now: Sequence[Entry]) -> list[Increase]:
-    """Returns how much each step increased between two rankings, sorted by self time, the largest
-    first.
+    """Returns how much the calls and times of each step increased between the rankings `before` and
+    `now`, sorted by the increase of the self time, the largest first.
 
     Steps without new calls are omitted.
     """

@@ -47,8 +47,8 @@ else:
     pages = lazily("dfslab.report.page")
 
 RECEIVED = "received.json"
-# The model whose steps are compared with traced steps. It derives the steps from the description of
-# a file system, without fitting to measurements.
+# The model whose step times are compared with the traced ones. It computes them from the
+# description of a file system, without fitting to measurements.
 MODEL = "sequence"
 
 
@@ -94,7 +94,8 @@ def record_command(
     with kind.up({**typed, **kind.traced(folder)}, notify=notify) as testbed:
         assert isinstance(testbed, Traceable)
         host = host_of(testbed)
-        # Activity of the testbed before this point, such as its start, is not part of the command.
+        # What the testbed did before this point, such as its start, does not count as work of the
+        # command.
         before = callprofile.await_written(folder, discard=True)
         began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)
@@ -105,8 +106,8 @@ def record_command(
         except KeyboardInterrupt:
             notify(f"interrupted; what was traced until then is in {folder}")
             raise
-        # Activity of the testbed after the command, such as its shutdown, is not part of the
-        # command either.
+        # What the testbed does after this point, such as its shutdown, does not count as work of
+        # the command.
         after = callprofile.await_written(folder)
     kept = write_increase(folder, folder, before, after, began_unix_ns, host)
     if status:
@@ -159,10 +160,10 @@ def profile(
 def against(
     found: TraceProfile, files: Sequence[Path], reading: Reading | None = None
 ) -> TraceAnalysis:
-    """Compares the profile `found` with the profile of earlier trace `files`. Returns `found`
-    together with the significant changes since then.
+    """Compares the profile `found` with the profile of earlier trace `files`. Returns `found` with
+    the significant changes since the earlier trace.
 
-    Both must be read with the same options.
+    `found` must have been read with the options `reading`, too.
     """
     compared = cohort.compare(profile(files, reading), found)
     return TraceAnalysis.of(found).model_copy(update={"compared": compared})
@@ -171,10 +172,10 @@ def against(
 def with_cohorts(
     found: TraceProfile, files: Sequence[Path], kind: str, reading: Reading
 ) -> TraceAnalysis:
-    """Compares groups of calls (cohorts) in the trace `files` with each other. Returns their
-    profile `found` together with the significant differences.
+    """Compares groups of calls (cohorts) in the trace `files`. Returns the profile `found` with the
+    significant differences between the groups. `found`: the profile of all these files.
 
-    `kind`: how the calls are grouped, such as "slow" (slow and other traces).
+    `kind`: how the calls are grouped, such as "slow" (slow traces against the others).
     """
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
@@ -338,10 +339,10 @@ def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
 
 
 def _of_jvms(files: Sequence[Path]) -> bool:
-    """Returns whether the files contain sums of calls (written by traced JVMs, or as server
-    counters) instead of spans.
+    """Returns whether the files contain sums of calls instead of single calls (spans). Traced JVMs
+    and server counters give such sums.
 
-    Raises InputError if only some of the files contain such sums.
+    Raises InputError if only some of the files contain sums.
     """
     profiles = [
         path for path in files if callprofile.is_profile(path) or counter_profiles.recognise(path)

@@ -53,9 +53,8 @@ class PartShare(Document):
 
 
 class PartRanking(Document):
-    """A ranking of processors, disks and links by the time that a faster one would save, and two
-    other rankings for comparison.
-    """
+    """Three rankings of processors, disks and links: `parts` by the time that a faster one would
+    save, the other two by self time."""
 
     # Factor by which each part is made faster.
     factor: float
@@ -71,7 +70,8 @@ class PartRanking(Document):
 class StepChange(Document):
     """A step whose mean duration differs significantly between two cohorts (groups) of calls."""
 
-    # The host or process of the second cohort, if several are compared, else "".
+    # The host or process whose calls are the second cohort, if several pairs of cohorts are
+    # compared; "" for a single pair.
     cohort: str
     # The step's call path, or "process: step" if all its calling contexts are merged.
     path: CallPath
@@ -144,7 +144,8 @@ class TraceAnalysis(TraceProfile):
 
     parts: PartRanking | None = None
     compared: CohortComparison | None = None
-    # Modelled steps; None if the trace was not compared with a model.
+    # The times of steps according to a model and in the trace; None if the trace was not compared
+    # with a model.
     modelled: list[ModelledStep] | None = None
 
     @classmethod

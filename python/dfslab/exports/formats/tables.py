@@ -20,11 +20,11 @@ def write(run: FinishedRun) -> bytes:
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
-    """Returns several tables as one CSV text. The title of each table precedes it, and an empty
-    line follows it.
+    """Returns several tables as one CSV text. Before each table is a line with its title, after it
+    an empty line.
 
-    Values are plain numbers in SI units. A column whose cells have intervals is followed by two
-    columns, which contain the lower and the upper ends of the intervals.
+    Values are plain numbers in SI units. A column in which any cell has an interval is followed by
+    two columns with the lower and the upper ends of the intervals.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

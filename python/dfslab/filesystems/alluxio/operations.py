@@ -29,8 +29,8 @@ chunk_bytes = named("chunk_bytes", block_bytes / chunks)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """Returns the step in which the client calls the master. The call needs `seconds` of the
-    master's processor."""
+    """Returns the step in which the client calls the master. The call takes `seconds` of processor
+    time at the master."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(

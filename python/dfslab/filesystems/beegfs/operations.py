@@ -55,7 +55,7 @@ buddies = 1 + P.mirrored
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
     """Returns the step in which the client calls the metadata server that owns the directory. The
-    call needs `seconds` of the server's processor."""
+    call takes `seconds` of processor time at that server."""
     handled = hold_thread("metadata", P.worker_threads, cpu("metadata", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -70,9 +70,8 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 
 def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
-    """Returns the number of blocks in which a target moves `size_bytes` one by one, and the size of
-    a block in bytes.
-    """
+    """Returns a pair of expressions for a target that moves `size_bytes` block by block: the number
+    of blocks, and the size of a block in bytes."""
     blocks = named("blocks", Max(1, ceiling(size_bytes / P.file_block)))
     return blocks, size_bytes / blocks
 

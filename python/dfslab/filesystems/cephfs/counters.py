@@ -14,9 +14,9 @@ from typing import Any
 
 from dfslab.spec.systems.counters import CostClass, Counted, CounterFormat, Counters, NotUnderstood
 
-# What is known of a counter of times: the name of the counter that includes it ("" for none), the
-# cost class of its time (such as "disk"), and the names of the counters that count the bytes of the
-# same calls.
+# What is known of a counter of times, as a triple: the name of the counter that includes it ("" for
+# none), the cost class of its time (such as "disk"), and the names of the counters that count the
+# bytes of the same calls.
 Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
@@ -49,8 +49,8 @@ MOST_S, MOST_CALLS = 1e9, 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Returns whether `head`, the beginning of a file, is a perf dump. A perf dump consists of
-    sections of counters, of which many are averages."""
+    """Returns whether a file is a perf dump of Ceph. `head` is the beginning of the file. A perf
+    dump has many counters with the keys "avgcount" and "sum"."""
     return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
 
 

@@ -85,8 +85,8 @@ class Testbed(MountedTestbed):
             )
 
     def lacking(self) -> str:
-        """Returns as text how many placement groups are in each state. Returns "" if all of them
-        are active and clean. If no states are reported yet, the text says that they are unknown."""
+        """Returns the number of placement groups in each state, as text. Returns "" if all groups
+        are active and clean. If Ceph reports no states yet, the text says that they are unknown."""
         groups = self._queried(ceph_json.PlacementStatus, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:

@@ -59,8 +59,8 @@ class TrackedCall:
 
 
 def read(daemon: str, reply: TrackedOperations) -> list[TrackedCall]:
-    """Returns the operations in a daemon's reply to `dump_historic_ops`, by their begin. Raises
-    ValueError if a time has another form."""
+    """Returns the operations in a daemon's reply to `dump_historic_ops`, in the order of their
+    start times. Raises ValueError if a time has another form."""
     return sorted((_call(daemon, one) for one in reply["ops"]), key=lambda one: one.start_ns)
 
 
@@ -115,8 +115,9 @@ def written(replies: Mapping[str, TrackedOperations]) -> str:
 
 
 def _between_events(call: TrackedCall, span: CallSpan) -> Iterator[CallSpan]:
-    """Yields a child span for the time before each event of an operation. Their numbers are those
-    of the operation."""
+    """Yields a child span for the time before each event of an operation, from the previous event
+    or the start. Events without such a time are left out. The child spans have the numbers of
+    `span`, the span of the operation."""
     at_ns = call.start_ns
     for event, reached_ns in call.events:
         if reached_ns <= at_ns:

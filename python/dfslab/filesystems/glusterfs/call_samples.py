@@ -79,8 +79,8 @@ def callers(calls: Sequence[SampledCall]) -> list[int | None]:
 
 
 def _by_begin(calls: Sequence[SampledCall]) -> list[int]:
-    """Returns the indices of calls by their begin. A client's call comes before a brick's call that
-    began at most RESOLUTION_NS earlier."""
+    """Returns the indices of `calls`, sorted by start time. A client's call is sorted as if it had
+    begun RESOLUTION_NS earlier, so that it precedes a brick's call inside it despite rounding."""
 
     def place(at: int) -> tuple[int, bool]:
         early_ns = RESOLUTION_NS if calls[at].service == CLIENT else 0

@@ -11,7 +11,7 @@ from dfslab.filesystems.glusterfs.counters_text import TextBrick
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# In these calls a brick waits for a lock that another client holds, not for its disk.
+# Names of calls in which a brick waits for a lock that another client holds, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 

@@ -116,9 +116,9 @@ _flush_call = _ask("flush", P.lookup_cpu)
 _locked = when(dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock))
 _flush = seq(_locked, _flush_call, name="close")
 
-# The client locks the layouts of both directories on all sets of bricks. The sets create a pointer
-# when the new name belongs to another set than the old name, which is the usual case with more than
-# two sets.
+# A rename when names are spread over several sets of bricks. The client locks the layouts of both
+# directories on all sets. The sets create a pointer if the new name belongs to another set than the
+# old name, which is the usual case with more than two sets.
 _spread_rename = seq(
     repeat(3, _ask("inodelk", P.lookup_cpu)),
     repeat(2, _ask("entrylk", P.lookup_cpu)),

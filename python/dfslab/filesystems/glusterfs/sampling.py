@@ -84,7 +84,7 @@ def unix_offset_ns(clock: Clock = REAL) -> int:
 
 
 def _dumped(dumps: Sequence[Dumps], clock: Clock) -> list[SampledCall]:
-    """Waits for the first dump of each process and returns the calls of all dumps."""
+    """Waits until each process has written its first dump, and returns the calls in all dumps."""
     texts: list[dict[Path, str]] = [{} for _ in dumps]
 
     def is_complete() -> bool:

@@ -93,7 +93,7 @@ class Testbed(MountedTestbed):
 
     @property
     def servers(self) -> list[Host]:
-        """Returns the hosts with bricks, each once."""
+        """Returns the hosts that have bricks. A host with several bricks is listed once."""
         return list({host.name: host for host in self.hosts.of("brick")}.values())
 
     def pending_heals(self) -> int:

@@ -57,10 +57,10 @@ def of_volume_info(text: str) -> SystemDiscovery:
 
 
 def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
-    """Returns the bricks and copies of a volume, derived from `names`, the names of a client's
-    translators. The client has one translator `client` for each brick, and one `replicate` or
-    `disperse` for each set of bricks. Without bricks, the result has only the address of `host`.
-    The copies of a dispersed volume are left out."""
+    """Derives the bricks and copies of a volume from `names`, the names of the translators of a
+    client. There is one translator `client` for each brick, and one `replicate` or `disperse` for
+    each set of bricks. Without bricks, the result has only the address of `host`. For a dispersed
+    volume, it has no number of copies."""
     addresses = {"brick": (with_port(host, GLUSTERD_PORT),)} if host else {}
     bricks = sum(bool(re.search(r"-client-\d+$", one)) for one in names)
     sets = sum(bool(re.search(r"-(replicate|disperse)-\d+$", one)) for one in names)

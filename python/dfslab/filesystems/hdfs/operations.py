@@ -65,9 +65,9 @@ def _ask(
     writes: bool = False,
     response_bytes: Expression = SMALL_BYTES,
 ) -> Node:
-    """Returns the step in which the client calls the NameNode. The call needs `seconds` of the
-    NameNode's processor. If the call `writes`, its edit is synced before the answer, without
-    occupying a thread."""
+    """Returns the step in which the client calls the NameNode. The call takes `seconds` of
+    processor time at the NameNode. If `writes` is true, the edit log is synced before the answer;
+    no handler thread is occupied meanwhile."""
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
     handled = _handle(seconds, writes=writes)
     return seq(

@@ -22,8 +22,8 @@ class Requested:
     """The workload, the directory and the settings of the run that a command line of another
     benchmark requests.
 
-    `grids`: if the command line has several jobs, one table for each job, with the values of
-    scenario keys. `notes`: differences between this run and the benchmark's run. `say`: function
+    `grids`: for a command line with several jobs, one table for each job, which maps scenario keys
+    to their values. `notes`: differences between this run and the benchmark's run. `say`: function
     that returns the summary of the results in the benchmark's format.
     """
 
@@ -104,8 +104,9 @@ class ToolOptions:
         return given
 
     def _split(self, word: str) -> list[tuple[str, str]]:
-        """Returns the options in a word as pairs of the option and the value that is joined to it.
-        For a word that is no option, the only pair is ("", word)."""
+        """Splits a word of the command line into options. Returns pairs of an option and the value
+        that is joined to it ("" if none is). A word that is no option gives the only pair ("",
+        word)."""
         if word.startswith("--"):
             name, _, value = word.partition("=")
             return [(self.aliases.get(name, name), value)]
