@@ -20,7 +20,7 @@ from dfslab.spec.steps.expression import Condition, Expr, Min, ceiling, conditio
 
 
 class SharedElements:
-    """The parts that the net of reads and the net of writes share: token types (colours),
+    """The elements that the net of reads and the net of writes share: token types (colours),
     constants, stations and the network."""
 
     def __init__(self, setup: Setup) -> None:
@@ -88,9 +88,9 @@ class SharedElements:
         guard: Condition | None = None,
         delay: Inscription | None = None,
     ) -> None:
-        """Adds a transition that occupies one of the shared cores for `busy_s` seconds. Without
-        shared cores, the transition only takes this time. `delay`: additional delay of all tokens
-        of the transition, including the token of the core."""
+        """Adds a transition that occupies one of the shared cores for `busy_s` seconds. If `delay`
+        is given, it delays all tokens of the transition, and it replaces `busy_s` as the time for
+        which the core is occupied. Without shared cores, `busy_s` is not used."""
         if self.setup.shared_cores:
             takes = [*takes, Take(self.cores, "core")]
             puts = [*puts, Put(self.cores, "core", busy_s if delay is None else None)]

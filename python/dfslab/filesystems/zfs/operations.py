@@ -78,7 +78,7 @@ def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
 
 
 def _stream(sender: str) -> Node:
-    """Returns the step in which `sender` sends the bytes of one request to the client in
+    """Returns the step in which the role `sender` sends the bytes of one request to the client in
     packets."""
     return pipeline(
         packets,
