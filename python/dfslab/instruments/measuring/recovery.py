@@ -17,8 +17,8 @@ STEP_S = 0.1
 # before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# The first part of the time before a fault counts as warm-up, up to this share of it. It is
-# excluded from the rate before the fault.
+# This share of the time before the first fault counts as warm-up. It is excluded from the rate
+# before the fault.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 

@@ -112,5 +112,4 @@ class TreeCompiler(Protocol):
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
         """Returns the entry of the part of the net that runs all branches and copies of `node`
-        concurrently. Tokens continue with `then`.
-        """
+        concurrently. `visit` compiles one branch. Tokens continue with `then`."""
