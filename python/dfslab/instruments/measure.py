@@ -160,7 +160,6 @@ def only_time_was_up(load: MeasuredLoad) -> bool:
 def _plan(
     point: Point, repetition: int, session: access.InstrumentSession, target: FileTarget
 ) -> LoadPlan:
-    """Returns the plan of one run, which the load generator executes."""
     run = point.scenario.run
     return LoadPlan(
         stream=stream_spec(point.scenario, repetition),

@@ -178,8 +178,9 @@ class SharedElements:
         of this client or server, and `owner` is "client" or "server"."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
-        # The simulation finds matching tokens quickly if their fields must be equal. If a formula
-        # must hold instead, it tests all tokens.
+        # A formula is avoided if each client or server has a separate adapter: the simulation finds
+        # matching tokens quickly if their fields must be equal, but tests all tokens if a formula
+        # must hold.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:

@@ -136,7 +136,6 @@ def _direction(records: list[FileRecord], calls: str, moved: str) -> DirectionCo
 
 
 def _shared_files(records: Iterable[FileRecord]) -> set[str]:
-    """Returns the files that several processes opened."""
     ranks: dict[str, set[int]] = defaultdict(set)
     for one in records:
         ranks[one.file].add(one.rank)

@@ -161,8 +161,7 @@ def _nested(top: MergedStep) -> list[TreeNode]:
     """Returns the tree as nested documents. At each level, the node with the longest total time
     comes first.
 
-    They are built without recursion, because the tree could be too deep.
-    """
+    The documents are built without recursion, because the tree could be too deep."""
     written: dict[int, TreeNode] = {}
     for _, node in reversed(list(walk(top))):
         children = [written.pop(id(child)) for child in node.children.values()]
