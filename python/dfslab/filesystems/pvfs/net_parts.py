@@ -142,7 +142,8 @@ class SharedElements:
         first_stripe = c["block"] * (block // stripe)
         stripes = self.stripes()
         whole = (stripes + width - 1 - (place - first_stripe) % width) // width
-        # The last stripe of a file may be shorter.
+        # `excess` is the number of bytes by which the last stripe of the block is shorter than a
+        # whole stripe.
         excess = stripes * stripe - self.block_bytes()
         last = equal((first_stripe + stripes - 1) % width, place)
         size = whole * stripe - select(last, excess, 0)
