@@ -312,8 +312,8 @@ def _held(keep: Path | None) -> Iterator[None]:
     """Returns a context in which the agent's lock file is locked. Without `keep` there is no lock
     file, and the context does nothing.
 
-    The lock shows processes in all PID namespaces that this agent lives.
-    """
+    The lock shows other processes that this agent is running, even processes in another PID
+    namespace, which cannot see the agent."""
     if keep is None:
         yield
         return

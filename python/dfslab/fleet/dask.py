@@ -42,8 +42,8 @@ LEAVE_LIMIT_S = 20.0
 SILENCE_LIMIT_S = 10.0
 POLL_S = 0.2
 PROBES = 15
-# The start is agreed this many seconds in advance: at least START_LEAD_S, and the time of
-# LEAD_CALLS calls to a worker.
+# The controller chooses the common start time this many seconds ahead: START_LEAD_S, or the time of
+# LEAD_CALLS calls to the slowest worker, whichever is longer.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
 # The keys are kinds of clusters. The values are (module, class, package that provides the class).
@@ -249,7 +249,8 @@ class Controller:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
-                # A process in a time namespace has the same boot id but another CLOCK_MONOTONIC.
+                # `ours` tells whether the worker reads this process's CLOCK_MONOTONIC. A process in
+                # a time namespace does not, although its boot id is the same.
                 ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = ClockOffset(
                     reported.unix_s - (requested_unix_s + round_trip_s / 2),
@@ -309,7 +310,6 @@ class Controller:
             start: ControllerCommand = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
             if part.clock.one_monotonic:
                 start = {"start_at_monotonic_s": at_monotonic_s}
-            # If an agent cannot be reached, the later wait for its answer reports the loss.
             with contextlib.suppress(*UNREACHABLE):
                 if part.ended is None and not part.silent:
                     await self._call(part, worker_calls.send, part.kept, start)
@@ -347,7 +347,8 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: AgentState, why: str) -> None:
-        """Marks an agent as unreachable. Reads its answer file if that is on this machine."""
+        """Marks an agent as unreachable. Reads its answer file if that is on this machine and the
+        agent no longer runs."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -423,7 +424,6 @@ class Controller:
 
 
 def _words(error: BaseException) -> str:
-    """Returns the type and the message of an error as one line of text."""
     return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
 
 

@@ -132,8 +132,9 @@ class AgentLink:
             self.answer = document
 
     def _how(self) -> str:
-        """Returns a text that states how the agent's process ended, with the last line of its error
-        output. If the process does not end, the text names it, and it is left behind."""
+        """Returns how the agent's process ended, as a text with the last line of its error output.
+        A process that does not end within END_LIMIT_S is left behind, and the text has its number.
+        """
         try:
             status = self._process.wait(END_LIMIT_S)
         except subprocess.TimeoutExpired:

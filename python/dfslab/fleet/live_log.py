@@ -65,8 +65,7 @@ MOST_BYTES, KEPT_BYTES = 1 << 20, 1 << 18
 class LiveLog:
     """The file of one run. Nothing is written before `open` and after `close`.
 
-    A file that cannot be written is given up silently, because a run must not fail for lack of
-    viewers.
+    If the file cannot be written, the object silently stops writing, so that the run does not fail.
     """
 
     def __init__(self, clock: Clock = REAL) -> None:
@@ -105,12 +104,12 @@ class LiveLog:
         return replace(other, by_host=by_host)
 
     def progress(self, done: float, total: float, text: str) -> None:
-        """Writes what the run is doing, if that has changed. The next workload run begins after
-        this call.
+        """Writes `text`, which states what the run is doing, unless the text is the same as before.
+        `done` of `total` is the finished part of the run's work. Operations that are counted later
+        belong to the next workload run.
 
-        A preparation during a run, such as the start of a testbed, reports that nothing is done.
-        The share of the finished work does not change then.
-        """
+        A preparation during a run, such as the start of a testbed, reports 0 for `done`. The share
+        of the finished work does not change then."""
         self._is_counting = False
         self._share = done / total if done and total else self._share
         if text != self._text:
@@ -162,7 +161,7 @@ class LiveLog:
             self._give_up()
 
     def _shorten(self) -> None:
-        """Removes the oldest lines of the file."""
+        """Removes the oldest lines of the file, so that the last KEPT_BYTES bytes remain."""
         kept = self._path.read_bytes()[-KEPT_BYTES:].partition(b"\n")[2]
         self._give_up()
         write_atomically(self._path, kept.decode())

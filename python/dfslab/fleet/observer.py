@@ -79,8 +79,8 @@ def before(change: str, path: str, turn: int) -> None:
 
 
 def act(change: str, path: str, turn: int) -> None:
-    """Makes a change. The change is acknowledged when the last call for it (such as close)
-    returns."""
+    """Makes the change of kind `change`, such as "append", to the file at `path`. The change is
+    acknowledged when the last call for it (such as close) returns."""
     if change == "create":
         with open(path, "xb") as file:
             file.write(content(turn))
@@ -104,8 +104,8 @@ def clear(path: str) -> None:
 
 
 def look(change: str, path: str, turn: int) -> str:
-    """Returns the state that this client observes: "old", "new", or "torn" if it is neither of the
-    two."""
+    """Returns the state of the file at `path` that this client observes: "old" before the change
+    `change`, "new" after it, or "torn" if it is neither of the two."""
     if change in ("create", "delete"):
         return "new" if os.path.exists(path) == (change == "create") else "old"
     if change == "rename":
@@ -125,10 +125,8 @@ def look(change: str, path: str, turn: int) -> str:
 def watch(
     request: ObserverCommand, say: Callable[[Answered], object], clock: Clock = REAL
 ) -> Answered:
-    """Polls until the old state is observed, reports this by `say`, then polls for the change.
-
-    Returns when the change is observed or the limit is reached.
-    """
+    """Polls until the old state is observed, reports this by `say`, then polls for the change. When
+    the change is observed or the limit is reached, returns the answer to the command `request`."""
     change, path, turn = request["watch"], request["path"], request["turn"]
     polls: list[int] = []
     torn, deadline_s = 0, clock.monotonic_s() + request["limit_s"]
@@ -151,7 +149,8 @@ def _ns(clock: Clock) -> int:
 
 
 def acted(request: ObserverCommand) -> Answered:
-    """Makes the requested change. Returns the times of its start and of its acknowledgement."""
+    """Makes the requested change. Returns the times of its start and of its acknowledgement in ns
+    of CLOCK_MONOTONIC."""
     began_ns = _ns(REAL)
     act(request["act"], request["path"], request["turn"])
     return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}

@@ -26,8 +26,8 @@ class ClientHost:
 HERE = ClientHost("this machine")
 
 
-# Seconds that an interrupted controller waits for clients to remove their files on hosts that
-# remain.
+# Seconds that an interrupted controller waits for clients to remove their files on hosts that are
+# not ephemeral.
 CLEAN_UP_LIMIT_S = 120.0
 # The same limit in seconds for ephemeral hosts, whose files are removed anyway. A client there may
 # be blocked in a call to a slow server.

@@ -59,10 +59,8 @@ class AgentAnswer(TypedDict, total=False):
 
 
 class AgentDocument(AgentAnswer, total=False):
-    """Any document that an agent sends.
-
-    It states the agent's readiness, its progress, or its answer.
-    """
+    """Any document that an agent sends. It has `ready` if the agent is at a barrier, `progress` and
+    `seen` (the counts of LiveCounts) while a phase runs, or the fields of an answer at the end."""
 
     ready: Clocks
     progress: tuple[float, str]

@@ -28,8 +28,8 @@ from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
 
-# The start is agreed this many seconds in advance, which leaves time for one message to every
-# agent.
+# Seconds between the choice of the common start time and the start itself. In this time, a message
+# must reach every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
 
@@ -135,7 +135,6 @@ def _here(
 
 
 def _done(report: str, spans: Spans, recorded: bytes) -> LoadRun:
-    """Converts the result of the core to a LoadRun."""
     return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
 
 
@@ -196,7 +195,8 @@ def _start(links: Sequence[AgentLink]) -> float:
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
         ready = link.ready
-        # A process in a time namespace has the same boot id but another CLOCK_MONOTONIC.
+        # A process in a time namespace has the same boot id but another CLOCK_MONOTONIC. So the
+        # agent's reading is compared with the readings of this process as well.
         if (
             ready is not None
             and link.started_s <= ready["monotonic_s"] <= monotonic_s
@@ -209,10 +209,8 @@ def _start(links: Sequence[AgentLink]) -> float:
 
 
 def _close(links: Sequence[AgentLink], limit_s: float) -> list[str]:
-    """Stops all agents concurrently, and waits up to `limit_s` seconds for their end.
-
-    Returns the paths that they could not remove.
-    """
+    """Stops all agents concurrently, and waits up to `limit_s` seconds for their end. Returns the
+    paths that the agents could not remove."""
     for link in links:
         link.stop()
     deadline_s = time.monotonic() + limit_s

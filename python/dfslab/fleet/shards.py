@@ -32,7 +32,8 @@ class LoadRun(NamedTuple):
     recorded: bytes
 
 
-# Prefix of the errors of a run that the load generator gave up, as in core/load/src/watch.rs.
+# Prefix of an error in the report of a run that the load generator ended because a call was not
+# answered, as in core/load/src/watch.rs.
 NO_ANSWER = "no_answer/"
 
 

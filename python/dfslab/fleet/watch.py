@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from dfslab.fleet.places import ClientHost
 
-# Shortest time in seconds between two figures of a second.
+# Shortest interval in seconds over which the figures of a "second" are computed.
 EVERY_S = 1.0
 
 
@@ -118,17 +118,19 @@ class SecondCounter:
         self._longest_ns = 0
 
     def begin(self, at_s: float) -> None:
-        """Begins the seconds of a workload run that starts at `at_s`."""
+        """Begins the computation of figures for a workload run that starts at `at_s`."""
         self._start_s = self._reported_s = at_s
         self._before, self._longest_ns = LiveCounts(), 0
 
     def end(self) -> None:
-        """Ends the seconds of a workload run. Counts are ignored until the next run begins."""
+        """Ends the computation of figures for a workload run. Counts are ignored until the next run
+        begins."""
         self._start_s = None
 
     def observed(self, counts: LiveCounts, now_s: float) -> LiveSecond | None:
         """Takes the counts of the workload run at `now_s`. Returns the figures since the last
-        returned second if at least one second has passed, otherwise None."""
+        returned second. Returns None if less than EVERY_S seconds have passed since then, or if no
+        workload run has begun."""
         if counts.done < self._before.done:
             # The counts were reset, because the next workload run is being prepared.
             self.end()

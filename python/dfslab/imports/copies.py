@@ -26,15 +26,14 @@ MOST_OPERATIONS = 1_000_000
 
 
 def repeated(stream: Stream, clients: int, copies: CopyFiles) -> Stream:
-    """Returns a stream in which `clients` clients replay the sequence of `stream` as often as
-    necessary: n times if the sequence is of one nth of the clients.
+    """Returns a stream in which `clients` clients replay the sequence of `stream`. Each copy of the
+    sequence has as many clients as the sequence, so `clients` must be a multiple of this number. If
+    `copies` is "none", or if no more clients are requested, `stream` is returned.
 
-    The operations of the copies follow each other operation by operation, so their order remains
-    that of the trace. Copies of a sequence with scheduled starts have the same starts.
-
-    Raises InputError if `clients` is no multiple of the sequence's clients, or if the copies have
-    more than MOST_OPERATIONS operations.
-    """
+    Each operation is followed by its copies, so the order of operations remains that of the trace.
+    Copies of a sequence with scheduled starts have the same starts. Raises InputError if `clients`
+    is no multiple of the sequence's clients, or if the copies have more than MOST_OPERATIONS
+    operations."""
     own = 1 + max(one.client for one in stream.given)
     count, left = divmod(clients, own)
     if copies == "none" or clients <= own:
@@ -70,11 +69,10 @@ def _changed(given: Sequence[Given]) -> frozenset[tuple[int, int]]:
 
 
 def _of_copy(one: Given, offset: int, changed: frozenset[tuple[int, int]] | None) -> Given:
-    """Returns an operation as the copy executes it whose clients have numbers larger by `offset`.
+    """Returns the operation `one` for a copy whose client numbers are larger by `offset`.
 
-    The file belongs to the copy if `changed` is None or contains the file. Otherwise, the file is
-    that of the first copy.
-    """
+    The copy has a separate file if `changed` is None or contains the file. Otherwise, the copy uses
+    the file of the first copy."""
     owner = _owner(one)
     is_private = changed is None or (owner, one.file) in changed
     return one.model_copy(

@@ -21,7 +21,8 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 
-# The operation and the step of the workload `transfers` for a tool's operation.
+# The keys are operations of other tools. The values are (operation, step): the operation of the
+# workload `transfers`, and the step in which it is timed.
 TRANSFERS = {"read": ("pread", "read"), "write": ("pwrite", "write")}
 METADATA = frozenset(("create", "stat", "list", "open", "rename", "delete"))
 # Steps of metadata operations that are one call. Creating a file is several calls, and tools report
@@ -99,7 +100,9 @@ def _base(imported: Scenario, on: Scenario) -> Scenario:
 
 
 def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
-    """Returns the values of the scenario for a measurement, or the reason why there are none."""
+    """Returns the scenario's values for the measurement `one`, with parameters such as
+    "workload.clients" as keys. If the measurement cannot be described, returns the reason as text.
+    """
     if not one.clients:
         return "the tool reported no number of clients"
     if not one.rate_per_s:
@@ -128,8 +131,8 @@ def _depth(one: ToolMeasurement) -> int:
 
 
 def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
-    """Returns the imported result `plain` at a described configuration, in the words of dfslab's
-    operations, with the mean time of the operation as a step."""
+    """Returns the imported result `plain` at the configuration `point`, with dfslab's name of the
+    operation. The mean time of the operation becomes the time of a step."""
     operation, step = TRANSFERS.get(one.operation, (one.operation, one.operation))
     assert one.rate_per_s
     time_s = one.latency_s.get("mean")

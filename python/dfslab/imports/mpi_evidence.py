@@ -88,7 +88,8 @@ def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
 
 def of_mdtest(operation: str, command: str, tasks: int | None, nodes: int | None) -> Evidence:
     """Returns the evidence about one phase of mdtest. With mdtest's option -N, a task works on
-    files that a task of another node created, so they are not in the cache of its node."""
+    files that a task of another node created, so the files are not in the cache of the task's node.
+    """
     given = options(command, "abdDeGHiIlLnNpRsTVwWxXzZ")
     is_cached = operation in ("stat", "read") and "N" not in given and bool(command)
     return Evidence(

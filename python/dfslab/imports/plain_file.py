@@ -64,7 +64,7 @@ def _lines(text: TextIO) -> Iterator[str]:
 
 def beginning(path: Path, size_bytes: int) -> bytes:
     """Returns the first `size_bytes` bytes of a file, decompressed; fewer if the file is shorter.
-    For a damaged archive, returns the bytes before the damage."""
+    Returns b"" if the file is an archive that is damaged within these bytes."""
     with opened(path) as file:
         try:
             return file.read(size_bytes)
@@ -73,8 +73,8 @@ def beginning(path: Path, size_bytes: int) -> bytes:
 
 
 def content(path: Path, most_bytes: int, key: str) -> bytes:
-    """Returns all bytes of a file, decompressed. Raises InputError for `key` if there are more than
-    `most_bytes` bytes or the archive is damaged."""
+    """Returns all bytes of the file `path`, decompressed. If there are more than `most_bytes`
+    bytes, or if the archive is damaged, raises InputError, which names the input by `key`."""
     try:
         with unpacked(path) as file:
             found = file.read(most_bytes + 1)

@@ -124,7 +124,8 @@ class _Replaying:
     def _follow(
         self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
     ) -> None:
-        """Updates the set of open files, and the map from names to files, after an operation."""
+        """Updates the set of open files, and the map from names to files, after `operation`.
+        `holds` is the entry of the set for the operation's client and file."""
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":
@@ -198,10 +199,7 @@ def _parts(done: FileCall) -> Iterator[FileCall]:
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
     """Returns, for each client, the scheduled start times of its operations, in seconds after the
-    start of the run.
-
-    They are the recorded times divided by `factor`.
-    """
+    start of the run. A start is the recorded time divided by `factor`."""
     times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
         own = times[one.client]

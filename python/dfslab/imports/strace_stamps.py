@@ -82,7 +82,8 @@ class Stamps:
         raise ValueError(f"line {number}: {line[:60]!r} has no time: use strace -ttt")
 
     def _of_day(self, time_s: float) -> float:
-        """Returns the seconds since the midnight before the first line of the file."""
+        """Converts `time_s`, a time of day in seconds, to the seconds since the midnight before the
+        first line of the file."""
         if self._latest_s is None:
             self._latest_s = time_s
         days = max(0, math.ceil((self._latest_s - REORDERED_S - time_s) / DAY_S))

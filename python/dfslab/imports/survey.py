@@ -41,7 +41,8 @@ ROOT_SHARE = 0.8
 SEARCHES = frozenset(("stat", "exists", "get_xattr"))
 # Operations that make, remove or truncate files. Other processes may rely on their effects.
 NAMING = frozenset(("create", "rename", "delete", "mkdir", "rmdir", "truncate"))
-# The working directory of the first process is searched in this number of lines of strace.
+# Number of lines at the start of strace's output in which the working directory of the first
+# process is searched.
 FIRST_LINES = 5000
 # Pattern of a working directory in strace's output. `strace -y` prints it after AT_FDCWD, and
 # shells call getcwd, which returns it.

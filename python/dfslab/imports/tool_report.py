@@ -145,8 +145,8 @@ def _choice(names: list[str]) -> str:
 
 
 def table(value: object, what: str) -> Json:
-    """Returns `value` as a JSON object. Raises ValueError if it is not an object; the message calls
-    it `what`."""
+    """Returns `value` as a JSON object. Raises ValueError if it is not an object. `what` is the
+    name of the value in the error message."""
     if not is_table(value):
         raise ValueError(f"{what} is no object")
     return value
@@ -175,7 +175,7 @@ def loaded(text: str) -> Json:
 
 def number(value: object, what: str) -> float:
     """Converts a JSON number or a text to a number that is 0 or more. Raises ValueError if this is
-    not possible; the message calls the value `what`."""
+    not possible. `what` is the name of the value in the error message."""
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):

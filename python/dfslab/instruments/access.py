@@ -108,8 +108,9 @@ class InstrumentSession:
             raise
 
     def gave_up(self, scenario: Scenario, reason: str) -> None:
-        """Notes that a run was given up because the scenario's directory did not answer, so that
-        later runs there fail at once. A testbed is restarted instead."""
+        """Records `reason`, which states how the scenario's directory failed to answer, so that
+        later runs there fail at once. Nothing is recorded for a testbed, which is restarted
+        instead."""
         directory = scenario.file_system.access.directory
         if directory and not scenario.file_system.access.testbed:
             self._unanswered[Path(directory)] = reason
@@ -125,11 +126,9 @@ class InstrumentSession:
         return [*(one.init.pid for one in hosts), *(one.pid for one in started if one is not None)]
 
     def target(self, scenario: Scenario) -> FileTarget:
-        """Returns the description of the file system with which the load generator calls it.
-
-        Raises InputError if the load generator cannot call the file system as the scenario
-        requests.
-        """
+        """Returns the target of the load generator: what it needs to call the scenario's file
+        system, such as an address or a directory. Raises InputError if the load generator cannot
+        call the file system as the scenario requests."""
         system = discover.file_system(scenario.file_system.name)
         requested, workload = scenario.file_system.access, scenario.workload
         endpoint = replace(
@@ -207,8 +206,9 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # Emulated hosts number their processes separately and end with their testbed. Agents there
-        # neither can nor need to check the process of their controller.
+        # `own` tells whether agents check that the process of their controller lives. Agents on
+        # emulated hosts cannot check this, because each host numbers its processes separately. They
+        # need not, because the hosts end with their testbed.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 

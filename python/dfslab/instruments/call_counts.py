@@ -175,8 +175,8 @@ def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
 
 
 def _between(short: Marked, long: Marked) -> CountedCalls:
-    """Returns the calls per operation: the additional calls of the long run, divided by the
-    operations that it has in addition to the short run."""
+    """Returns the calls per operation: the difference of the calls in the phase of the long run and
+    in that of the short run, divided by the difference of their operations."""
     done = long[0] - short[0]
     ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
     return CountedCalls(

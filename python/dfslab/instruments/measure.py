@@ -160,7 +160,6 @@ def only_time_was_up(load: MeasuredLoad) -> bool:
 def _plan(
     point: Point, repetition: int, session: access.InstrumentSession, target: FileTarget
 ) -> LoadPlan:
-    """Returns the plan of one run, which the load generator executes."""
     run = point.scenario.run
     return LoadPlan(
         stream=stream_spec(point.scenario, repetition),
@@ -175,11 +174,11 @@ def _plan(
 
 
 def _verify(point: Point, session: access.InstrumentSession) -> Verify:
-    """When the run checks content.
+    """Returns when the run checks the content of files: the scenario's choice `run.verify`, such as
+    "sample".
 
-    A sample is left out of the many runs of a design, of which only the rates are used, and of
-    traced runs, whose spans would hold the calls of the check.
-    """
+    A sample is left out (the result is "none") in the many runs of a design, of which only the
+    rates are used, and in traced runs, whose spans would contain the calls of the check."""
     verify = point.scenario.run.verify
     is_left_out = bool(point.scenario.design.factor) or session.traced
     return "none" if verify == "sample" and is_left_out else verify

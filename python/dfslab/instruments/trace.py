@@ -110,13 +110,12 @@ def _options(reading: Reading | None) -> str:
 
 
 def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
-    """Does the same as `profile`, but the workers of a Dask cluster read the files. Every worker
-    must be able to access them.
+    """Returns the profile of OTLP files like `profile`, but the workers of the Dask cluster at the
+    address `scheduler` read the files. Every worker must be able to access them.
 
     Raises a RunFailed error that names a file that could not be read. The result does not depend on
     which worker reads which file. Files that may contain parts of the same traces are read again
-    together.
-    """
+    together."""
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
     parts = _parts(scheduler, groups, options)
@@ -147,10 +146,8 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
-    """Reads some files at a worker.
-
-    Returns "part" with the partial profile in base64, or the kind of an error with its text.
-    """
+    """Reads the files `paths` in a Dask worker. Returns ("part", partial profile in base64). After
+    an error, returns the kind of the error, "input" or "run", and its text."""
     try:
         with core_form.readable([Path(path) for path in paths], _core.InputError) as files:
             found = bytes(_core.trace_part(files, options))

@@ -95,7 +95,8 @@ class Ideal:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Ideal:
-        """Stores the ratio of each measured configuration's rate to its bound."""
+        """Stores, for each measured configuration that has a bound, the logarithm of the ratio of
+        its rate to the bound."""
         self._logs = {}
         for one in observations(results):
             bound = _bound(one.situation)

@@ -393,8 +393,6 @@ def own_properties(node: DaemonLocation, data: Path) -> list[str]:
 
 
 def _entered(node: DaemonLocation, words: list[str]) -> list[str]:
-    """Returns the command line `words`, extended to run on the node's host. Without a host, the
-    command is unchanged."""
     return words if node.host is None else node.host.command(words)
 
 

@@ -29,7 +29,7 @@ block_bytes = named("block_bytes", P.file_size / blocks)
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
     """Returns the step in which the client sends one command to the metadata database. The command
-    needs `seconds` of the database's processor."""
+    needs `seconds` of the database's processor and is answered with `response_bytes`."""
     return call(
         "meta", name, cpu("meta", seconds), request_bytes=128, response_bytes=response_bytes
     )
@@ -86,7 +86,9 @@ def _stream_out(units: Expr, each: Expr) -> Node:
     )
 
 
-# With random access or without its cache, every call of the client is a separate request.
+# With random access or without the client's cache, every call is a separate request. `calls` is the
+# number of calls that read a file, and `call_bytes` is the size of each. No call is larger than a
+# block.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _read = either(

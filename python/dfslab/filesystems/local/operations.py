@@ -34,8 +34,9 @@ access_s = select(
 
 
 def _waited(mode: str) -> Node:
-    """Returns the step of a synchronous disk request. Only the share `occupied` of the disk's
-    latency occupies the disk. The remaining latency is a delay before the request."""
+    """Returns the step of a synchronous disk request. `mode` is "read" or "write". Only the share
+    `occupied` of the disk's latency occupies the disk. The remaining latency is a delay before the
+    request."""
     delayed: Expr = Max(0, 1 - P.occupied) * access_s
     return seq(
         delay("storage", delayed), disk_use("storage", call_bytes, mode, P.occupied * access_s)

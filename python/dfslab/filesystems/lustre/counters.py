@@ -28,7 +28,8 @@ OF_BYTES = "_bytes"
 
 @dataclass(frozen=True)
 class _LustreCounter:
-    """One counter. `least`, `most` and `total` are texts with numbers in `unit`; "" where not
+    """One counter of Lustre. `count` is the number of samples. `least`, `most` and `total` are the
+    smallest sample, the largest sample and the sum, as text with a number in `unit`; "" where not
     reported."""
 
     name: str
@@ -40,7 +41,7 @@ class _LustreCounter:
 
 
 def recognise(head: bytes) -> bool:
-    """Returns whether the beginning of a file is Lustre's `stats` or `job_stats`."""
+    """Returns whether `head`, the beginning of a file, is from Lustre's `stats` or `job_stats`."""
     return HEAD.search(head) is not None and (b" samples [" in head or b"samples:" in head)
 
 
@@ -66,8 +67,9 @@ def read(text: str, name: str) -> list[Counters]:
 
 
 def _service(place: str) -> str:
-    """Returns the role of the process that has the counter. `place` is the counter's parameter
-    name, whose first part tells the role."""
+    """Returns the role of the process that has the counter, such as "client" or "ost". The first
+    part of `place`, the counter's parameter name, determines the role. If the part is unknown, the
+    result is "process"."""
     role = place.partition(".")[0]
     return {"llite": "client", "mdt": "mdt", "mds": "mdt", "obdfilter": "ost", "ost": "ost"}.get(
         role, "process"

@@ -37,14 +37,15 @@ from dfslab.spec.steps.operation import (
 
 uncached = P.cold | P.direct
 several = P.file_size > P.stripe_size
-# Writes that fit into the client's cache are answered at once, unless they are forced to disk.
+# `absorbed_bytes` is the part of a written file that stays in the client's cache, so that the write
+# call is answered at once. It is 0 if the data is forced to disk or the cache is not used.
 cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
 absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
-# At most a window of `max_rpcs_in_flight` RPCs is in flight, so each RPC accounts for a share of
-# the round trip.
+# Seconds that one RPC waits for the network. Up to `max_rpcs_in_flight` RPCs are in flight at the
+# same time and share one round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 
@@ -58,8 +59,8 @@ def _striped(size_bytes: Expr, on_target: Callable[[Expr], Node]) -> Node:
 
 def _intent(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
     """Returns the step that sends a lock request with an intent to the metadata server. The request
-    needs `seconds` of the server's processor. It is answered from memory; the journal is written
-    later."""
+    needs `seconds` of the server's processor, and the answer has `response_bytes`. The answer comes
+    from memory; the journal is written later."""
     handled = hold_thread("mds", P.mds_threads, cpu("mds", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -75,7 +76,8 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """Returns the step that reads `size_bytes` from one target. The client reads ahead, so disk,
-    network and client work at the same time."""
+    network and client work at the same time. `seeks` is the number of positionings of the disk's
+    head for `size_bytes`. Without it, the number follows from the access pattern."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -95,7 +97,8 @@ def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
 
 def _write_to(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """Returns the step that writes `size_bytes` to one target. The target answers a bulk RPC when
-    its disk has the data."""
+    its disk has the data. `seeks` is the number of positionings of the disk's head for
+    `size_bytes`. Without it, the number follows from the access pattern."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -118,7 +121,8 @@ _create = seq(_intent("createIntent", P.update_cpu), name="create")
 _close = seq(_intent("close", P.intent_cpu), name="close")
 _lock = seq(cpu("client", P.client_call_cpu), _ask_targets("enqueue"), name="lock")
 # Without the client's cache, or with random access, every call is answered before the next one is
-# sent. A call within one stripe reaches one target.
+# sent. `calls` is the number of calls for a file, and `call_bytes` is the size of each. A call is
+# at most one stripe, so it reaches one target.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.stripe_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _commit = when(P.forced, _ask_targets("sync", delay("oss", P.commit)))

@@ -37,7 +37,7 @@ block_bytes = named("block_bytes", chunk_bytes / blocks)
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
     """Returns the step in which the client calls the master. The call needs `seconds` of the
-    master's processor."""
+    master's processor and is answered with `response_bytes`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -82,8 +82,8 @@ _ahead = seq(
         rest > 1, par(_stream(Max(1, rest * blocks / 2)), copies=2), when(rest > 0, _stream(blocks))
     ),
 )
-# With random access or without the client's cache, every call is a request whose data was not read
-# ahead.
+# With random access or without the client's cache, every call is a separate request whose data was
+# not read ahead. `calls` is the number of calls for a file, and `call_bytes` is the size of each.
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_blocks = named("call_blocks", Max(1, ceiling(call_bytes / P.block_size)))

@@ -14,7 +14,8 @@ _ADDRESS = re.compile(r"(?:^|,)addr=([^,]+)")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the only server of an NFS mount, and the number of bytes of one request (`wsize`)."""
+    """Returns what the mount's options tell about NFS: the server's address, the number of servers
+    (always 1), and `request_size`, the bytes of one request, if the options state it."""
     size, address = _SIZE.search(found.options), _ADDRESS.search(found.options)
     host = address[1] if address else found.source.partition(":")[0]
     return SystemDiscovery(

@@ -56,8 +56,9 @@ def _reads(*work: Node) -> Node:
     )
 
 
-# A READ is sent when the previous READ has been answered. Meanwhile the server's disk reads ahead.
-# It does not read ahead if access is random, or if neither the client nor the server caches.
+# A READ is sent when the previous READ has been answered. `_turns` is the condition under which the
+# server's disk reads nothing ahead meanwhile: access is random, or neither the client nor the
+# server caches.
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(

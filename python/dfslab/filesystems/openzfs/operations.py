@@ -34,7 +34,8 @@ from dfslab.spec.steps.operation import (
 
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
-# Neighbouring records reach a disk as one request, up to the aggregation limit.
+# A file is read or written in `rounds` rounds of `round_bytes` each. In one round, every disk
+# handles one request. The request joins neighbouring records, up to the aggregation limit.
 rounds = named("rounds", Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation))))
 round_bytes = named("round_bytes", P.file_size / rounds)
 uncached = P.direct | P.cold
@@ -95,7 +96,8 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 # positioned once for all of them.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
-# With random access, every call reads whole records, and nothing is prefetched.
+# With random access, every call reads whole records, and nothing is prefetched. So a small call
+# reads `_record_bytes`, which are more bytes than the call needs.
 _record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
 _read_calls = repeat(
     calls,

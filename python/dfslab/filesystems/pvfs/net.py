@@ -176,11 +176,11 @@ class SetupResult:
         return self.operations / self.time_s
 
 
-# The operation that lists a directory, and the number of listings of each client that are
-# simulated. With many, the opening of files before the first one hardly counts.
+# The operation that lists a directory, and the number of listings that each client does in a
+# simulation. With many listings, the time in which files are opened at the start is negligible.
 LIST, LISTINGS = "list", 64
-# Largest number of servers that is simulated. More servers would hardly change how often clients
-# meet at a server.
+# Largest number of servers that is simulated. With more servers, the probability that two clients
+# use the same server at the same time would hardly change.
 MOST_SERVERS = 64
 NETS = {
     "write": (write_net, "close_last_answer"),
@@ -238,13 +238,13 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
 
 
 def placed(setup: Setup, number_of: int) -> Setup | None:
-    """Returns the setup with another random placement of files on servers. The placement with the
-    number 0 is that of `setup`. Returns None if the setup has no placement with this number.
+    """Returns `setup` with another random placement of files on servers. `number_of` is the number
+    of the placement; number 0 is the placement of `setup`. Returns None if the setup has no
+    placement with this number.
 
     If files start at random servers (`start_seed`), the placement affects the result when a block
     reaches only some of the servers and several clients can meet at one server. A trace is
-    simulated with one placement.
-    """
+    simulated with one placement."""
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if number_of and (setup.calls or not (setup.start_seed and matters)):
         return None
@@ -252,8 +252,8 @@ def placed(setup: Setup, number_of: int) -> Setup | None:
 
 
 def grains(setup: Setup) -> Mapping[str, SetupResult]:
-    """Returns the results of simulating the setup at every level of network detail, by the name of
-    the level."""
+    """Simulates the setup at every level of network detail: "packet", "chunk" and "flow". Returns
+    the results by the name of the level."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 
 
@@ -349,8 +349,8 @@ def setup_of(situation: Configuration) -> Setup:
 
 
 def _listing(setup: Setup) -> Setup:
-    """Returns a setup in which every client lists a directory LISTINGS times. The metadata manager
-    answers, as in a trace."""
+    """Returns a setup in which every client lists a directory LISTINGS times. The listings are
+    simulated as calls of a trace, which only the metadata manager answers."""
     calls = [TracedCall(client, "name") for client in range(setup.clients)] * LISTINGS
     return replace(setup, operation="replay", calls=tuple(calls), operations=LISTINGS)
 

@@ -20,7 +20,7 @@ from dfslab.spec.steps.expression import Condition, Expr, Min, ceiling, conditio
 
 
 class SharedElements:
-    """The parts that the net of reads and the net of writes share: token types (colours),
+    """The elements that the net of reads and the net of writes share: token types (colours),
     constants, stations and the network."""
 
     def __init__(self, setup: Setup) -> None:
@@ -88,9 +88,9 @@ class SharedElements:
         guard: Condition | None = None,
         delay: Inscription | None = None,
     ) -> None:
-        """Adds a transition that occupies one of the shared cores for `busy_s` seconds. Without
-        shared cores, the transition only takes this time. `delay`: additional delay of all tokens
-        of the transition, including the token of the core."""
+        """Adds a transition that occupies one of the shared cores for `busy_s` seconds. If `delay`
+        is given, it delays all tokens of the transition, and it replaces `busy_s` as the time for
+        which the core is occupied. Without shared cores, `busy_s` is not used."""
         if self.setup.shared_cores:
             takes = [*takes, Take(self.cores, "core")]
             puts = [*puts, Put(self.cores, "core", busy_s if delay is None else None)]
@@ -142,7 +142,8 @@ class SharedElements:
         first_stripe = c["block"] * (block // stripe)
         stripes = self.stripes()
         whole = (stripes + width - 1 - (place - first_stripe) % width) // width
-        # The last stripe of a file may be shorter.
+        # `excess` is the number of bytes by which the last stripe of the block is shorter than a
+        # whole stripe.
         excess = stripes * stripe - self.block_bytes()
         last = equal((first_stripe + stripes - 1) % width, place)
         size = whole * stripe - select(last, excess, 0)
@@ -178,8 +179,9 @@ class SharedElements:
         of this client or server, and `owner` is "client" or "server"."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
-        # The simulation finds matching tokens quickly if their fields must be equal. If a formula
-        # must hold instead, it tests all tokens.
+        # A formula is avoided if each client or server has a separate adapter: the simulation finds
+        # matching tokens quickly if their fields must be equal, but tests all tokens if a formula
+        # must hold.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:

@@ -246,10 +246,11 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     daemon = pvfs.daemons
     reading = net.place("reading", pvfs.asking)
     queue, done = pvfs.disks
-    # The token is the stripe that is read. Its field `total` holds the number of bytes of the
-    # request that follow this stripe.
+    # A token in the place `reading` is the stripe that is read. The token's field `total` is the
+    # number of bytes of the request that follow this stripe.
     first = Min(p["bytes"], k["stripe_size"])
-    # The field `total` of a request is set to 0 when its first stripe has been accepted.
+    # Only the first stripe of a request takes `server_request_s`. When this stripe has been
+    # accepted, the field `total` of the request is set to 0.
     handled_s = k["server_chunk_s"] + select(p["total"] > 0, k["server_request_s"], 0.0)
     pvfs.work(
         "accept",

@@ -16,8 +16,9 @@ FLOW_BYTES = 1 << 40
 # A Mersenne prime P. Files are spread over servers by (a c + b) mod P, where c is the number of the
 # client, and a and b are random.
 PRIME = 2**31 - 1
-# Smallest number of blocks per file in a simulated part of an experiment, and smallest number of
-# write-back requests of a server that writes all dirty pages of the part to its disk.
+# Limits of a setup that simulates only a part of an experiment (`Setup.part`): the smallest number
+# of blocks of a file, and the smallest number of write-back requests by which a server writes all
+# its dirty pages to its disk.
 FEWEST_BLOCKS = 4
 FEWEST_WRITE_BACKS = 3
 
@@ -61,10 +62,10 @@ class TracedCall:
     """A call of a trace as the servers handle it: the bytes on each server, and where the data is
     found.
 
-    `way` says where a read finds its data: `ahead` is the read-ahead window, `hit` is memory, and
-    `jump` is the disk after a seek. The call starts no earlier than `due_s` seconds after the start
-    of the trace.
-    """
+    `does` is the kind of the call: "read", "write", "force" (a sync), "name" (a request to the
+    manager) or "pass" (no server is involved). `way` says where a read finds its data: `ahead` is
+    the read-ahead window, `hit` is memory, and `jump` is the disk after a seek. The call starts no
+    earlier than `due_s` seconds after the start of the trace."""
 
     client: int
     does: str

@@ -192,9 +192,9 @@ def trace_net(setup: Setup) -> Net:
 
 
 def _rows(setup: Setup) -> Iterator[Sequence[Cell]]:
-    """Yields every client's calls with their numbers, and an end marker after the last call of each
-    client.
-    """
+    """Yields a row for each call: client, number of the call among the client's calls, kind, total
+    bytes, number of servers with a part of the bytes, way, bytes on each server, and scheduled
+    start in seconds. At the end, yields a row of kind "leave" for each client."""
     counts = [0] * setup.clients
     for one in setup.calls:
         at, touched = counts[one.client], sum(size > 0 for size in one.shares)

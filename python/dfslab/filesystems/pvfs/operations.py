@@ -52,7 +52,8 @@ def _ask(
     name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
 ) -> Node:
     """Returns the step in which the client calls the manager. The call needs `seconds` of the
-    manager's processor. If the call `writes`, the manager answers when the change is on disk."""
+    manager's processor and is answered with `response_bytes`. If the call `writes`, the manager
+    answers when the change is on disk."""
     sync = (delay("manager", P.metadata_sync, "sync"),) if writes else ()
     handled = cpu("manager", seconds, "handle")
     return seq(

@@ -80,7 +80,8 @@ def _get(units: Expr, each: Expr) -> Node:
     )
 
 
-# With random access, every call is a GET request for its own range.
+# With random access, every call is a GET request for its own range. `calls` is the number of calls
+# for an object, and `call_bytes` is the size of each.
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_chunks = named("call_chunks", Max(1, ceiling(call_bytes / P.chunk_size)))

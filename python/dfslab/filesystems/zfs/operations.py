@@ -64,7 +64,7 @@ _object_lease = choice(
 
 def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
     """Returns the step in which the client calls the file manager of a file. The file manager
-    grants a lease and then does `work`."""
+    grants a lease, does `work`, and answers with `response_bytes`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -78,7 +78,7 @@ def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
 
 
 def _stream(sender: str) -> Node:
-    """Returns the step in which `sender` sends the bytes of one request to the client in
+    """Returns the step in which the role `sender` sends the bytes of one request to the client in
     packets."""
     return pipeline(
         packets,

@@ -12,13 +12,14 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # The rank of a record that Darshan summed over all processes, because all of them opened the file.
 SHARED = -1
-# Share of an application's bytes up to which a shared file does not count for the division of work
-# among processes.
+# A shared file with at most this share of the application's bytes is ignored when the division of
+# work among the processes is determined.
 SMALL_FILE = 0.05
-# Standard deviation of the bytes of the processes, in shares of the mean, up to which the processes
-# count as equal.
+# Processes count as equally loaded if the standard deviation of their bytes is at most this
+# multiple of the mean.
 EVEN = 0.1
-# Share of the bytes of a file from which on one process counts as the only one.
+# If one process moved more than this share of the bytes of a file, the process counts as the only
+# one that moved any.
 NEARLY_ALL = 0.9
 SIZES = (
     "0_100",
@@ -45,7 +46,8 @@ class FileRecord:
     values: Mapping[str, float]
 
     def value(self, name: str) -> float:
-        """Returns a counter; 0 if the log does not have it. Darshan's -1 (not recorded) is 0."""
+        """Returns the value of the counter `name`. It is 0 if the log does not have the counter, or
+        if the value is Darshan's -1 (not recorded)."""
         return max(0.0, self.values.get(name, 0.0))
 
     @property
@@ -134,7 +136,6 @@ def _direction(records: list[FileRecord], calls: str, moved: str) -> DirectionCo
 
 
 def _shared_files(records: Iterable[FileRecord]) -> set[str]:
-    """Returns the files that several processes opened."""
     ranks: dict[str, set[int]] = defaultdict(set)
     for one in records:
         ranks[one.file].add(one.rank)
@@ -156,11 +157,11 @@ def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
 
 
 def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float] | None:
-    """Returns the bytes that each process moved; None if the log does not say.
+    """Returns the bytes that each process moved, by the rank of the process; None if the log does
+    not contain them.
 
     A summed record has the variance of the bytes. Without variance, all processes moved equal
-    parts. With variance, the parts are known only if one process moved nearly all bytes.
-    """
+    parts. With variance, the parts are known only if one process moved nearly all bytes."""
     found: dict[int, float] = defaultdict(float)
     total = sum(one.size_bytes for one in records)
     for one in records:
@@ -176,8 +177,9 @@ def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float
 
 
 def _parts(record: FileRecord, processes: int) -> list[float] | None:
-    """Returns the bytes that each process moved of the file of a summed record; None if the record
-    does not say. The order of the processes is unknown, the first moved the most."""
+    """Returns the bytes that each process moved of one file. `record` is the file's record summed
+    over all processes. The first number is the largest; the ranks of the processes are unknown.
+    Returns None if the record does not contain the parts."""
     mean = record.size_bytes / processes
     if record.value("F_VARIANCE_RANK_BYTES") <= (EVEN * mean) ** 2:
         return [mean] * processes
@@ -190,8 +192,8 @@ def _parts(record: FileRecord, processes: int) -> list[float] | None:
 def _stripes(
     records: Iterable[FileRecord], stripes: Mapping[str, tuple[int, int]]
 ) -> tuple[int, int]:
-    """Returns the number of storage targets and the size of a stripe of the file that moved the
-    most bytes; zeros if the layout of no file is known."""
+    """Returns the number of storage targets and the size of a stripe in bytes. Both are of the file
+    with the most moved bytes among the files with a known layout; zeros if no layout is known."""
     moved: dict[str, float] = defaultdict(float)
     for one in records:
         if one.file in stripes:
@@ -210,8 +212,8 @@ def _mpi_calls(records: list[FileRecord], kind: str) -> int | None:
 
 
 def finite(text: str, what: str) -> float:
-    """Converts a text to a finite number. Raises ValueError, which calls the value `what`, if this
-    is not possible."""
+    """Converts a text to a finite number. If this is not possible, raises ValueError with a message
+    that begins with `what`, the name of the value."""
     try:
         found = float(text)
     except ValueError:

@@ -103,7 +103,7 @@ def _of_totals(text: str, content: LogContent) -> IoCounters:
     posix = totals["POSIX"]
     if not posix:
         raise ValueError("has no counters of POSIX calls (darshan-parser FILE prints them)")
-    # A record that is summed over all processes; no process of it is known.
+    # The record is summed over all processes, so nothing is known about single processes.
     content.posix = [FileRecord(SHARED, "", posix)]
     content.mpi = [FileRecord(SHARED, "", totals["MPIIO"])] if totals["MPIIO"] else []
     content.other_bytes = round(FileRecord(SHARED, "", totals["STDIO"]).size_bytes)

@@ -34,7 +34,8 @@ from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware
 
 REPEATS = 5
-# Share of a core from which on the measuring process, not the disk, may limit concurrent reads.
+# If the measuring process uses more than this share of a core, the process, not the disk, may limit
+# the rate of concurrent reads.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
 
@@ -164,13 +165,14 @@ def toml(found: Sequence[Quantity]) -> str:
 
 
 def window_line() -> str:
-    """Returns the line of TOML with the largest window of a TCP stream, which the kernel's settings
-    have."""
+    """Returns the line of TOML with the largest window of a TCP stream in bytes, as the kernel's
+    settings allow it."""
     return f'window = "{network_probe.window_bytes()} B"  # the kernel\'s tcp_wmem'
 
 
 def processor_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
-    """Returns comments with a processor's costs."""
+    """Returns comment lines of TOML with the processor's measured costs, such as the time of a
+    system call. `by_name` has the measured quantities by name."""
     described = {
         "system_call": "The cheapest system call",
         "memory_copy_rate": "One core copies memory",

@@ -54,12 +54,11 @@ def measure(
     report: Report = lambda *_: None,
 ) -> MeasuredHosts:
     """Measures the hosts of a Dask cluster once `expected` workers have joined. Returns for each
-    host, by address, the measured quantities of calibrate.measure, and the network to the next
-    host where there are several.
+    host, by its address, the quantities that `calibrate.measure` measures. If there are several
+    hosts, the network to the next host is measured, too.
 
     `directory` is a folder on the disk to measure, by its path on every host. Raises InputError if
-    it is missing on a host, and RunFailed if a host does not answer.
-    """
+    the folder is missing on a host, and RunFailed if a host does not answer."""
     check_repeats(repeats)
     with hosts_of(scheduler, expected) as calls:
         total = 2 * len(calls.hosts)

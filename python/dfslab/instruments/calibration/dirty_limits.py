@@ -20,8 +20,8 @@ class DirtyLimits:
 
 
 def dirty_limits(settings: Path = SETTINGS, memory: Path = MEMORY) -> DirtyLimits:
-    """Returns the limits of this machine. A limit in bytes precedes one in percent. Percent refer
-    to the memory that is available now."""
+    """Returns the limits of this machine. If the kernel's settings have a limit in bytes, it is
+    used; otherwise the limit is a percentage of the memory that is available now."""
     words = (line.split() for line in memory.read_text("ascii").splitlines())
     available = next(int(line[1]) << 10 for line in words if line[0] == "MemAvailable:")
 

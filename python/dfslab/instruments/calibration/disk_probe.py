@@ -19,7 +19,8 @@ from dfslab.testbeds.hosts.threads import threads
 
 READ_BYTES = 4096
 READS = 200
-# Reads in flight at which the latency is measured, besides one read at a time.
+# Numbers of concurrent reads with which the time of a read is measured, in addition to one read at
+# a time.
 DEPTHS = (4, 16)
 # Seconds without requests, after which a rate-limited disk has its whole credit again.
 PAUSE_S = 1.0
@@ -38,7 +39,8 @@ class Throttle:
 
     @property
     def burst_s(self) -> float:
-        """Returns the seconds by which the disk may be ahead of its rate."""
+        """Returns the seconds by which the disk may be ahead of its rate: the time of `burst_bytes`
+        at this rate."""
         return self.burst_bytes / self.rate
 
 

@@ -56,8 +56,8 @@ class QuantityDocument:
 
 @dataclass(frozen=True)
 class HardwareProbe:
-    """Measures one or more quantities in one go. `units` has the SI unit of each quantity by its
-    name; `measure` returns the values under the same names."""
+    """A probe that measures one or more quantities together. `units` has the SI unit of each
+    quantity by its name; `measure` returns the values under the same names."""
 
     units: Mapping[str, str]
     measure: Callable[[], Mapping[str, float]]

@@ -23,7 +23,7 @@ class Conductor:
     """Injects the faults of one run.
 
     `done` holds the faults that happened, with their times in seconds after the clients' start.
-    """
+    `late` holds a text for each fault whose time had not come when the run ended."""
 
     def __init__(self, testbed: BaseTestbed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
         """Schedules the faults.
@@ -80,7 +80,8 @@ class Conductor:
             raise RunFailed(f"after faults the testbed is not whole again: {error}") from error
 
     def _end(self) -> None:
-        """Prevents further faults, and waits for the fault that is being injected."""
+        """Prevents further faults, and waits for the fault that is being injected. Records in
+        `late` the faults that did not happen."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()

@@ -17,8 +17,8 @@ STEP_S = 0.1
 # before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# The first part of the time before a fault counts as warm-up, up to this share of it. It is
-# excluded from the rate before the fault.
+# This share of the time before the first fault counts as warm-up. It is excluded from the rate
+# before the fault.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
@@ -53,9 +53,8 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
     """Returns the rate curve up to `until_s`: completed operations per second in each interval of
     STEP_S.
 
-    `ends` has numbers of operations that ended between two times. They are spread evenly over the
-    time between.
-    """
+    Each entry of `ends` is (from, to, number of operations that ended between these times), in
+    seconds. The operations are spread evenly over this time."""
     counts = [0.0] * max(1, int(until_s / STEP_S))
     for low, high, count in ends:
         for place in range(int(low / STEP_S), min(len(counts), int(high / STEP_S) + 1)):
@@ -69,8 +68,8 @@ def recoveries(
 ) -> list[Recovery]:
     """Returns how the run recovers after each disruptive fault, until the next one.
 
-    `rates` is the rate curve, in completed operations per second.
-    """
+    `rates` is the rate curve, in completed operations per second. Each entry of `errors` is
+    (second, number of operations that failed in that second)."""
     hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
         return []

@@ -161,8 +161,7 @@ def _nested(top: MergedStep) -> list[TreeNode]:
     """Returns the tree as nested documents. At each level, the node with the longest total time
     comes first.
 
-    They are built without recursion, because the tree could be too deep.
-    """
+    The documents are built without recursion, because the tree could be too deep."""
     written: dict[int, TreeNode] = {}
     for _, node in reversed(list(walk(top))):
         children = [written.pop(id(child)) for child in node.children.values()]
@@ -176,7 +175,8 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # Sums from a server's counters have no quantiles and no spread.
+    # `single` tells whether the durations of single calls were recorded. Without them, as with sums
+    # from a server's counters, there are no quantiles and there is no spread.
     single = bool(node.durations) or not node.count
     return TreeNode(
         name=node.name,
@@ -198,7 +198,8 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # The profile has sums for each process, but no spread of one process's calls.
+        # The last entry, the spread of the calls of one process, is None: the profile has only sums
+        # for each process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

@@ -21,8 +21,9 @@ LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MOST_BYTES = 64 * 2**20
-# Largest numbers of bytes that the messages which are being read from all clients take in memory.
-# Large and small messages have separate limits, so that large ones never block small ones.
+# A message of more than SMALL_BYTES bytes is large. The other two numbers limit the bytes in memory
+# of all large messages, and of all small messages, that are being read. Large messages have a
+# separate limit, so that they never block small ones.
 SMALL_BYTES = 2**20
 MOST_LARGE_BYTES, MOST_SMALL_BYTES = 128 * 2**20, 64 * 2**20
 # Largest number of clients served at the same time, and of clients that wait to be accepted.

@@ -50,12 +50,11 @@ class _Tree:
 
 
 def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
-    """Returns the slowest exemplar of each kind of root call: of each name of a root call in each
-    service. The slowest comes first, and at most MOST_CALLS are returned.
+    """Returns one exemplar for each pair of a service and a name of its root calls: the slowest
+    one. The slowest of all comes first, and at most MOST_CALLS are returned.
 
     The `cause` of a result is the path of its parent in another process, because exemplars have no
-    trace id by which the parent could be found.
-    """
+    trace id by which the parent could be found."""
     slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:
         for one in _of(path):

@@ -90,8 +90,9 @@ class Amounts:
         return self._guard(sympify(condition))
 
     def by_misses(self, node: Either) -> Choice | None:
-        """Returns a node with a condition as a random choice if its data is partly in the servers'
-        caches, else None (TreeReader.by_misses)."""
+        """Converts a node with a condition to a random choice between its branches, if its data is
+        partly in the servers' caches (TreeReader.by_misses). Returns None if it is not, or if the
+        condition depends on symbols that tokens carry."""
         return None if self._depends(node.condition) else self._reader.by_misses(node)
 
     def _joined(self, condition: Expr) -> bool | Condition:

@@ -100,9 +100,9 @@ class TreeCompiler(Protocol):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry that sends a message of `size` bytes from one context to another;
-        `then` continues at the receiver.
-        """
+        """Returns the entry that sends a message of `size` bytes from one context to another.
+        `between` is the number of times that the propagation delay is counted. `then` continues at
+        the receiver; `sent`, if given, continues at the sender."""
 
     def fork(
         self,
@@ -112,5 +112,4 @@ class TreeCompiler(Protocol):
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
         """Returns the entry of the part of the net that runs all branches and copies of `node`
-        concurrently. Tokens continue with `then`.
-        """
+        concurrently. `visit` compiles one branch. Tokens continue with `then`."""
