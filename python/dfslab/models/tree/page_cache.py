@@ -13,7 +13,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-# Passes over a set of files that are followed one by one. Later passes repeat the last of them.
+# Number of passes over a set of files that are computed one by one. Later passes are taken as equal
+# to the last of these.
 FOLLOWED_PASSES = 3
 
 
