@@ -354,8 +354,7 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to one more argument. Returns the result if the function now has all
-        its arguments, else the function with the arguments that it has received so far."""
+        """Applies a function to its next argument. The function runs once it has all."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -368,9 +367,8 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments `given` of a predefined function. If the function's text contains
-        an argument more than once, random arguments become locals of the transition, which are
-        drawn once per firing. Raises InputError where locals are impossible."""
+        """Returns the arguments of a predefined function. If its text contains one twice, random
+        arguments become locals of the transition, so that they are drawn once (else InputError)."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
