@@ -99,7 +99,8 @@ def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentP
     setup = replace(net.setup_of(situation), grain=grain)
     seed = situation.scenario.run.seed
     has_placements = net.placed(setup, 1) is not None
-    # Half of the interval is for the extrapolation, and half for the choice of placements.
+    # With random placements, half of the requested precision is for the extrapolation from a part
+    # of the files, and half for the choice of placements.
     precision = None if goal is None else goal.precision / (2 if has_placements else 1)
     most = max(1, goal.most) if goal else FIRST_PLACEMENTS
     count = min(FIRST_PLACEMENTS, most) if has_placements else 1
@@ -125,9 +126,9 @@ def simulated_whole(
 ) -> Whole:
     """Simulates one setup of a file system's net, whose method `part` returns smaller setups.
 
-    With a precision (a relative half-width), the simulation ends when the time of the whole setup
-    is known to it; otherwise the whole setup is simulated. Raises RunFailed if the net cannot
-    continue.
+    With a `precision` (a relative half-width), the simulation ends as soon as the time of the whole
+    setup is estimated with this precision. With None, the whole setup is simulated. Raises
+    RunFailed if the net cannot continue.
     """
 
     def simulate_part(share: float) -> SimulatedPart | None:
@@ -149,8 +150,9 @@ def simulated_whole(
 
 
 def _pooled(situation: Situation, found: Sequence[Whole], operations: int) -> ComponentPrediction:
-    """Returns the mean over simulated placements. `operations` is the number of operations of all
-    clients, unless they replay a trace. The throughput is not set yet."""
+    """Returns the prediction as the mean over the simulated placements `found`. `operations` is the
+    number of operations of all clients; for a replayed trace, the trace's number is used instead.
+    The throughput is not set yet."""
     times_s = [one.time_s for one in found]
     time_s, clients = fmean(times_s), situation.scenario.workload.clients
     between = estimate(times_s).relative if len(found) > 1 else 0.0
@@ -175,8 +177,8 @@ def _pooled(situation: Situation, found: Sequence[Whole], operations: int) -> Co
 def _of_all_phases(
     situation: Situation, found: Sequence[ComponentPrediction]
 ) -> ComponentPrediction:
-    """Returns the prediction of a workload from those of its phases, which run in sequence: times
-    per operation add up."""
+    """Returns the prediction of a workload from the predictions `found` of its phases. The phases
+    run in sequence, so their times are added."""
     phases = situation.phases
     times_s = [one.weight / part.rate_per_s for one, part in zip(phases, found, strict=True)]
     shares = [time / sum(times_s) for time in times_s]

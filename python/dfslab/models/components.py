@@ -33,7 +33,7 @@ Levels = Mapping[str, tuple[ComponentPrediction, float]]
 # four, and over 40 % at eight for many points.
 UNFITTED_ERROR = {1: 0.20, 4: 0.25, 8: 0.50}
 # The error at a number of clients is estimated from the residuals at this number if there are at
-# least FEWEST_RESIDUALS of them.
+# least FEWEST_RESIDUALS of them, else from all residuals.
 FEWEST_RESIDUALS = 5
 # A station that is busy for at least this fraction of the time limits the rate.
 LIMITING_SHARE = 0.8
@@ -171,7 +171,8 @@ def stopping_notes(found: ComponentPrediction, goal: Goal | None) -> list[str]:
 
 
 def _phases(found: ComponentPrediction, factor: float) -> list[PredictedPhase]:
-    """Returns the phases of a prediction. Each interval is [rate / `factor`, rate * `factor`]."""
+    """Returns the phases of a prediction. The 90 % interval of each phase's rate is [rate /
+    `factor`, rate * `factor`]."""
     return [
         PredictedPhase(
             name=one.name,

@@ -99,9 +99,8 @@ def testbed_key(point: Point) -> str:
 
 @dataclass(frozen=True)
 class _Query:
-    """A configuration that serves as the key of a cache. Two of them are equal if their digests
-    are.
-    """
+    """A configuration as the key of a cache. Two keys are equal if the digests `id` of their
+    configurations are equal."""
 
     id: str
     point: Point = field(compare=False, repr=False)
@@ -262,8 +261,8 @@ class LearntModel:
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
         """Returns 90 % intervals of shape (points, 2) in bytes per second. Those of `gaussian` come
-        from its predicted standard deviation.
-        """
+        from its predicted standard deviation, those of the other methods from residuals of held-out
+        rows."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
             reach: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
@@ -314,12 +313,12 @@ class LearntModel:
 
 
 def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None:
-    """Returns constants that are fitted on some configurations. Returns None if the priors predict
-    the other configurations better.
+    """Returns a calibration that is fitted to some configurations, or None if the prior constants
+    predict the other configurations better.
 
     The criterion is the median absolute error of the log rate on rows outside the fit. Without such
-    rows, the fitted constants are returned. A few rows with effects that the description lacks can
-    spoil the constants.
+    rows, the fitted calibration is returned. A few rows with effects that the description lacks can
+    spoil the fitted constants.
     """
     chosen = some(results)
     used = {result.point_id for result in chosen}

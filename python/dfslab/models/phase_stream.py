@@ -40,8 +40,8 @@ class PhaseStream:
         return self.spec.phases[self.index].operations_per_client
 
     def first(self, limit: int, clients: int) -> list[PlannedOperation]:
-        """Returns the first `limit` operations of each client in the phase, interleaved. Of a step
-        of a program, it is one operation of each client."""
+        """Returns the first `limit` operations of each client in the phase, interleaved. If the
+        phase is one step of a program, returns the operation of this step, one for each client."""
         step = self.situation.phases[0].step
         if step is not None:
             return self._of_step(step, clients)

@@ -33,7 +33,8 @@ class Goal:
 
     @property
     def figure(self) -> str:
-        """The key of the metric in `Simulation.errors`."""
+        """The key of the metric in `Simulation.errors`: the operation if the metric is its mean
+        latency, else "rate"."""
         stem = metric.key(metric.LATENCY, metric.MEAN, "")
         return self.metric.removeprefix(stem) if self.metric.startswith(stem) else "rate"
 

@@ -1,8 +1,8 @@
 """The interface of those sections of the page that show a run with dedicated charts.
 
-A section is one module that declares `TITLE` and `SECTION`. It is found in `report/sections`, in
-the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.sections`.
-Studies need no such module: the page shows the tables of their results.
+A section is one module that declares `TITLE` and `SECTION`. The module is in `report/sections` of
+this package or of a folder in DFSLAB_PATH, or an entry point of the group `dfslab.sections` names
+it. Studies need no such module: the page shows the tables of their results.
 """
 
 from __future__ import annotations

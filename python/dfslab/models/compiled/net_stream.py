@@ -117,7 +117,8 @@ def _bare(node: Node) -> Node:
 
 
 def _sends(node: Node) -> bool:
-    """Returns whether a stage is asynchronous: a one-way message, or several in parallel."""
+    """Returns whether `node` only sends: it is a one-way message, or a `Par` of steps that only
+    send."""
     node = _bare(node)
     if isinstance(node, Par):
         return all(_sends(step) for step in node.steps)
@@ -125,9 +126,10 @@ def _sends(node: Node) -> bool:
 
 
 def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """Returns the entry of a stage, which serves one unit at a time. A one-way message becomes up
-    to three such stages. Parallel messages become a fork whose branches are each built like a
-    message."""
+    """Returns the entry of the pipeline stage `node`, which serves one unit at a time. The unit
+    then continues with `deliver`. A one-way message becomes up to three such stages. Parallel
+    one-way messages become a fork with one branch for each message. Any other node becomes one
+    stage."""
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
         return _message(trees, node, context, deliver)

@@ -280,8 +280,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
     def _stall_s(self, roles: tuple[str, str]) -> float:
-        """Returns the seconds for which each byte of a stream waits for acknowledgements beyond the
-        byte's transfer time."""
+        """Returns the seconds per byte for which a stream waits for acknowledgements, in addition
+        to the byte's transfer time. It is 0 if the window `stream_window` does not slow the stream
+        down."""
         window_s = 2 * self._way_s(roles) / self.environment.get("stream_window", math.inf)
         slower = min(self.environment[f"{role}.nic_bandwidth"] for role in roles)
         return max(0.0, window_s - 1 / slower)

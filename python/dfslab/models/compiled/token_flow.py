@@ -83,9 +83,8 @@ def _folded(found: Expr) -> Amount:
 
 
 def after(row: Changes, changes: Changes) -> Changes:
-    """Returns the changes of `row` followed by those of `changes`, combined. Expressions in
-    `changes` read fields as `row` has set them.
-    """
+    """Returns the changes of `row`, then those of `changes`, as one mapping. Where an expression in
+    `changes` reads a field that `row` sets, it reads the new value."""
     return {**row, **{name: reread(value, row) for name, value in changes.items()}}
 
 
@@ -102,9 +101,9 @@ def summed(first: Expr, *others: Expr) -> Expr:
 
 
 def numbered(key: str, count: int, *at: Expr) -> Expr:
-    """Returns the key of one part of a token. A token with the field `key` is split into `count`
-    parts. The sum of `at` is the number of the part.
-    """
+    """Returns the expression key * count + the sum of `at`. It numbers the parts of a token that is
+    split into `count` parts: `key` is the field with the token's number, and the sum of `at` is the
+    index of the part."""
     return summed(main(key) * count, *at)
 
 

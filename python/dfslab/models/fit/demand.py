@@ -46,8 +46,8 @@ INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Largest number of function evaluations of a fit, and the fit's relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 FEWEST_FREEDOM = 3
-# The residual standard deviation of each operation is combined with that of all operations. The
-# latter has the weight of this many observations, and at least this value.
+# The residual standard deviation of each operation is averaged with that of all operations
+# together. The latter has the weight of POOLED_WEIGHT observations and is at least LEAST_POOLED_SD.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 

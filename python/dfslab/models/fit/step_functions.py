@@ -251,9 +251,8 @@ class _Fit:
         return _Samples(np.array(terms), y, np.array(known), _sureness(logs))
 
     def _sum(self, parts: Sequence[StepFunction], samples: _Samples) -> StepFunction:
-        """Returns the function of an operation as the sum of its steps. The errors of the steps may
-        be fully correlated.
-        """
+        """Returns the function of an operation as the sum of its steps. Its standard deviation is
+        the sum of those of the steps, since their errors may be fully correlated."""
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )

@@ -17,7 +17,7 @@ from dfslab.spec.environment import payload_share
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Node
 
-# The terms, each with the unit of its coefficient.
+# The terms of a step's time, each with the unit of its coefficient ("" for a pure number).
 TERMS = {"1": "s", "network latency": "", "bytes / adapter rate": ""}
 TERMS |= {"bytes of the last block / adapter rate": "", "bytes / disk rate": ""}
 TERMS |= {"further blocks": "s", "further blocks * network latency": ""}
@@ -25,7 +25,8 @@ TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
 TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
 TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# Terms of the two shared resources where clients queue: the server's terms, then the adapter's.
+# For each resource where clients queue (the server, then the adapter): the indices of its terms in
+# TERMS.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate in bytes/s that is so high that its service time is negligible.
 UNLIMITED = 1e15
@@ -71,8 +72,8 @@ class TermValues:
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
         if not self._carries.get(step.removesuffix(f"/{REST}"), True):
             terms = np.where(BY_BYTES, 0.0, terms)
-        # The step's network wait is known, so it has no latency terms. Other differences between
-        # deployments would be attributed to these.
+        # The step's network wait is known, so its latency terms are set to 0. A fit of these terms
+        # would absorb other differences between deployments.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -131,9 +131,8 @@ def layout_key(point: Point) -> str:
 
 
 def size_bytes(situation: Situation) -> float:
-    """Returns the bytes that one operation moves. Returns 1 where files are empty, so that a
-    product with operations per second remains a rate.
-    """
+    """Returns the bytes that one operation moves. For empty files it returns 1, so that the product
+    with the rate in operations per second is that rate."""
     return situation.environment["file_size"] or 1.0
 
 

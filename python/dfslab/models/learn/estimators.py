@@ -261,7 +261,8 @@ def clipped(left: Floats) -> Floats:
 
 
 def drawn(matrix: Floats, target: Floats, each: Floats, signs: Integers) -> Floats:
-    """Returns ridge slopes under Huber's loss. `each` is the penalty of each column.
+    """Returns the slopes of a ridge regression of `target` on the columns of `matrix` under Huber's
+    loss. `each` is the ridge penalty of each column.
 
     A slope that contradicts its column's known direction (`signs`) is set to 0.
     """

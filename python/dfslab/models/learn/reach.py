@@ -42,11 +42,12 @@ class Reach:
 def reach(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
 ) -> Reach:
-    """Returns the half-widths such that the intervals cover a share `confidence` of the rows of a
-    new group.
+    """Returns the values from which half-widths follow. The intervals cover a share `confidence` of
+    the rows of a new group.
 
-    `errors` are residuals, one for each row. With fewer than nine groups a 90 % quantile cannot be
-    estimated, so the largest ratio is used.
+    `errors`, `cells` and `groups` have one entry for each row: its residual, its cell and its
+    group. With fewer than nine groups a 90 % quantile cannot be estimated, so the largest ratio is
+    used.
     """
     sizes = np.abs(errors)
     mean = float(sizes.mean())

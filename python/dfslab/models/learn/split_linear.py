@@ -50,7 +50,7 @@ def first_model(encoding: Encoding, file_system: str) -> list[int]:
 
 
 def operation_columns(encoding: Encoding) -> list[int]:
-    """Returns the numbers of the columns that encode which operation a configuration runs."""
+    """Returns the indices of the columns that encode the operation (`workload.name`)."""
     return [
         column
         for column, owner in enumerate(encoding.owner)
@@ -71,7 +71,7 @@ class SplitLinear(RegressorMixin, BaseEstimator):
         self.features = features
 
     def fit(self, X: Floats, y: Floats) -> SplitLinear:
-        """Fits one regression to each combination, and one to all rows."""
+        """Fits one regression to each combination that has enough rows, and one to all rows."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
         self.whole_ = PaperLinear().fit(X, y)

@@ -30,7 +30,8 @@ from dfslab.spec.systems.memory import blocks_of
 
 BURSTS_S = (1.0, 10.0, 60.0)
 QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
-# Share of the capacity that is assumed to be in use outside bursts, for the time to drain a queue.
+# Share of the capacity that is assumed to be in use outside bursts. The time to drain a queue after
+# a burst depends on it.
 USUAL_SHARE = 0.5
 # The quantile of the standard normal distribution that gives a 90 % interval.
 Z90 = 1.645

@@ -94,10 +94,12 @@ class PhaseStations(ABC, Generic[Solution]):
         """Returns the solution of the closed network for the workload's clients."""
 
     def _hidden(self) -> list[Hidden]:
-        """Returns the waits for token buckets, because they overlap with an operation's other work.
+        """Returns the waits for token buckets as `Hidden` entries, because these waits overlap with
+        an operation's other work.
 
         Clients stay on the node to which they are evenly assigned, so a client's bucket is shared
-        only with the clients of that node."""
+        only with the clients of that node.
+        """
         found: list[Hidden] = []
         for station, alone_s in self.mean.limited.items():
             places = [

@@ -114,8 +114,10 @@ class ClosedMix:
         )
 
     def _mean_s(self, kind: str, mix_s: float) -> float:
-        """Returns the mean response time of one kind of operation when that of the mix is `mix_s`.
-        Below the shortest measured time of the mix, the two are proportional."""
+        """Returns the mean response time in seconds of one kind of operation when that of the mix
+        is `mix_s`. Below the shortest measured time of the mix, the two are proportional. Above it,
+        the result is on a straight line fitted to the measured times, but at least the shortest of
+        them. If that line falls, the result is their geometric mean."""
         x = np.array([n / _total_per_s(point) for n, point in self.points.items()])
         y = np.array([point[kind].latency_s_mean for point in self.points.values()])
         shortest = int(np.argmin(x))

@@ -15,10 +15,11 @@ import numpy as np
 
 # Placement groups of a server if the table does not give them: Ceph's mon_target_pg_per_osd.
 PLACEMENTS = 100.0
-# Half-width, in natural logarithms, by which the interval is wider than the difference between even
-# and random placement: the noise between two runs.
+# The part of the interval's half-width, in natural logarithms, that is due to noise between two
+# runs. The other part is the difference between even and random placement.
 RUN_ERROR = 0.05
-# Standard deviations above the mean up to which numbers of placements are counted.
+# Numbers of placements on a server are considered up to this many standard deviations above the
+# mean.
 FARTHEST = 12.0
 
 

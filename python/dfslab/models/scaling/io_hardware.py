@@ -104,7 +104,7 @@ class PhaseLaw(BaseModel):
 
 
 class PhaseLaws(BaseModel):
-    """The laws of all phases by name, and where their constants are from."""
+    """The laws of all phases by the phase's name, and the origin of their constants."""
 
     origin: str
     laws: dict[str, PhaseLaw]
@@ -144,5 +144,5 @@ def rates(whole: Units, resources: Sequence[str], shares: Floats, exponent: floa
 
 @cache
 def laws() -> PhaseLaws:
-    """Returns the product's laws, from its file."""
+    """Returns the laws that are part of the package, from the file TABLE."""
     return PhaseLaws.model_validate_json(TABLE.read_text(encoding="utf-8"))

@@ -111,7 +111,8 @@ class _Effects:
 def _effects(
     situation: Situation, constants: Mapping[str, float], changes: Sequence[_ResourceChange]
 ) -> _Effects:
-    """Predicts every change in both directions."""
+    """Returns the effects of `changes`, from predictions with more and with less time of each
+    resource."""
     sets: list[dict[str, float]] = [dict(constants)]
     sets += [{**constants, **one.symbols[factor]} for one in changes for factor in _factors()]
     every = {key for one in sets for key in one}
@@ -142,7 +143,7 @@ def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_Resour
 def _joint(
     situation: Situation, constants: Mapping[str, float], tied: Sequence[_ResourceChange]
 ) -> _ResourceChange:
-    """Returns the change of several resources at the same time."""
+    """Returns one change that makes all changes in `tied` at the same time."""
     base = {**situation.environment, **constants}
     symbols: dict[float, dict[str, float]] = {}
     for factor in _factors():
@@ -200,7 +201,7 @@ def _network_s(situation: Situation) -> float:
 
 
 def _changes(situation: Situation, constants: Mapping[str, float]) -> Iterator[_ResourceChange]:
-    """Yields every resource, latency and wait whose time can change."""
+    """Yields one change for every resource, latency and wait whose time can change."""
     deployment = situation.scenario.deployment
     for group in deployment.node:
         for kind in ("cpu", "disk", "nic"):

@@ -13,7 +13,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-# Passes over a set of files that are followed one by one. Later passes repeat the last of them.
+# Number of passes over a set of files that are computed one by one. Later passes are taken as equal
+# to the last of these.
 FOLLOWED_PASSES = 3
 
 
@@ -147,7 +148,7 @@ class DirtyPages:
 
     def waited_share(self, written_bytes: float) -> float:
         """Returns the share of a phase's `written_bytes` that disks must write before the writers
-        are done: everything above the limit."""
+        are done. These are the bytes by which all dirty pages would exceed `limit_bytes`."""
         over_bytes = written_bytes + self.dirty_bytes - self.limit_bytes
         return min(1.0, max(0.0, over_bytes / written_bytes))
 

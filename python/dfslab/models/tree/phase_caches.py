@@ -128,8 +128,9 @@ class CacheWalk:
     def _written_back(
         self, phase: WorkPhase, state: PageCacheState, times: PhaseTimes
     ) -> tuple[WorkPhase, PageCacheState]:
-        """Returns the phase with the share of its deferred writes that it waits for, and the state
-        after it."""
+        """Returns the phase with the share of its deferred writes for which it must wait, and the
+        state of the caches after the phase. A phase without deferred writes is returned unchanged.
+        """
         disk_s = times.deferred_s(phase)
         rate = self._disk_rate()
         dirty = state.dirty.drained(phase.pause_s, rate)
@@ -204,7 +205,9 @@ class CacheWalk:
         read_bytes: float,
         just_written: bool,
     ) -> tuple[dict[str, float], PageCacheState]:
-        """Returns `cold` and `kept` of one kind of reads, and the state after them."""
+        """Returns the symbols `cold` and `kept` (shares of the read bytes) for one kind of reads,
+        and the state of the caches after them. There are no symbols if the file was just written.
+        """
         if just_written:
             # The newest file was written by the same phase a moment before.
             return {}, state
@@ -244,6 +247,6 @@ class CacheWalk:
 
 
 def _share(value: float) -> float:
-    """Returns a share rounded to 12 digits, so that rounding errors of sums make no tiny shares of
-    0 or 1."""
+    """Returns a share limited to [0, 1] and rounded to 12 digits, so that a share of 0 or 1 is
+    exact in spite of rounding errors."""
     return min(1.0, max(0.0, round(value, 12)))

@@ -67,7 +67,8 @@ class WorkPhase:
         return repr((sorted(self.mix.items()), sorted(symbols.items()), times))
 
     def paused(self, rate_per_s: Time, clients: int) -> Time:
-        """Returns the rate of a phase that has the rate `rate_per_s` without its pause."""
+        """Returns the rate of a phase with its pause. `rate_per_s` is the rate of the phase without
+        the pause."""
         if not self.pause_s:
             return rate_per_s
         rate: Time = 1.0 / (1.0 / rate_per_s + self.pause_s / clients)

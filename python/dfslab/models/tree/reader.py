@@ -456,10 +456,10 @@ class TreeReader(Visitor[str, Cost]):
         return Cost() if chosen is None else self.visit(chosen, where)
 
     def by_misses(self, node: Either) -> Choice | None:
-        """Returns a node with a condition as a random choice, if the condition depends on whether
-        data is in the servers' caches and only a part of the data is. Else returns None.
+        """Converts a node with a condition to a random choice between its branches. Returns None if
+        a miss does not change whether the condition holds, or if `cold` is 0, 1 or an array.
 
-        The symbol `cold` is the probability that a read misses the caches.
+        The symbol `cold` is the probability that a read misses the servers' page caches.
         """
         missed = self._environment.get(COLD, 0.0)
         if isinstance(missed, np.ndarray) or not 0.0 < missed < 1.0:

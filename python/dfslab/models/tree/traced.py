@@ -24,9 +24,9 @@ MOST_SIZES = 32
 
 @dataclass(frozen=True)
 class Sort:
-    """A cost class of one operation type: calls for which the symbols in the operation's tree have
-    equal values. `share` is the fraction of the type's calls in this class.
-    """
+    """One of the cost classes into which the calls of an operation type are divided. The calls of a
+    class have equal values of the symbols in the operation's tree. `share` is the fraction of the
+    type's calls in this class."""
 
     share: float
     size_bytes: float

@@ -46,9 +46,8 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Written:
-    """A function of the net as text of the engine's language. If the result of a function of the
-    file is a record, it becomes several functions of the net. `whole` is the part of the name that
-    they share."""
+    """A function of the net as text of the engine's language. A function of the file whose result
+    is a record becomes several functions of the net, whose names begin with `whole`."""
 
     parameters: dict[str, str]
     result: str

@@ -1,5 +1,6 @@
-"""Collects what the first screen of the page shows in addition to the answer. These are the changes
-with their gains, and what the run leaves unknown, with the command that would settle it."""
+"""Collects the content of the first screen of a run's HTML page: the answer, the changes of the
+configuration that would gain most, and the open questions. A question comes with the command that
+would answer it."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ class Unknown:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The first screen: the answer of a run in the sentences of the terminal, the changes that
-    would gain most, and the open questions."""
+    """The first screen of a run's HTML page: the answer of the run in the same sentences as in the
+    terminal, the changes of the configuration that would gain most, and the open questions."""
 
     answer: RunAnswer
     is_measured: bool

@@ -89,8 +89,8 @@ def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _even(low: float, high: float) -> list[float]:
-    """Returns tick values between two values that are multiples of 1, 2 or 5 times a power of
-    ten."""
+    """Returns evenly spaced tick values between `low` and `high`. Their distance is 1, 2 or 5 times
+    a power of ten."""
     rough = (high - low) / MOST_TICKS
     if not rough > 0:
         return [low]
