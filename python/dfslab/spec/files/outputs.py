@@ -183,7 +183,6 @@ def _temporary(path: Path) -> Path:
 
 
 def _found(path: Path) -> os.stat_result | None:
-    """Returns the status of the path without following a link; None if nothing has that name."""
     try:
         return path.lstat()
     except FileNotFoundError:
