@@ -411,9 +411,8 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """Compiles the expression `root`. Returns the sorted names of its symbols, and a function that
-    takes their values in this order and returns the expression's value. `arrays`: whether the
-    values are NumPy arrays."""
+    """Compiles `root`. Returns its sorted symbol names and a function that takes their values in
+    this order. `arrays`: whether the values are NumPy arrays."""
     names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
@@ -456,7 +455,6 @@ def readable(value: Expr, within: int = 0) -> str:
     """Returns the expression as infix text. `within`: precedence of the enclosing operation; the
     text is in brackets if its own operation binds less tightly."""
     if not isinstance(value, Expr):
-        # A SymPy object, because a description may also use SymPy's own functions.
         return str(value)
     if value.name == "number":
         number = value.value
@@ -491,8 +489,7 @@ def _negated(value: Expr, within: int) -> str:
 
 
 def quantities(value: Expr) -> dict[str, Expr]:
-    """Returns the named amounts inside an expression, by their names; an empty dictionary for a
-    symbol, a number or a SymPy object."""
+    """Returns the named amounts inside an expression, by their names; {} if there are none."""
     if not isinstance(value, Expr) or value.is_leaf:
         return {}
     if value.name == "named":
