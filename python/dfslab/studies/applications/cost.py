@@ -167,7 +167,7 @@ class IoCost:
 
     @property
     def directions(self) -> tuple[DirectionCost, ...]:
-        """The directions in which the application moved data."""
+        """The cost of reads and of writes, whichever of the two the application made."""
         return tuple(one for one in (self.reads, self.writes) if one.counters.calls)
 
     def _direction(self, name: str, counters: DirectionCounters) -> DirectionCost:
@@ -192,12 +192,13 @@ class IoCost:
         return found
 
     def large_requests_s(self, one: DirectionCost) -> Floats:
-        """Returns draws of the time in seconds besides the bytes, if the slowest process moves its
-        bytes in large requests. A large request costs at most what a call costs now.
+        """Returns draws of the seconds that the slowest process needs in addition to the time for
+        its bytes, if it moves its bytes in large requests. A large request costs at most what a
+        call costs now.
 
-        The requests of all processes to one target are served between at once and one after the
-        other: a request waits for as many others as processes use the target, to a power that is
-        drawn between 0 and 1.
+        The requests of all processes to one storage target wait for each other. So the time of a
+        request is multiplied by the number of processes that use the target, to a power that is
+        drawn between 0 (served at once) and 1 (served one after the other).
         """
         count = min(one.calls, max(1.0, one.size_bytes / self.unit_bytes))
         users = max(1.0, self.counters.working_ranks / self.targets)
