@@ -214,7 +214,8 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 class Coding:
     """Translates rows of a design to the columns of a linear model: one or more for each factor's
-    main effect, and one for the square of a numeric factor with three or more levels."""
+    main effect, and one for the square of a numeric factor with three or more levels. If `extremes`
+    is true, there are no squares."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
