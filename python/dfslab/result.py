@@ -31,7 +31,7 @@ from dfslab.spec.scenario import Point
 
 
 class Metric(BaseModel):
-    """The value of a metric in SI units, with its 90 % interval.
+    """The value of a metric in SI units, with the bounds of its 90 % interval.
 
     `low` and `high` are None if the interval is unknown, as for a single measurement.
     """
@@ -74,11 +74,11 @@ class Provenance(BaseModel):
 class Result(BaseModel):
     """The result of one method (an instrument or a model) for one configuration.
 
-    `metrics`: rate_per_s, throughput_bytes_per_s and, for each operation, latency_s_mean.OPERATION
-    (measured results also have latency_s_p50, _p90, _p99 and _p999); see `documents.metrics`.
-    `phases`: the predicted phases of a workload with several phases; measured phases are part of
-    `load`. The fields from `load` on are optional. They contain the details of a measured workload
-    run or program, its call profile, and the basis of a model's prediction.
+    `metrics`: the key rate_per_s or throughput_bytes_per_s and, for each operation,
+    latency_s_mean.OPERATION. Measured results also have latency_s_p50, _p90, _p99 and _p999. See
+    `documents.metrics`. `phases`: the predicted phases of a workload with several phases; measured
+    phases are part of `load`. The fields from `load` on are optional. They have the details of a
+    measured workload run or program, its call profile, and the basis of a model's prediction.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

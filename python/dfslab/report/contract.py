@@ -34,14 +34,14 @@ class PageSection:
 
 
 def page_section(name: str) -> PageSection:
-    """Returns the section `name`. Raises DiscoveryError if the module of this name declares no
-    section."""
+    """Returns the section `name` of the report page. Raises DiscoveryError if the module of this
+    name declares no section."""
     path = discover.named(discover.SECTIONS, name, "section")
     return discover.declared(path, "SECTION", PageSection)
 
 
 def page_sections() -> dict[str, PageSection]:
-    """Returns all sections, by name.
+    """Returns all sections of the report page, by name.
 
     Raises DiscoveryError, which names the module, if a module declares no section.
     """

@@ -21,7 +21,7 @@ from dfslab.spec.systems.parameters import Parameter
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A configurable parameter of a file system.
+    """A row of the table of a file system's configurable parameters.
 
     `acts_in`: for each operation, the names of the steps that the parameter affects.
     """
@@ -112,8 +112,8 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
 
 
 def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
-    """Returns the response times of the named operations as formulas in text, by invocation and by
-    step.
+    """Returns the response times of the named operations as text: for each operation, a formula
+    that sums over its invocations and a formula for each step.
 
     If `operations` is empty, all operations are included.
     """
@@ -145,10 +145,10 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
 
 
 def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
-    """Returns, for each expression to which the description gives a name, this name, in the order
-    of the operation tree.
+    """Returns the named expressions of an operation tree, in the order of the tree. A key is an
+    expression, its value the symbol that replaces it in printed formulas.
 
-    If SymPy has expanded a product in a formula, the product is not replaced by its name.
+    Products, powers and single symbols have no entry.
     """
     found: dict[sympy.Basic, sympy.Symbol] = {}
     for node in walk(tree):

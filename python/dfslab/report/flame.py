@@ -54,8 +54,8 @@ def flatten(
     `changes`: relative change of the mean duration of each call path, for colours.
     """
     found: list[Bar] = []
-    # The order is depth-first. So the last bar that was added for a path is the parent of the
-    # following bars below that path.
+    # `walk` visits each node before its children. So for each path, the index of the last added bar
+    # is the parent of the bars that follow below that path.
     places: dict[CallPath | None, int] = {}
     for path, node in walk(roots):
         if len(found) == MOST_NODES:
@@ -76,8 +76,7 @@ def flatten(
 
 
 def facets(nodes: Iterable[Bar]) -> list[str]:
-    """Returns the sorted names of processes for which a node has separate counts, times and bytes
-    (`of`)."""
+    """Returns the sorted names of all processes that occur in the key `of` of at least one node."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 

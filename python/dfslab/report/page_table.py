@@ -24,9 +24,9 @@ def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
 ) -> Markup:
     """Returns the HTML of a table. The first `texts` columns are text, the others numbers. `held`:
-    for each row, whether it is marked as held out.
+    for each row, whether it is marked as held out, that is, not used to fit the models.
 
-    Cells that are Markup are inserted unchanged. They may or may not include their `<td` tag.
+    A cell that is Markup is inserted unchanged, with or without its own `<td>` tag.
     """
     rows = list(rows)
     body = [

@@ -47,7 +47,7 @@ def loops(profile: TraceProfile) -> list[Loop]:
     """Returns the steps that one call of their parent executes more than once, the most often
     repeated first.
 
-    If a step occurs in trees of different shape, each occurrence has a separate row.
+    If a step occurs in trees of different shape, the result has an entry for each occurrence.
     """
     found = [
         Loop(path, node.times.least, node.times.p50, node.times.most, node.times.callers)

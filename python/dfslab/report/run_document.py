@@ -90,8 +90,8 @@ def result_tables(results: Sequence[Result]) -> list[Table]:
 
 
 def every_table(run: FinishedRun) -> list[Table]:
-    """Returns the tables of all studies, including those that `dfslab run` does not print. The
-    incomplete results come first."""
+    """Returns the tables of all studies, including those that `dfslab run` does not print. If some
+    results are incomplete, a table of these comes first."""
     lacking = completeness.table(run.results)
     return [*([lacking] if lacking else []), *_of_studies(run)]
 

@@ -80,7 +80,6 @@ def _peaks(limits: ServerLimits) -> Table:
 
 
 def _many(number: float) -> str:
-    """Returns a count as short text, such as "86 M" or "12 k"."""
     for size, name in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
         if number >= size:
             return f"{number / (1e3 if name == ' k' else size):.3g}{name}"

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
-# Widths in characters: of a small terminal, of the narrowest column of text, and of the margins of
-# a column.
+# In characters: the width of a small terminal, the smallest width of a text column, and the width
+# of a column's margins.
 NARROW, LEAST_WORDS, BORDER = 80, 8, 3
 
 

@@ -22,8 +22,8 @@ from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
 from dfslab.spec import units
 
-# Largest number of rows of a table in a narrow and in a wide terminal, and of characters of a
-# step's name in a narrow one.
+# The largest number of rows of a table in a narrow and in a wide terminal. MOST_NAME is the largest
+# number of characters of a step's name in a narrow terminal.
 MOST_ROWS, MOST_ROWS_WIDE = 10, 20
 MOST_NAME = 56
 
@@ -110,7 +110,8 @@ def sampled_text(profile: TraceProfile) -> str:
 
 
 def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
-    """Returns a table of the clock offsets between hosts, estimated from the calls between them.
+    """Returns a table of how far each host's clock is ahead, as estimated from the calls between
+    hosts.
 
     The times of spans are already corrected by these offsets.
     """

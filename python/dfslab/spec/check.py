@@ -21,12 +21,13 @@ from dfslab.spec.streams.workload import FileParameters, Workload, stream_mix
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Methods that execute operations and need no description of them.
+# Labels that are equal for configurations which differ only in their file system: the index of
+# their grid in the sweep, and the values of all varied keys except the name of the file system.
 MEASURING = {"measure", "trace"}
-# Identifies configurations that differ only in their file system: the number of the sweep's grid
-# that contains them, and the values of all varied keys except the name of the file system.
+# Models that can replay a trace, starting each operation at its recorded time.
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
-# Models that can start operations at the times of a trace.
+# Placeholders of a program's command line that the run replaces. The keys of the workload are
+# placeholders, too.
 TIMED = {"components", "petri"}
 # Placeholders of a program's command line that the run fills in, in addition to the workload's own
 # keys.
@@ -83,8 +84,8 @@ def check(scenario: Scenario) -> list[Point]:
 
 
 class CheckedPoints(NamedTuple):
-    """The legal configurations of a scenario. There is also one note for each file system of the
-    sweep that has configurations which were left out."""
+    """The legal configurations of a scenario. `left_out` has one note for each file system of the
+    sweep of which some configurations were left out."""
 
     points: list[Point]
     left_out: list[str]
@@ -93,8 +94,8 @@ class CheckedPoints(NamedTuple):
 def checked(scenario: Scenario) -> CheckedPoints:
     """Checks every configuration of a scenario. Raises InputError, which names the first error.
 
-    A grid over several file systems may combine them with keys that only some of them have. A
-    combination that is legal for another file system of the grid is left out, not an error.
+    A grid over several file systems may vary keys that only some of them have. A combination that
+    is legal for another file system of the grid is left out instead of being an error.
     """
     for name in scenario.run.methods:
         discover.method_file(name)
@@ -136,8 +137,8 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the error of the first refused configuration for which one of two conditions holds:
-    its other keys are legal for no file system, or its file system has no legal configuration.
+    """Raises the error of the first refused configuration for which one of two conditions holds: no
+    file system allows the values of its other keys, or its file system has no legal configuration.
 
     `refused` has the shared labels, the file system and the error of each refused configuration.
     `legal` are the shared labels of the legal configurations `points`.
@@ -149,7 +150,8 @@ def _check_refused(
 
 
 def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[str]:
-    """Returns one note for each file system: how many configurations were left out, and why."""
+    """Returns one note for each file system that has refused configurations: how many were left
+    out, and why."""
     reasons: dict[str, list[str]] = {}
     for _, system, error in refused:
         reasons.setdefault(system, []).append(str(error))
@@ -216,8 +218,9 @@ def _check_point(scenario: Scenario) -> None:
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
-    """Checks a workload that is an external program: all placeholders of its command are known, and
-    no key of generated workloads is set. Raises InputError, which names the first wrong key."""
+    """Checks a workload that is an external program. All placeholders of its command must be known,
+    and no key that only generated workloads obey may be set. Raises InputError, which names the
+    first wrong key."""
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify in ("after", "inline"))
@@ -241,9 +244,9 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
-    """Checks a workload that replays a trace: the trace is named, has operations of all clients,
-    and is replayed at the recorded times or back to back. Raises InputError, which names the first
-    wrong key."""
+    """Checks a workload that replays a trace; does nothing for any other workload. The trace must
+    be named, must have operations of all clients, and must be replayed at the recorded times or
+    back to back. Raises InputError, which names the first wrong key."""
     requested = scenario.workload
     stream = discover.workload(requested.name).stream_of(own, requested.clients)
     if not stream.given:
@@ -269,15 +272,15 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """Checks that the file system describes every operation that is to be modelled, as a whole or
-    as single calls of a trace. Raises InputError, which names the first operation without a
-    description."""
+    """Checks that the file system describes every operation that is to be modelled. A trace may
+    also have single calls, which need a description as well. Does nothing if no model is
+    `modelled`. Raises InputError, which names the first operation without a description."""
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream_of(own, scenario.workload.clients)
-    # Every read includes the opening of its file. A stream of single transfers also has these as
-    # calls.
+    # A read of a whole file includes the opening of the file, so "open" is described as well. A
+    # stream of single transfers also has the transfers as calls.
     single = {"open", *(TRANSFERS if stream.moves_parts else ())}
     known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
     for operation in stream_mix(stream):
@@ -324,9 +327,9 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Checks that no model is used for a workload with `run.layer`: layers that throttle, delay or
-    fail calls. Operation trees do not describe layers, so their effect can only be measured. Raises
-    InputError for the key `run.layer`."""
+    """Raises InputError for the key `run.layer` if the scenario has layers (they throttle, delay or
+    fail calls) and a model is to be run. No operation tree describes layers, so their effect can
+    only be measured."""
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)

@@ -56,8 +56,8 @@ class Adapter(CheckedModel):
     )
 
 
-# The field `profile`: the file name of a hardware profile. It is resolved when the scenario's file
-# is read and is not part of the Scenario object.
+# The key `profile` of a scenario's file: the file name of a hardware profile. The profile is
+# inserted when the file is read, so the Scenario object does not have the key.
 PROFILE = Field("", exclude=True, description="A file of `dfslab calibrate` for what is left out")
 
 
@@ -114,8 +114,8 @@ class NodeGroup(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Stored runs are identified by this text, which must stay the same in later versions. A key
-        # that is added in a later version must therefore be omitted while it has its default.
+        # A stored run is identified by this text, so the text must stay the same in later versions.
+        # A key that a later version adds is omitted while it has its default.
         table: dict[str, object] = handler(self)
         later = {"power": 0.0, "dirty_background": 0.1, "dirty_limit": 0.2}
         return {key: one for key, one in table.items() if key not in later or one != later[key]}
@@ -130,8 +130,8 @@ class NodeGroup(CheckedModel):
         return self
 
 
-# A key of the network with its default. The text of a stored network omits the key while it has
-# this default.
+# The key `window` and its default. The text of a stored network omits the key while it has this
+# default.
 _USUAL_WINDOW = ("window", 4.0 * 2**20)
 
 
@@ -156,8 +156,8 @@ class Network(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Stored runs are identified by this text, which must stay the same in later versions. A key
-        # that is added in a later version must therefore be omitted while it has its default.
+        # A stored run is identified by this text, so the text must stay the same in later versions.
+        # A key that a later version adds is omitted while it has its default.
         table: dict[str, object] = handler(self)
         return {key: one for key, one in table.items() if (key, self.window) != _USUAL_WINDOW}
 

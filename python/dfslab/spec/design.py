@@ -17,8 +17,8 @@ from dfslab.spec.units import Seconds, quantity
 LevelValue = str | int | float | bool
 Level = LevelValue | list[LevelValue]
 KINDS = ("full", "latin", "d-optimal", "screening")
-# Tables of the scenario whose keys need another testbed or mount when changed, so that the design
-# varies them rarely (hard-to-change factors).
+# The scenario's tables of hard-to-change factors: a change of such a key needs another testbed or
+# mount. So the design varies these keys rarely.
 HARD = ("deployment", "file_system")
 UNITS = ("B", "s", "B/s", "Hz", "1/s", "W")
 
@@ -98,9 +98,9 @@ def number(level: Level) -> float | str:
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Returns whether the dotted `key` decides how a configuration is laid out on nodes. The
-    numbers of nodes and of a role's processes do. Keys of the file system do as well, unless
-    `given` contains them."""
+    """Returns whether the dotted `key` decides which processes run on which nodes. The keys for the
+    numbers of nodes and of a role's processes do. A key of the file system does, too, unless
+    `given` contains it."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts
@@ -205,8 +205,8 @@ def names_in(text: str) -> set[str]:
 
 
 def holds(text: str, values: Mapping[str, float | str]) -> bool:
-    """Returns whether the constraint `text` holds. `values` maps each factor's name to its
-    value."""
+    """Returns whether the constraint `text` holds. `values` maps each factor's name to the number
+    or text of its level."""
     return bool(_value(_tree(text), values))
 
 

@@ -19,11 +19,12 @@ from dfslab.spec.systems.parameters import COMMON, Parameter
 from dfslab.spec.units import parse
 
 PAGE_BYTES = 4096
-# An Ethernet frame carries 1448 bytes of a TCP stream (1500 of IP, less 52 of headers with time
-# stamps). On a wire the frame takes 1538 bytes: 14 of header, 4 of check sum, 8 of preamble, 12 of
-# gap (IEEE 802.3). A shaper of an emulated network counts 1514 bytes: header and packet.
+# One Ethernet frame carries 1448 bytes of a TCP stream: 1500 of the IP packet, less 52 of headers
+# with time stamps. On a wire the frame takes 1538 bytes: the packet, 14 of header, 4 of check sum,
+# 8 of preamble, 12 of gap (IEEE 802.3). The shaper of an emulated network counts 1514 bytes: packet
+# and header.
 PAYLOAD_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
-# Share of a client's memory that is assumed to be available to its page cache.
+# Assumed fraction of a client's memory that is available to its page cache.
 CACHE_SHARE = 0.5
 
 
@@ -143,15 +144,14 @@ def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 
 def of_group(key: str, group: str) -> str:
-    """Returns the name of a hardware symbol that is valid for one group of nodes only. Such symbols
-    exist where the groups of a deployment differ.
-    """
+    """Returns the name of the hardware symbol `key` for the node group `group` alone. Such a symbol
+    exists where the values of a role's groups differ."""
     return f"{group}/{key}"
 
 
 def of_role(key: str) -> str:
-    """Returns the name of the symbol that is valid for a whole role. `key` is the name of the same
-    symbol for one group of nodes."""
+    """Returns the name of a hardware symbol without its group: `key` is the name of the symbol for
+    one node group, and the result is valid for the whole role."""
     return key.partition("/")[2]
 
 
@@ -161,7 +161,8 @@ def is_of_group(key: str) -> bool:
 
 
 def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
-    """Returns the defaults of derived parameters, by key. No scenario can set these parameters."""
+    """Returns the defaults of those `declared` parameters that are derived, by key. No scenario can
+    set a derived parameter."""
     return {p.key: float(p.default or 0.0) for p in declared if p.origin == "derived"}
 
 
@@ -177,20 +178,19 @@ def _is_forced(scenario: Scenario) -> bool:
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
-    """Returns the share of operations that are the first of their client. Returns 0 where clients
-    share a mount or their number of operations is unknown.
-    """
+    """Returns the fraction of operations that are the first of their client. It is 0 if clients
+    share a mount or if their number of operations is unknown."""
     operations = own.operations()
     shared = scenario.file_system.access.shared_client
     return 1.0 / operations if operations and not shared else 0.0
 
 
 def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileSystem) -> float:
-    """Returns the share of read bytes that are hits in the client's page cache, 0 to 1.
+    """Returns the fraction of read bytes that are hits in the client's page cache, 0 to 1.
 
-    Data that the same client has written is in the cache as far as it fits. The share is 0 if the
-    cache is not warm, if clients share files, or if transfers are smaller than a page, because a
-    smaller write leaves no valid page in the cache.
+    The cache has the data that the same client has written, as far as the data fit. The fraction is
+    0 if the cache is not warm, if clients share files, or if transfers are smaller than a page,
+    because a smaller write leaves no valid page in the cache.
     """
     shared = "shared" in (stream.files, *(phase.files for phase in stream.phases))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:
@@ -203,7 +203,8 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
 
 
 def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of a role, averaged over its instances."""
+    """Returns the hardware symbols of a role with their values, averaged over the role's
+    processes."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
     columns: dict[str, list[float]] = {}
@@ -219,8 +220,8 @@ def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, fl
 
 
 def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of the single groups that host a role. Only symbols whose values
-    differ between the groups are included."""
+    """Returns the hardware symbols, with their values, of each single node group that hosts a role.
+    Only symbols whose values differ between the groups are included."""
     groups = deployment.groups_of(role)
     each = [_of_group(group, payload) for group in groups]
     return {
@@ -232,8 +233,8 @@ def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, flo
 
 
 def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of a node group. `payload`: share of an adapter's bytes that are
-    payload."""
+    """Returns the values of a node group's hardware, by kind. `payload`: the fraction of an
+    adapter's bytes that are payload."""
     return {
         "nic_bandwidth": group.adapter.bandwidth * payload,
         "nic_latency": group.adapter.latency,

@@ -20,8 +20,8 @@ HERE = "{here}"
 
 
 def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """Returns a scenario's table, completed from the base that it names. Raises InputError, which
-    names the key and the file."""
+    """Returns a scenario's table, completed from the file that its key `base` names. Without this
+    key, returns a copy of the table. Raises InputError, which names the key and the file."""
     whole = dict(table)
     if KEY not in whole:
         return whole
@@ -44,7 +44,8 @@ def named(name: str, key: str, folder: Path) -> TomlTable:
 
 
 def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> TomlTable:
-    """Returns `table` with its missing keys taken from `more`, recursively in nested tables."""
+    """Returns `table` with its missing keys taken from `more`. Nested tables are completed in the
+    same way."""
     found = dict(table)
     for key, value in more.items():
         known = found.get(key, {})

@@ -32,7 +32,7 @@ class RunFailed(Exception):
 
 
 class NothingLearnt(RunFailed):
-    """The error of a method that learns from measurements if it has to predict before there are
+    """Raised by a method that learns from measurements if it has to predict before there are
     any."""
 
 

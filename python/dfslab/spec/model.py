@@ -16,8 +16,8 @@ from dfslab.spec.input_error import InputError, unknown
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 
 Built = TypeVar("Built", bound=BaseModel)
-# What is allowed instead of a wrong value, in the terms of a scenario file, by the type of
-# pydantic's error. Names in braces are filled from the error's context.
+# For each type of pydantic error, what is allowed instead of the wrong value, in the terms of a
+# scenario file. A name in braces is replaced by the value that pydantic's error gives for it.
 _ALLOWED = {
     "greater_than_equal": "must be at least {ge}",
     "greater_than": "must be more than {gt}",
@@ -46,7 +46,8 @@ class CheckedModel(BaseModel):
     """A frozen model without unknown keys, whose defaults are validated like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-    # Keys that were renamed, with their present names. Files with the earlier names are still read.
+    # Maps the former name of each renamed key to its present name. Files with former names are
+    # still read.
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {}
 
     @cached_property
@@ -91,7 +92,8 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
-    # For unions, pydantic adds the alternative to the path, such as "literal['a','b']": omit it.
+    # For a union, pydantic's path has an extra element such as "literal['a','b']" for the
+    # alternative. It is left out.
     steps = [str(part) for part in (prefix, *detail["loc"]) if "[" not in str(part)]
     path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":
@@ -108,8 +110,8 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
 
 
 def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
-    """Returns what is allowed for a pydantic error; pydantic's own message if the type of the error
-    is not listed."""
+    """Returns a text on what is allowed, for pydantic's error type `kind`; pydantic's own `message`
+    if there is no text for this type."""
     return _ALLOWED[kind].format(**context) if kind in _ALLOWED else message
 
 

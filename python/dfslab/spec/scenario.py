@@ -35,8 +35,8 @@ from dfslab.spec.systems.choice import FORMER_SYSTEMS, NAME_KEY, ComparedSystem,
 from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
-# The limits of the load generator (core/load/src/plan.rs): a run of a year, and errors that a
-# signed 64-bit integer counts.
+# Limits of the load generator (core/load/src/plan.rs): a run lasts at most a year, and the number
+# of errors fits into a signed 64-bit integer.
 LONGEST_RUN_S = 31_557_600.0
 MOST_ERRORS = 2**62
 
@@ -181,8 +181,8 @@ class Scenario(CheckedModel):
 
     @model_validator(mode="after")
     def _former_system(self) -> Scenario:
-        """Replaces the earlier name of a file system, which its roles identify, with the present
-        name."""
+        """Replaces a former name of a file system by its present name. A former name is recognised
+        only together with a role that the file system has."""
         for (name, role), today in FORMER_SYSTEMS.items():
             if self.file_system.name == name and self.deployment.instances(role):
                 renamed = self.file_system.model_copy(update={"name": today})
@@ -196,13 +196,12 @@ class Scenario(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _with_schema_key(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Typed loosely, because pydantic derives no schema from a recursive type such as the table
-        # of a TOML file.
+        # The result has a loose type, because pydantic cannot derive a schema from a recursive type
+        # such as a TOML table.
         table: TomlTable = handler(self)
         if not table.get("systems"):
-            # A key that is added in a later version must be omitted here while it has its default.
-            # An unfinished run is found again by the text of its scenario, which must therefore
-            # stay the same.
+            # An unfinished run is found again by the text of its scenario, so this text must stay
+            # the same. A key that a later version adds is omitted here while it has its default.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
@@ -233,8 +232,8 @@ class Scenario(CheckedModel):
         return Point(scenario=scenario, labels=labels, held_out=self._is_held_out(labels))
 
     def labels(self) -> Iterator[tuple[int, dict[str, LevelValue]]]:
-        """Yields every configuration of the sweep's grids in order. Each has the number of its
-        grid, and the varied keys with their values."""
+        """Yields, for every configuration of the sweep's grids in order, (index of its grid, varied
+        keys with their values)."""
         for number, grid in enumerate(self.sweep or [{}]):
             for values in itertools.product(*grid.values()):
                 yield number, dict(zip(grid, values, strict=True))
@@ -266,7 +265,7 @@ class Scenario(CheckedModel):
             if part not in tables:
                 tables[part] = self._part(part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
-        # Validate in the order of the full scenario, so that the same error is reported first.
+        # The order is that of the whole scenario, so that the same error is reported first.
         changed = {
             part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
         }
@@ -325,9 +324,9 @@ class Scenario(CheckedModel):
         return self.model_copy(update={"run": build(Run, table, "run")})
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns the scenario of one configuration: a copy with the dotted keys of `values` set
-        and without sweep. If `values` selects a file system of `systems`, all keys of that file
-        system are set first."""
+        """Returns the scenario of one configuration: a copy without sweep, with the dotted keys of
+        `values` set. If the table `systems` has an entry for the configuration's file system, the
+        keys of this entry are set first."""
         one = self.model_copy(update={"sweep": [], "systems": {}})
         name = str(values.get(NAME_KEY, self.file_system.name))
         chosen = self.systems.get(name)
@@ -401,9 +400,8 @@ class Point(CheckedModel):
 
     @cached_property
     def id(self) -> str:
-        """Returns a digest of everything that affects the outcome except the seed and the
-        methods.
-        """
+        """Returns a digest of the deployment, the file system, the workload and the version of the
+        format. The seed and the methods have no effect on it."""
         # Run folders are found again by this id when a run is resumed, so its text format (sorted
         # keys) must not change.
         one = self.scenario

@@ -1,4 +1,5 @@
-"""Input of the search for the highest rate: latency objective, range of rates, precision."""
+"""Settings of the search for the highest rate: a latency objective, the range of rates, and the
+precision."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class Objective:
 
     @property
     def share(self) -> float:
-        """Returns the quantile of the statistic, such as 0.99 for a statistic that ends in p99."""
+        """Returns the fraction to which the statistic's quantile belongs, such as 0.99 for a
+        statistic whose name ends in p99."""
         return SHARES[self.statistic.rsplit("_", 1)[1]]
 
 

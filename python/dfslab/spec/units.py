@@ -58,7 +58,7 @@ FACTORS: dict[str, dict[str, float]] = {
     "1/s": {"/s": 1.0, "1/s": 1.0},
     "W": {"mW": 1e-3, "W": 1.0, "kW": 1e3},
 }
-# Accept "K" as well, because pint knows only the SI prefix "k".
+# "K" is accepted as well as "k", because pint knows only the SI prefix "k".
 _KILO = re.compile(r"\bK(B|bit|b)\b")
 
 
@@ -118,9 +118,9 @@ def by_pint(text: str, unit: str) -> float:
 
 
 def _convert(quantity: object, unit: str) -> float:
-    """Converts a pint quantity to a number in the SI `unit`. The unit is checked by name, because
-    pint treats information as dimensionless.
-    """
+    """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if one of them
+    counts bits or bytes and the other does not: pint would allow that, because it treats
+    information as dimensionless."""
     if not isinstance(quantity, pint.Quantity):
         raise ValueError("a number without a unit")
     text = str(quantity.units)
@@ -192,8 +192,8 @@ def _validator(unit: str) -> Callable[[object], float]:
 
 
 def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
-    # The value is a plain float after validation. It is written with its unit, so that a scenario's
-    # TOML can be read back.
+    # After validation, the value is a plain float. It is written with its unit, so that the
+    # scenario's TOML text can be read again.
     return (
         BeforeValidator(_validator(unit)),
         PlainSerializer(lambda value: exact(value, unit), when_used="unless-none"),

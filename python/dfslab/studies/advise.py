@@ -16,8 +16,9 @@ GOAL = "rate"
 
 
 class AdviceStudy(Study[Advised]):
-    """Searches for the changes that raise the rate most, from the run's measurements or, without
-    measurements, from its description. Prices are the default prices of the package."""
+    """Searches for the changes that raise the rate most. It uses the run's measurements or, if
+    there are none, the models of the file system's description. Prices are the package's default
+    prices."""
 
     name = "advice"
     result = Advised

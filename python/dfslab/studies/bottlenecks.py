@@ -28,11 +28,10 @@ from dfslab.studies.traces.processors import on_one_host, processors
 
 NAMES = ("bottlenecks",)
 MOST_STEPS = 5
-# Largest number of rows in the table of functions of a file system whose description names no
-# functions.
+# A file system's description may name no functions. Then the table of functions has at most this
+# number of rows.
 MOST_FUNCTIONS = 8
-# Limits of one printed table: at most ACROSS configurations, with at most MOST_GAINS steps for
-# each.
+# A printed table has at most ACROSS configurations, and at most MOST_GAINS steps for each.
 ACROSS, MOST_GAINS = 7, 3
 
 
@@ -50,9 +49,9 @@ class FunctionCost(BaseModel):
 
 
 class Gain(BaseModel):
-    """The share of the client call time that would be saved if one step or part of the hardware
-    took half the time. A step includes the calls in all its calling contexts. A part is a
-    processor, disk or link."""
+    """The fraction of the client call time that would be saved if one step or part of the hardware
+    took half the time, with its interval. A step includes the calls in all its calling contexts. A
+    part is a processor, disk or link."""
 
     name: str
     saving: float
@@ -243,8 +242,8 @@ def _by_name(steps: Iterable[Saving]) -> list[Gain]:
 
 
 def _by_sum(steps: Iterable[Saving]) -> str:
-    """The name of the step with the largest total self time, which is Liu 2018's choice of
-    bottleneck. Empty if there are no steps."""
+    """Returns the name of the step with the largest total self time; "" if there are no steps. Liu
+    2018 chooses this step as the bottleneck."""
     sums: dict[str, int] = {}
     for step in steps:
         name = _with_process(step.step)
@@ -253,12 +252,13 @@ def _by_sum(steps: Iterable[Saving]) -> str:
 
 
 def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[FunctionCost]:
-    """Number of calls and total seconds of each function in a merged call tree `top`.
+    """Returns the number of calls and the total seconds of each function in the merged call tree
+    `top`.
 
-    `named` has for each function the endings of the call paths at which it is called. The seconds
-    are summed over all these endings, but calls are counted only at the first ending. The time of a
-    nested call of the same function belongs to the outer call. If `named` is empty, the steps with
-    the largest total time are returned.
+    `named` has, for each function, the ends of the call paths that count as calls of this function.
+    Seconds are summed over all its ends, but calls are counted only at the first end. A nested call
+    of the same function is part of the outer call. If `named` is empty, the steps with the largest
+    total time are returned.
     """
     if not named:
         steps = {

@@ -17,8 +17,8 @@ NAMES = ("check",)
 
 
 class Checked(StudyResult):
-    """The findings of the rules, the number of performance figures that were judged, and the number
-    of rules."""
+    """What the plausibility rules found in a run: the findings, the number of performance figures
+    that were judged, and the number of rules."""
 
     study = "check"
     is_worth_a_page = False
@@ -55,8 +55,8 @@ class Checked(StudyResult):
 
 
 class CheckStudy(Study[Checked]):
-    """Judges every measured result by every rule. A rule does not fire if it needs a fact that is
-    unknown."""
+    """Judges every measured result by every plausibility rule. A rule does not fire if a fact that
+    it needs is unknown."""
 
     name = "check"
     result = Checked

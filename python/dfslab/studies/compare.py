@@ -38,9 +38,10 @@ class ComparedPoint(BaseModel):
 
 
 class ErrorScore(BaseModel):
-    """Errors of one method over some configurations, as fractions.
+    """The errors of one method over `n` configurations, as fractions.
 
-    `coverage_90`: share of configurations whose measured mean lies in the 90 % interval.
+    `coverage_90`: fraction of the configurations whose measured mean lies in the method's 90 %
+    interval.
     """
 
     n: int
@@ -174,8 +175,8 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
 
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
-    """Returns the key by which configurations are sorted. It has one entry for each label, in the
-    order of the labels. Quantities are sorted by their value, not as text."""
+    """Returns the key by which configurations are sorted: one entry for each value of `labels`, in
+    their order. Quantities are sorted by their value, not as text."""
     return [_sortable(value) for value in labels.values()]
 
 
@@ -268,10 +269,10 @@ def _covers(row: ComparedPoint, method: str) -> bool:
 
 
 def score(errors: Sequence[float], covered: Sequence[bool]) -> ErrorScore:
-    """The score of one method.
+    """Returns the score of one method.
 
-    `errors`: its signed errors (fractions); `covered`: for each error, whether the method's
-    interval contains the measured mean.
+    `errors`: the method's signed errors (fractions). `covered`: for each error, whether the
+    method's interval contains the measured mean.
     """
     signed = np.asarray(errors, dtype=float)
     return ErrorScore(

@@ -164,10 +164,8 @@ class FinishedRun:
         findings: Findings | None = None,
         folder: Path | None = None,
     ) -> None:
-        """`results`: all results of the run; if None, they are read from `folder` on first access.
-
-        `findings`: results of studies that are already known.
-        """
+        """If `results` is None, the results are read from `folder` when they are first used.
+        `findings`: results of studies that are already known."""
         self.scenario, self.folder = scenario, folder or Path()
         self.findings = Findings() if findings is None else findings
         self.processor_time: ProcessorTime | None = None
@@ -181,8 +179,8 @@ class FinishedRun:
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results, in an order that does not depend on the order in which they were measured.
-        Sums of floats and the order of table rows depend on the order of results."""
+        """All results, in an order that does not depend on when they were measured. A fixed order
+        is needed because sums of floats and the order of table rows depend on it."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -283,10 +281,8 @@ def find(name: str) -> Study[StudyResult]:
 
 
 def refusals(run: FinishedRun, kinds: Iterable[type[StudyResult]]) -> Iterator[str]:
-    """The reasons why the studies with the result types `kinds` failed on a run.
-
-    A study that succeeded gives none.
-    """
+    """Yields the reason why a study failed on the run, for each study with a result type in
+    `kinds`. A study that did not fail yields nothing."""
     for kind in kinds:
         if kind.study in run.findings.refused:
             yield run.findings.refused[kind.study]

@@ -38,10 +38,8 @@ SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
 
 
 class CrossValidated(StudyResult):
-    """The score of each method on held-out configurations.
-
-    Every configuration is held out exactly once.
-    """
+    """The score of each method on configurations that were held out. Each configuration is held out
+    once."""
 
     study = "crossval"
 
@@ -71,7 +69,8 @@ class CrossValidationStudy(Study[CrossValidated]):
     stage: Stage = "cross_validating"
 
     def run(self, run: FinishedRun, progress: Progress) -> CrossValidated:
-        """Scores of the methods that are fast enough to be refitted for each fold."""
+        """Returns the scores of the methods in VALIDATED, which are fast enough to be fitted again
+        for each fold."""
         progress(0, 1, "cross-validating")
         scores = crossval(
             run.of_method("measure"),
@@ -89,11 +88,10 @@ def make(name: str) -> CrossValidationStudy:
 
 
 class Validation(BaseModel):
-    """The scores of each model for every split, that is, for every way to choose the held-out
-    results.
+    """The scores of each model for every split. A split is a way to choose the held-out results.
 
-    `scores[split][model]` is the score of a model. `rows[split]` holds the compared configurations
-    with signed errors.
+    `scores[split][model]` is the score of a model. `rows[split]` has the compared configurations of
+    the split, with their signed errors.
     """
 
     scores: dict[str, dict[str, ErrorScore]]
@@ -101,8 +99,9 @@ class Validation(BaseModel):
 
     @property
     def leakage(self) -> dict[str, tuple[float, float]]:
-        """Returns a pair for each method: (median |error| on random rows, median |error| on
-        held-out layouts), as fractions. The leakage gap is the difference between the two."""
+        """Returns, for each method, the pair (median |error| on random rows, median |error| on
+        held-out layouts), as fractions. The difference of the two is the leakage gap: how
+        optimistic the score on random rows is."""
         rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
         return {
             name: (rows[name].median_abs_error, layouts[name].median_abs_error)
@@ -252,7 +251,8 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
     """Returns a single fold that tests extrapolation. A result is held out if its value of a
-    scenario key ending in `suffix` exceeds half of the largest value of that key in the run."""
+    scenario key that ends in `suffix` is more than half of the largest value of the key in the
+    run."""
     sizes = [
         max(
             (
@@ -277,11 +277,11 @@ def learning_curve(
     report: Progress,
     steps: int = CURVE_STEPS,
 ) -> list[LearningCurvePoint]:
-    """Errors on held-out testbeds for growing training sets, which contain whole testbeds in the
-    order in which they ran.
+    """Returns the points of a learning curve: errors on held-out testbeds for growing training
+    sets. A training set has whole testbeds, in the order in which they ran.
 
     `cost_s` returns the seconds that measuring the given results took. `steps`: number of training
-    sizes.
+    sets.
     """
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)

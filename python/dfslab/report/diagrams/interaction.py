@@ -44,7 +44,7 @@ STEREOTYPES = {
     "delay": "TimedProcessing",
     "step": "PaStep",
 }
-# Smallest and largest number of servers that are drawn of a chain.
+# The smallest and the largest number of servers that a diagram shows of a chain.
 LEAST_DRAWN, MOST_DRAWN = 2, 4
 ORDINALS = ("first", "second", "third", "fourth")
 
@@ -141,7 +141,8 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """Returns the position of the server of `role` that this lifeline calls."""
+        """Returns the position of the server of `role` that this lifeline calls: its own position
+        if the role is its own, else the position in `copies`, else 1."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
@@ -149,8 +150,8 @@ class _Place:
         return replace(self, role=role, number=self.member(role))
 
     def of_copy(self, role: str, number: int) -> _Place:
-        """Returns the same lifeline, with the server at position `number` of `role` as the server
-        that is being drawn."""
+        """Returns a copy of this lifeline in which `copies` has the position `number` for
+        `role`."""
         return replace(self, copies={**self.copies, role: number})
 
 
@@ -283,8 +284,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return events
 
     def _answered(self, step: Node, where: _Place) -> _Place:
-        """Returns the lifeline that acts after a step. It is the same as before, except that the
-        first server of a chain acts once answers have returned along the chain."""
+        """Returns the lifeline that acts after `step`. This is `where`, except after a loop that
+        sends answers back along a chain: then it is the first server of the chain."""
         back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
         return replace(where, number=1) if back else where
 
@@ -363,7 +364,6 @@ def _answers(node: Node) -> bool:
 
 
 def _each(count: Expr) -> str:
-    """Returns the guard of a loop over a `count` as text."""
     return f"i ≤ {readable(count, 5)}"
 
 

@@ -103,10 +103,10 @@ def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
 
 
 def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buckets:
-    """Returns the histogram of one operation's times as pairs [lower bound of the bucket in ns,
-    count].
+    """Returns the histogram of one operation's latencies, or of its response times if `kind` is
+    "response_histograms". A bucket is a pair [lower bound in ns, count].
 
-    The list is empty if the histogram was not recorded. `kind`: field of the run, a key of CURVES.
+    The list is empty if the histogram was not recorded.
     """
     if result.load is None:
         return []
@@ -116,8 +116,8 @@ def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buck
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """Returns the HTML of one chart for each operation. It shows which share of the operations
-    takes longer than a time, so that rare slow operations are visible."""
+    """Returns the HTML of one chart for each operation. For each time, a curve shows the fraction
+    of the operations that take longer, so that rare slow operations are visible."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
         for operation in group[0].load.histograms if group[0].load else ():
@@ -127,10 +127,10 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """Returns the HTML of a chart of one operation with at most MOST_CURVES configurations, which
-    are evenly selected.
+    """Returns the HTML of one operation's chart. At most MOST_CURVES configurations are drawn,
+    selected evenly from `groups`.
 
-    The repetitions of a configuration are merged.
+    A group has the results of one configuration's repetitions, which are merged.
     """
     places = np.linspace(0, len(groups) - 1, min(MOST_CURVES, len(groups)))
     series = []
@@ -179,8 +179,9 @@ def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash)
 
 
 def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
-    """Returns the indices of the points of a curve to draw. A point that is close to the point
-    drawn before it is left out; the last point is kept."""
+    """Returns the indices of the points of a curve that are drawn. A point is left out if its time
+    and its share both differ little from those of the point drawn before it. The last point is
+    kept."""
     chosen = [0]
     for place in range(1, len(times)):
         before = chosen[-1]

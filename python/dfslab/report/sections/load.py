@@ -28,7 +28,7 @@ TITLE = "The load itself"
 ORDER = 32
 EMPTY = "No load was measured."
 LONG_TABLE = 24
-# A run that is not longer than this number of seconds has too few points for a chart.
+# A chart of the rate per second is drawn only for runs with more than this number of seconds.
 FEWEST_SECONDS = 5
 MOST_CURVES = 5
 NOTE = (
@@ -140,17 +140,15 @@ def _own_time(group: Sequence[MeasuredRun]) -> str:
 
 
 def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
-    """Returns a function for the text of a table cell. For workloads with several phases, the text
-    is a dash, because the phases have a separate table."""
+    """Returns a function that makes the text of a table cell from the repetitions of a
+    configuration. For a workload with several phases it omits the runs, because the phases have a
+    separate table."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
 def _steady(each: Sequence[LoadPart]) -> str:
-    """Returns the start of the steady state and its rate, as text.
-
-    The text also has the number of runs that did not reach a steady state. It is a dash if no run
-    was examined for one.
-    """
+    """Returns, as text, when the steady state began and the rate in it, and how many runs did not
+    reach a steady state. The text is a dash if no run was examined for a steady state."""
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
     if not judged:
@@ -215,10 +213,8 @@ def _bytes(value: float) -> str:
 def _filled(
     head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
 ) -> tuple[list[str], list[Any]]:
-    """Removes the empty columns of a table. Returns the remaining (head, rows).
-
-    The first `always` columns are kept even if they are empty.
-    """
+    """Removes the columns of a table that have only dashes, except the first `always` columns.
+    Returns the remaining (head, rows)."""
     kept = [
         place
         for place in range(len(head))
@@ -232,9 +228,9 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
 
 
 def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
-    """Returns the table rows of a configuration, one row for each phase."""
     found: dict[str, list[MeasuredPhase]] = {}
-    # The counts of calls are taken from the first run of each configuration.
+    # Calls are not averaged over repetitions: each phase keeps the counts of the first run that
+    # has them.
     counts: dict[str, CountedCalls] = {}
     for run in group:
         calls = run.load.calls.phases if run.load.calls else ()

@@ -118,11 +118,8 @@ def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
 
 
 def _constants(study: FinishedRun) -> Markup:
-    """Returns the HTML of the calibrated constants of the file system's description; empty if
-    nothing was calibrated.
-
-    For each constant, it shows how much the data determined it.
-    """
+    """Returns the HTML of a table of the calibrated constants of the file system's description,
+    which also shows how well the data determined each constant; empty if nothing was calibrated."""
     found = next((r.fit for r in study.of_method("sequence") if r.fit and r.fit.constants), None)
     if found is None:
         return Markup("")
@@ -165,8 +162,8 @@ def _regression(study: FinishedRun) -> Markup:
 
 
 def _importance(fit: RegressionFit) -> Markup:
-    """Returns the HTML of the quantities that affect the rate in the fitted configurations, and of
-    the excluded quantities."""
+    """Returns the HTML of a table and a list: how much each quantity affects the rate in the fitted
+    configurations, and the quantities that the regression excludes, with the reasons."""
     rows = [
         [name, f"{one.first_order:.2f}", share(one.share)] for name, one in fit.importance.items()
     ]

@@ -71,8 +71,8 @@ def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoin
 
 
 def _deployed(one: StepAtPoint) -> dict[str, Value]:
-    """Returns the varied keys and values of a configuration, except file sizes and numbers of
-    files."""
+    """Returns the varied keys and values of a configuration, without the file size and without the
+    keys in COUNTS."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
@@ -101,11 +101,11 @@ def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
 
 
 def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
-    """Returns the ends of the axis of time; None if no time is positive. All measured and predicted
-    times are within the ends, with a margin.
+    """Returns the ends of the time axis; None if no time is positive. The ends are the smallest and
+    the largest measured or predicted time, with a margin.
 
-    Intervals may be cut, because the interval of a fitted function that does not match the data
-    spans many decades.
+    Intervals of the predictions do not widen the axis and may be cut, because the interval of a
+    fitted function that does not match the data spans many decades.
     """
     times = [one.measured.value for one in ones]
     times += [found.value for one in ones for found in one.predictions.values()]
@@ -119,8 +119,7 @@ def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
 
 
 def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
-    """Groups configurations into lines over the file size, so that a line has each size at most
-    once.
+    """Groups configurations into lines over the file size. A line has each size at most once.
 
     At each size, the first line has the configuration with the most clients, the second line the
     configuration with the next number of clients, and so on.
@@ -136,10 +135,8 @@ def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
 def gapped(
     lines: Sequence[Sequence[StepAtPoint]], value: Callable[[StepAtPoint], float | None]
 ) -> list[float | None]:
-    """Returns the values of all lines in one list.
-
-    A None between two lines prevents the chart from joining them.
-    """
+    """Returns the values of all lines in one list, with a None between two lines, so that the chart
+    does not join them. `value`: function that reads the value of one configuration."""
     return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
@@ -163,10 +160,9 @@ def _curves(ones: Sequence[StepAtPoint], method: str) -> list[Series]:
 
 
 def points_of(ones: Sequence[StepAtPoint]) -> list[Series]:
-    """Returns the measured times as points, with their intervals.
-
-    The points of each line over the file size have a separate shape.
-    """
+    """Returns the measured times as series of points with their intervals. The first series has,
+    for each file size, the configuration with the most clients; the series that follow have fewer
+    clients."""
     return [
         Series(
             "measured" if not place else "measured, fewer clients",
@@ -220,8 +216,8 @@ def _consistency(found: Operations) -> Markup:
 
 
 def _errors(found: Operations) -> Markup:
-    """Returns the HTML of a table of the errors on held-out configurations by step, for the methods
-    and the baselines; empty if nothing was held out."""
+    """Returns the HTML of a table with a row for each step: the errors of all methods and baselines
+    on held-out configurations. It is empty if nothing was held out."""
     if not found.everywhere:
         return Markup("")
     rows = []

@@ -82,8 +82,8 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
 
 
 def _rows_of(comparison: Comparison, method: str, held: bool) -> list[ComparedPoint]:
-    """Returns the configurations whose measured value and prediction are above 0. `held`: return
-    those that were held out, or those that were not."""
+    """Returns the configurations whose measured value and whose prediction by `method` are above 0:
+    the held-out ones if `held` is true, otherwise the others."""
     return [
         row
         for row in comparison.rows

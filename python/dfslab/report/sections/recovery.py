@@ -95,9 +95,9 @@ def _rows(title: str, faults: FaultReport) -> list[list[str]]:
 
 
 def _audit(title: str, faults: FaultReport) -> list[str]:
-    """Returns a table row: the title, and the number of files in each state that the audit (a check
-    of files whose last change was acknowledged) found, in the order of AUDIT. Without an audit, the
-    numbers are dashes."""
+    """Returns a table row: `title`, then the numbers of files that the audit found in each state,
+    in the order of AUDIT. The audit checks files whose last change was acknowledged. Without an
+    audit, the numbers are dashes."""
     one = faults.audit
     if one is None:
         return [title, *(DASH for _ in AUDIT)]

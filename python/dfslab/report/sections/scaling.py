@@ -29,7 +29,7 @@ NOTE = (
 )
 THREADS, PROCESSES = "threads", "processes"
 Places = dict[int, list[Result]]
-# Each key is the name of a series (a curve of a chart); its value has the results for each number
+# A group is the name of a series (a curve of a chart) with the results of that series, by number
 # of clients.
 Groups = dict[str, Places]
 
@@ -83,9 +83,10 @@ def way(result: Result) -> str:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
-    """Adds the configuration with one node to each series over nodes.
+    """Adds, to each series over nodes, the configuration with one node.
 
-    This configuration is measured only once, as part of the series over processes or threads.
+    This configuration is measured only once, so its results are in the series over processes or
+    threads.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
@@ -97,11 +98,11 @@ def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
 
 
 def _one_each(result: Result) -> bool:
-    """Returns whether a result belongs to the series over processes. The first point of this series
-    is one process with one client.
+    """Returns whether a result belongs to the series over processes, whose first point is one
+    process with one client.
 
-    The keys of the scenario decide, because a point with one client may instead be the first point
-    of the series over threads.
+    The number of clients alone does not decide: a result with one client may also be the first
+    point of the series over threads. So the scenario's keys decide.
     """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
@@ -120,8 +121,9 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
 
 
 def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
-    """Returns the speed-up of one group of configurations as series: its line, its repetitions, and
-    the line of proportional growth."""
+    """Returns the speed-up of one group of configurations as series: the curve of the means, the
+    points of the single repetitions, and the line of proportional growth. The speed-up is the rate
+    divided by the rate at the first number of clients."""
     rates = _rates(places)
     first = next(iter(rates))
     repeated = [

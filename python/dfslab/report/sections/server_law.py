@@ -194,9 +194,9 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
 
 
 def _capacity(found: ServerLaw) -> Markup:
-    """Returns a table with one row for each law (formula for the response time). A row has the
-    law's weight and its errors in predicting the server's capacity q at each processor share. The
-    predictions use only the curve that was measured at the smallest share."""
+    """Returns a table with one row for each law (formula for the response time): its weight, and
+    its errors in predicting the server's capacity q at each processor share. All predictions are
+    made from the curve that was measured at the smallest share."""
     rows = [
         [one.law, f"{one.weight:.0%}", *map(signed, one.errors), percent(one.median_abs_error)]
         for one in found.capacity

@@ -48,8 +48,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def first_chart(study: FinishedRun) -> Markup:
-    """Returns the HTML of a chart of the configuration with the most measured steps. The result is
-    empty if no configuration has several steps."""
+    """Returns the HTML of a chart of the steps of one configuration: the one with the most measured
+    steps. The result is empty if no configuration has two or more measured steps."""
     comparison = study.find(Comparison)
     rows = comparison.rows if comparison else []
     row = max(rows, key=lambda one: len(one.steps.get("measure", [])), default=None)

@@ -28,8 +28,8 @@ TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
 ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
-# Two models are drawn as one line if their predictions differ by at most this fraction. This is a
-# choice: it is about the width of the line.
+# A model gets no line of its own if its predictions differ by at most this fraction from those of
+# another model. This is a choice: it is about the width of a line.
 SAME = 0.02
 BYTES, RATE = "throughput_bytes_per_s", "rate_per_s"
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
@@ -174,9 +174,10 @@ def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _along_axis(results: Sequence[Result], described: Described, along: str) -> Axis:
-    """Returns a horizontal axis with a tick at each configuration.
+    """Returns a horizontal axis with a tick at the value of `along` of each configuration.
 
-    The tick labels are the values as written in the scenario.
+    A tick's label is the value as the scenario states it; if the scenario does not vary it, the
+    value with its unit.
     """
     written: dict[float, str] = {}
     for result in results:
@@ -188,8 +189,9 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
-    """Leaves out methods whose predictions equal those of an earlier method. Returns the remaining
-    results and, for each remaining method, the names of all methods whose predictions it shows."""
+    """Drops each method whose predictions equal those of an earlier method. Returns the results
+    that are left and, for each method that is left, its name in the legend, which lists the dropped
+    methods as well."""
     rates: dict[str, dict[str, float]] = {}
     for one in results:
         if one.method != "measure":
@@ -216,7 +218,8 @@ def _series(
     """Returns the series of one method. A model is a line with its interval. Measurements are
     points: means and repetitions.
 
-    `along`: key of the horizontal axis. `name`: name of the method in the legend.
+    `along`: varied key on the horizontal axis. `metric`: BYTES or RATE. `name`: name of the method
+    in the legend.
     """
     points: dict[tuple[float, str], list[Result]] = {}
     measured = results[0].method == "measure"

@@ -39,7 +39,8 @@ def render(study: FinishedRun) -> Markup | None:
     names limits. Returns None if there is neither a sentence nor such a model."""
     answer = verdict(study)
     growth = scaling(by_configuration(study.of_method("measure")))
-    # Growth that is smaller than the noise is not stated, as in the answer.
+    # Growth that is smaller than the noise is left out here, as it is in the answer on the first
+    # screen.
     if answer is not None and not any(growth in one for one in answer.sentences):
         growth = ""
     models = {name: _limited(study.of_method(name)) for name in study.methods}
@@ -55,7 +56,6 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _limited(results: Sequence[Result]) -> list[Result]:
-    """Returns the results that name a limit."""
     return [one for one in results if one.limits or one.binding]
 
 
@@ -83,8 +83,9 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
 
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
-    """Returns the smallest and the largest share of the time that a limit has in its
-    configurations, as text; one percentage if both are equal, a dash if no share is known."""
+    """Returns the shares of time of the first limit over the configurations `places`, as text: the
+    smallest and the largest share, one percentage if both are equal, or a dash if no share is
+    known."""
     known = [found[place].limits[0].share for place in places if found[place].limits]
     if not known:
         return "–"
@@ -101,8 +102,9 @@ def _named(names: Sequence[str], places: Sequence[int]) -> Markup:
 def dependence(
     method: str, found: Sequence[Result], names: Sequence[str], most: int = MOST_PANELS
 ) -> Markup:
-    """Returns the HTML of a chart with one panel for each of at most `most` configurations, which
-    are evenly selected. Bars show by which share each resource determines the time of an operation.
+    """Returns the HTML of a chart of how much each resource contributes to the time of an
+    operation. There is one panel for each of at most `most` configurations, which are evenly
+    selected.
 
     Configurations with a single limit are left out. The result is empty if no configuration has
     several limits.

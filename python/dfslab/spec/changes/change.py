@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 from dfslab.spec.design import LevelValue
 
-# The kinds of changes. The error of predicted gains is estimated separately for each kind.
+# The kinds of changes, named by what is changed. The error of predicted gains is estimated
+# separately for each kind.
 CLIENTS, SERVERS, COPIES = "clients", "servers", "copies"
 LINK, DISK, PROCESSOR, LATENCY = "link", "disk", "processor", "latency"
 SIZE, SETTING = "size", "setting"
 OF_HARDWARE = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
 KINDS = (CLIENTS, SERVERS, COPIES, LINK, DISK, PROCESSOR, LATENCY, SIZE, SETTING)
-# Distance of a change whose values have no ratio, such as switching a setting on. Such a change
-# counts as much as a doubling.
+# The distance of a change whose values have no ratio, such as switching a setting on. It is the
+# distance of a change that doubles a value.
 DOUBLING = math.log(2)
-# The kinds of change by the ends of keys. A key has the kind of the first entry with an end that
-# matches.
+# Kinds of change, found by the end of a key. The first entry with an end that matches decides.
 _ENDS = (
     (("workload.clients", "workload.nodes", "workload.processes"), CLIENTS),
     ((".adapter.bandwidth",), LINK),
@@ -82,12 +82,12 @@ def adds_hardware(key: str, old: float, new: float) -> bool:
 
 
 def possible_log_gain(changes: Iterable[Change]) -> tuple[float, float]:
-    """Returns a lower and an upper bound of the natural logarithm of the factor by which changes
-    can raise a rate. If all changes only add hardware, the bounds are 0 and the sum of their
-    distances; else they are infinite.
+    """Returns bounds (lower, upper) of the natural logarithm of the factor by which the changes
+    together can raise a rate. If all changes only add hardware, the bounds are 0 and the sum of
+    their distances; else they are infinite.
 
-    The reason for the upper bound: a resource that takes 1/f of the time makes an operation at most
-    f times as fast.
+    The reason for the upper bound: if a resource takes only 1/f of its former time, an operation
+    is at most f times as fast.
     """
     known = list(changes)
     if not all(one.is_more for one in known):

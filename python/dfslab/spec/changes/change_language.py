@@ -62,8 +62,8 @@ def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:
 
 
 def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
-    """Returns the configuration `scenario` with all changes applied. Raises InputError if the
-    changed configuration is not allowed."""
+    """Returns `scenario` with all changes applied; a later change of the same key wins. Raises
+    InputError if the changed scenario is not allowed."""
     values: dict[str, LevelValue] = {}
     for one in changes:
         values |= one.values
@@ -73,8 +73,8 @@ def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
 
 
 def _unknown(name: str, phrases: dict[str, Subject]) -> str:
-    """Returns the text of the error for an unknown subject. It names the phrase that is most
-    similar, then the first phrase of each subject."""
+    """Returns the error text for the unknown subject `name`: the most similar known phrase, if
+    there is one, then the first phrase of each subject."""
     close = difflib.get_close_matches(name, phrases, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))
@@ -125,7 +125,7 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
 
 
 def _now(subject: Subject) -> str:
-    """Returns the present values of a subject as text that is appended to an error message."""
+    """Returns, for the end of an error message, the values that the subject's keys have now."""
     return "; now " + ", ".join(dict.fromkeys(_shown(v, subject.unit) for v in subject.present))
 
 

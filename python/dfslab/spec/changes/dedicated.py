@@ -45,8 +45,8 @@ def _kinds(group: NodeGroup, kinds: dict[str, str]) -> set[str]:
 
 
 def _split(group: NodeGroup, kinds: dict[str, str], prefixed: bool) -> Iterator[NodeGroup]:
-    """Yields one group of nodes for each kind of role that the nodes of `group` play. If `prefixed`
-    is true, the name of a new group begins with that of `group`."""
+    """Yields one node group for each kind of role that the nodes of `group` play. If `prefixed` is
+    true, the name of the new group begins with the name of `group`."""
     for kind, name in _NODES.items():
         roles = {one: n for one, n in group.roles.items() if n and kinds.get(one) == kind}
         if not roles:

@@ -10,7 +10,8 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, plainly
 
-# Keys that decide what is measured. A difference in one of them is not a change of the system.
+# Keys that decide what is measured. If one of them differs, the two configurations do not differ by
+# a change of the system.
 _OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
 
 
@@ -26,9 +27,10 @@ def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, L
 
 
 def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
-    """Returns the kind and the distance of the change that turns `one` configuration into the
-    `other`. Returns None if the configurations are equal, if the differences have several kinds, or
-    if the workload's name, cache or arrivals differ."""
+    """Returns the (kind, distance) of the change that turns the configuration `one` into `other`.
+    If several keys of that kind differ, the largest distance counts. Returns None if the
+    configurations are equal, if the differences have several kinds, or if the workload's name,
+    cache or arrivals differ."""
     keys = differences(one, other)
     kinds = {kind_of(key) for key in keys}
     if len(kinds) != 1 or set(_OTHER_QUESTION) & set(keys):
@@ -68,7 +70,7 @@ def _distance(old: LevelValue, new: LevelValue) -> float:
 
 
 def _number(value: LevelValue) -> float:
-    """Returns a value in SI units; 0 for a word."""
+    """Returns a value as a number, in SI units if it has a unit. Returns 0 for a word."""
     if isinstance(value, str):
         known = (plainly(value, unit) for unit in FACTORS)
         return next((one for one in known if one is not None), 0.0)

@@ -22,8 +22,8 @@ _OF_KIND = {
     "data": ("server", "data server"),
     "metadata": ("metadata server",),
 }
-# Phrases for a node's hardware. Each entry has the keys of a node group that the phrases stand for,
-# and the SI unit of these keys.
+# Phrases for a node's hardware. An entry's value has the keys of a node group that the phrases
+# stand for, and the SI unit of these keys.
 _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
     ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),
@@ -38,8 +38,8 @@ _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("memory",): (("memory",), "B"),
 }
 HARDWARE_WORDS = tuple(phrases[0] for phrases in _HARDWARE)
-# Phrases for the keys that every workload has. Each phrase has its key and the SI unit of the key
-# ("" if the value is a word).
+# For each phrase, the key of a workload that it stands for and the SI unit of this key ("" if the
+# value is a word).
 _WORKLOAD = {
     "clients": ("clients", "1"),
     "think time": ("think_time", "s"),
@@ -69,7 +69,6 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """Returns the kind of a change of this subject, one of KINDS."""
         return kind_of(self.keys[0])
 
 
@@ -104,7 +103,7 @@ def _of_workload(scenario: Scenario) -> Iterator[Subject]:
 
 
 def value_of(model: BaseModel, key: str) -> LevelValue:
-    """Returns the value of a field in the form in which a table of a scenario contains it."""
+    """Returns the value of the field `key` of `model`, which must be a text or a number."""
     value = dict(model)[key]
     assert isinstance(value, str | int | float)
     return value
@@ -168,8 +167,8 @@ def _value(group: NodeGroup, key: str) -> LevelValue:
 
 
 def _named_groups(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], list[NodeGroup]]]:
-    """Yields groups of nodes with the words that name them. There is one entry for each role of the
-    file system and one for each single node group."""
+    """Yields pairs (words that name the groups, node groups): one for each role of the file system,
+    then one for each single node group."""
     system = discover.file_system(scenario.file_system.name)
     for role in system.roles:
         words = (role.name, *_words_of(role))

@@ -25,7 +25,7 @@ GZIP = b"\x1f\x8b"
 # far smaller.
 MOST_TEXT_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
-# Seconds without data from a pipe until a note is printed.
+# A note is printed if a pipe has sent no data for this number of seconds.
 _NOTE_AFTER_S = 2.0
 # Largest share of the temporary directory's free space that one decompressed file may take.
 _SPACE_SHARE = 0.5
@@ -56,9 +56,9 @@ def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
 
 
 def table(key: str, path: Path, file: str = "") -> TomlTable:
-    """Returns the table in a TOML file. Raises InputError for `key` like `text`, and if the file is
-    not TOML. If `file` is given, it is the scenario that names the TOML file, and the error names
-    it."""
+    """Returns the table in a TOML file. Raises InputError for `key` like `text`, and also if the
+    file is empty or not TOML. `file`: the scenario that names the TOML file, which the error then
+    names; "" for none."""
     written = text(key, path)
     if not written.strip():
         raise InputError(key, str(path), "is empty")
@@ -107,7 +107,8 @@ def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _renamed(error: InputError, given: dict[str, str]) -> InputError:
-    """Returns the error with the names of the original files instead of the temporary ones."""
+    """Returns `error` with the paths of the original files instead of the temporary ones. `given`
+    maps each temporary path to the original one."""
 
     def name(shown: str) -> str:
         for temporary, path in given.items():
@@ -119,7 +120,6 @@ def _renamed(error: InputError, given: dict[str, str]) -> InputError:
 
 
 def _is_plain(key: str, path: Path) -> bool:
-    """Returns whether a path is a regular file that is not compressed."""
     if not stat.S_ISREG(_check_kind(key, path)):
         return False
     try:

@@ -16,8 +16,8 @@ from dfslab.spec.input_error import InputError, RunFailed
 
 STANDARD_OUTPUT = "-"
 EXISTS = "exists already; dfslab does not overwrite it"
-# Errors that depend on the path, so that another path would help. Other errors, such as a full
-# disk, are failures of the run.
+# Errors that depend on the path, so another path may help. Any other error, such as a full disk, is
+# a failure of the run.
 _OF_THE_PATH = (
     errno.EACCES,
     errno.EISDIR,
@@ -49,8 +49,8 @@ class Output:
         return str(self.path) == STANDARD_OUTPUT
 
     def check(self, inputs: Iterable[Path] = ()) -> Output:
-        """Returns this output. Raises InputError if it cannot be written or is one of the
-        `inputs`."""
+        """Checks that this output can be written, and returns it. Raises InputError if it cannot be
+        written or if its path is one of the `inputs`."""
         if self.is_standard:
             return self
         if not self.path.parent.is_dir():
@@ -79,8 +79,8 @@ class Output:
         self.fill(lambda temporary: _write_durably(temporary, encoded))
 
     def fill(self, write: Callable[[Path], object]) -> None:
-        """Calls `write` with a temporary file next to the path; the file then takes the path's
-        name.
+        """Calls `write` with the path of a temporary file in the same folder, then renames the file
+        to the path of this output.
 
         Raises InputError if the path cannot be written, RunFailed if the disk is full or fails.
         """
@@ -107,8 +107,8 @@ class Output:
 
 
 def new_file(key: str, path: Path) -> Path:
-    """Returns `path` for a new file. Raises InputError for `key` if the path exists, if its folder
-    does not exist, or if the path is "-", because the writer of the file needs a name."""
+    """Returns `path`, if a new file can be made there. Raises InputError for `key` if the path
+    exists, if its folder does not exist, or if the path is "-" (standard output)."""
     output = Output(key, path)
     if output.is_standard:
         raise InputError(key, str(path), "must be a new file")
@@ -116,8 +116,8 @@ def new_file(key: str, path: Path) -> Path:
 
 
 def new_folder(key: str, path: Path) -> Path:
-    """Returns `path` for an output folder. Raises InputError for `key` if the path is a link, a
-    file or a folder with content, or if its parent folder does not exist."""
+    """Returns `path`, if it can be the folder of an output. Raises InputError for `key` if the path
+    is a link, a file or a folder with content, or if its parent folder does not exist."""
     if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
         raise InputError(key, str(path), "must be a new or an empty folder")
     if not path.parent.is_dir():
@@ -139,8 +139,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable. Some file systems cannot sync folders and do not need
-    it."""
+    """Makes the names of a folder's files durable. An error of the sync is ignored: some file
+    systems cannot sync folders and do not need it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -183,7 +183,6 @@ def _temporary(path: Path) -> Path:
 
 
 def _found(path: Path) -> os.stat_result | None:
-    """Returns the status of the path without following a link; None if nothing has that name."""
     try:
         return path.lstat()
     except FileNotFoundError:

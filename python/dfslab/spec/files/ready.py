@@ -7,7 +7,8 @@ from pathlib import Path
 
 from dfslab.spec.input_error import InputError
 
-# Folders with ready scenarios: one is part of the installed package, the other of a source tree.
+# Folders with ready scenarios. The first is part of the installed package, the second of a source
+# tree.
 _PACKAGE = Path(__file__).parents[2]
 FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
 
@@ -19,8 +20,8 @@ def files() -> dict[str, Path]:
 
 
 def scenario_file(given: Path) -> Path:
-    """Returns the file of a scenario: `given` if it exists or is a path rather than a plain name,
-    else the file of the ready scenario of that name.
+    """Returns the file of a scenario: `given`, if it exists or is a path rather than a plain name;
+    otherwise the file of the ready scenario of that name.
 
     Raises InputError if no ready scenario has the name; the error suggests a similar one.
     """

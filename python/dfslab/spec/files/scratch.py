@@ -70,8 +70,8 @@ def remove(one: Abandoned) -> bool:
 
 
 def _owner_that_ended(path: Path) -> int | None:
-    """Returns the PID of the owner of one of this user's temporary folders if the owner has ended.
-    Returns None if the owner is alive, or if `path` is no such folder."""
+    """Returns the PID of the process that owned the temporary folder `path`. Returns None if the
+    owner is alive, or if `path` is no temporary folder of this user."""
     with suppress(OSError, ValueError):
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():

@@ -26,7 +26,7 @@ TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
 UNFORCED = "unforced"
-# Operations that stand for a call if the description lacks the call. The first one that the
+# Operations that stand for a call that the description lacks. The first of them that the
 # description has is used.
 STAND_INS = {
     "overwrite": ("append", "write"),
@@ -114,9 +114,9 @@ def _named(tree: Node, names: Sequence[str]) -> Node | None:
 
 @dataclass(frozen=True)
 class Done:
-    """One executed operation of a trace: client, operation type, the client that owns the file,
-    number of the file, offset and size in bytes.
-    """
+    """One executed operation of a trace. `client`: the client that executes it. `kind`: operation
+    type. `owner` and `file`: the client that owns the file, and the number of the file. The offset
+    and the size are in bytes."""
 
     client: int
     kind: str

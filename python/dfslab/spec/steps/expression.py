@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# What an `Expr` holds: an operand of an operation, the key of a symbol, or a number's value.
+# An argument of an `Expr`: an operand, the key of a symbol, the name of a named amount, or the
+# value of a number.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
-# Descriptions may use SymPy's own functions, too.
+# A description may also use SymPy's own functions, whose results are no `Expr`.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 _INFIX |= {"mod": "%", "floordiv": "//", "gt": ">", "ge": ">=", "and": "&", "or": "|"}
@@ -34,7 +35,7 @@ class Expr:
     """An operation `name` on `args`. The argument of a symbol is its key, that of a number its
     value."""
 
-    # Make NumPy scalars defer binary operations to this class.
+    # NumPy scalars leave binary operations with an `Expr` to this class.
     __array_ufunc__ = None
 
     def __init__(self, name: str, *args: Argument) -> None:
@@ -42,7 +43,7 @@ class Expr:
         self._hash = hash((name, args))
 
     def __reduce__(self) -> tuple[type[Expr], tuple[Argument, ...]]:
-        # Pickle the arguments, since string hashes differ between processes.
+        # The hash is not pickled, because the hashes of strings differ between processes.
         return type(self), (self.name, *self.args)
 
     def __hash__(self) -> int:
@@ -220,8 +221,8 @@ ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Operand, right: Operand) -> Expr:
-    """Returns the operation `name` on two amounts, computed by SymPy if one is a SymPy object.
-    Raises TypeError for a condition."""
+    """Returns the operation `name` on two amounts as an `Expr`; if one of them is a SymPy object,
+    as a SymPy object. Raises TypeError for a condition."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
@@ -250,7 +251,8 @@ def _ours(value: object) -> Expr | None:
 
 
 def _simplest(name: str, left: Expr, right: Expr) -> Expr:
-    """Returns the operation simplified if possible. x * 0 is 0, because parameters are finite."""
+    """Returns the operation `name` on two operands, simplified if possible. x * 0 is 0, because
+    parameters are finite."""
     if left.name == right.name == "number":
         values = [Fraction(v) if isinstance(v, int) else v for v in (left.value, right.value)]
         if name != "pow" and not (name in _DIVIDING and values[1] == 0):
@@ -409,9 +411,8 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """Compiles an expression. Returns its symbol names and a function of their values in this
-    order.
-    """
+    """Compiles `root`. Returns its sorted symbol names and a function that takes their values in
+    this order. `arrays`: whether the values are NumPy arrays."""
     names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
@@ -451,10 +452,9 @@ _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
 
 def readable(value: Expr, within: int = 0) -> str:
-    """Returns infix text. `within`: precedence of the enclosing operation, which decides on
-    brackets."""
+    """Returns the expression as infix text. `within`: precedence of the enclosing operation; the
+    text is in brackets if its own operation binds less tightly."""
     if not isinstance(value, Expr):
-        # A description may use SymPy's own functions, too.
         return str(value)
     if value.name == "number":
         number = value.value
@@ -489,7 +489,7 @@ def _negated(value: Expr, within: int) -> str:
 
 
 def quantities(value: Expr) -> dict[str, Expr]:
-    """Returns all named amounts inside an expression, by their names."""
+    """Returns the named amounts inside an expression, by their names; {} if there are none."""
     if not isinstance(value, Expr) or value.is_leaf:
         return {}
     if value.name == "named":

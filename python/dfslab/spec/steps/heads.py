@@ -14,9 +14,8 @@ from dfslab.spec.steps.operation import Expression
 from dfslab.spec.systems.parameters import symbol
 
 SCATTERED, TRANSFER_BYTES = symbol("scattered"), symbol("transfer_size")
-# Upper limit of the part of a disk's latency that is due to its electronics: command, bus and
-# reading of flash cells take 0.02 to 0.2 ms in disks of every type. The remainder is the movement
-# of a head.
+# Largest part of a disk's latency that is not due to the movement of a head: command, bus and
+# reading of flash cells take 0.02 to 0.2 ms in disks of every type.
 ELECTRONICS_S = 2e-4
 # Number of head positionings of a synchronous write: one for the data, and one for the attributes
 # if they are synchronised too.
@@ -37,16 +36,17 @@ def seeks_of(size_bytes: Expression, unit_bytes: Expression | None = None) -> Ex
 def seeks_of_unit(
     units: Expression, unit_bytes: Expression, stripe_bytes: Expression | None = None
 ) -> Expr:
-    """Returns the number of head positionings for one of the `units` of a stream: an equal share of
-    the positionings for all bytes."""
+    """Returns the mean number of head positionings for one of the `units` of a stream, each of
+    `unit_bytes`. `stripe_bytes`: largest number of bytes that are contiguous on the disk; None if
+    all are."""
     found: Expr = seeks_of(units * unit_bytes, stripe_bytes) / units
     return found
 
 
 def uncached_s(role: str, calls: Expr) -> Expr:
     """Returns the mean seconds that one of `calls` requests of a file waits at the disk of `role`
-    if no cache answers it. The head moves for every request if the access is scattered, else once
-    for all. A request without a move waits at most ELECTRONICS_S."""
+    if no cache answers the requests. If the access is scattered (random), the head moves for every
+    request, else once for all requests. A request without a move waits at most ELECTRONICS_S."""
     latency_s = symbol(f"{role}.disk_latency")
     moved = select(SCATTERED, 1, 1 / Max(1, calls))
     found: Expr = moved * latency_s + (1 - moved) * Min(latency_s, ELECTRONICS_S)

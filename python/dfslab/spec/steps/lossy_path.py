@@ -12,17 +12,17 @@ SEGMENT_BYTES = 1448
 # Shortest time after which Linux sends a lost single segment again (TCP_RTO_MIN), in addition to
 # the round trip (RFC 6298).
 LEAST_TIMEOUT_S = 0.2
-# Constants of CUBIC (RFC 9438): the scaling factor in segments per cubic second, and the factor of
-# the window after a loss.
+# Constants of CUBIC (RFC 9438): the scaling factor in segments per cubic second, and the factor by
+# which a loss reduces the window.
 CUBIC_SCALE, CUBIC_DECREASE = 0.4, 0.7
 
 
 @dataclass(frozen=True)
 class TcpPath:
-    """The path of TCP streams between two nodes.
+    """What TCP streams between two nodes experience.
 
     `latency_s`: mean one-way latency. `window_bytes`: largest number of bytes in flight.
-    `retransmission_s`: mean time by which the loss of its last segment delays a message.
+    `retransmission_s`: mean delay of a message by the loss of its last segment.
     """
 
     latency_s: float
@@ -31,13 +31,15 @@ class TcpPath:
 
 
 def tcp_path(network: Network) -> TcpPath:
-    """Returns the path over a network with its jitter, loss and congestion control."""
+    """Returns the TCP path over `network`, computed from its latency, jitter, loss and congestion
+    control."""
     latency_s = mean_latency_s(network.latency, network.jitter)
     loss = network.loss
     if not loss:
         return TcpPath(latency_s, network.window, 0.0)
     in_flight = SEGMENT_BYTES * segments_in_flight(network.congestion, loss, 2 * latency_s)
-    # A lost segment may be lost again, so the number of retransmissions is geometric.
+    # Each retransmission is lost with the same probability, so the number of retransmissions is
+    # geometric. This is its mean.
     again = loss / (1.0 - loss)
     window_bytes = max(float(SEGMENT_BYTES), min(network.window, in_flight))
     return TcpPath(latency_s, window_bytes, again * (LEAST_TIMEOUT_S + 2 * latency_s))

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from dfslab.spec.steps.expression import Condition, Expr
 
 RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
-# Types of a visitor's context argument and of its result.
+# Where: the type of a visitor's context argument. Found: the type of its result.
 Where = TypeVar("Where")
 Found = TypeVar("Found")
 
@@ -57,7 +57,7 @@ class Node(ABC):
         """Calls the visitor's method for this type of node and returns its result."""
 
     def children(self) -> tuple[Node, ...]:
-        """Returns the nodes that are directly below this one."""
+        """Returns the nodes that are directly below this one; () for a node without any."""
         return ()
 
     def expressions(self) -> tuple[Expr, ...]:
@@ -66,7 +66,7 @@ class Node(ABC):
 
     @property
     def acting(self) -> str:
-        """Returns the role that executes this node if the node names one, else ""."""
+        """Returns the role that executes this node, if the node names one; "" if it does not."""
         return ""
 
 
@@ -274,9 +274,8 @@ class Seq(Node):
 
 @dataclass(frozen=True)
 class Par(Node):
-    """Parallel branches: each step runs `copies` times. The node ends when `needed` branches are
-    done (None: all).
-    """
+    """Parallel branches. Each of the `steps` runs in `copies` parallel branches. The node ends when
+    `needed` branches are done (None: all)."""
 
     steps: tuple[Node, ...]
     copies: Expr
@@ -412,8 +411,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> dict[str, list[str]]:
-    """Returns the symbols of a tree, each with the names of the steps in which it occurs, in tree
-    order. A step without a name is listed by its node type."""
+    """Returns the symbols that occur in a tree, each with the names of the steps whose expressions
+    contain it, in tree order. A step without a name is listed by its node type."""
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:
@@ -431,9 +430,8 @@ def symbols(node: Node) -> dict[str, list[str]]:
 
 
 def lands_at(node: Node, role: str) -> str:
-    """Returns the role at which a pipeline's unit is after a stage that started at `role`. Only
-    one-way messages move the unit.
-    """
+    """Returns the role that holds a pipeline's unit after the stage `node`, if `role` held it
+    before. Only one-way messages move the unit."""
     if isinstance(node, Seq) and node.steps:
         for step in node.steps:
             role = lands_at(step, role)

@@ -82,11 +82,11 @@ def cpu(role: str, seconds: Expression, name: str = "") -> Use:
 
 
 def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
-    """Returns the step that reads `size_bytes` from the disk of `role`. It takes the transfer time,
-    and the disk's latency for each of `seeks` positionings of the head.
+    """Returns the step that reads `size_bytes` from the disk of `role`. The step takes the transfer
+    time, and the disk's latency for each of `seeks` positionings of the head.
 
-    A unit of a stream has `seeks` < 1: its share of the stream's positionings
-    (spec/steps/heads.py).
+    `seeks` may be below 1: a stream is read in equal units, and each unit has an equal part of the
+    positionings (spec/steps/heads.py).
     """
     return disk_use(role, size_bytes, "read", seeks * symbol(f"{role}.disk_latency"), name)
 
@@ -147,8 +147,8 @@ def send(role: str, name: str, *body: Node, size_bytes: Expression) -> Call:
 
 
 def reply(role: str, *, size_bytes: Expression, name: str = "") -> Call:
-    """Returns the step that sends a response or acknowledgement of `size_bytes` to `role`. It needs
-    no reply."""
+    """Returns the step that sends a response or acknowledgement of `size_bytes` to `role`, which
+    sends nothing back."""
     return Call(name, role, seq(), _expression(size_bytes), ZERO, one_way=True, answers=True)
 
 
@@ -208,12 +208,12 @@ def either(holds: Expr, then: Node, otherwise: Node, name: str = "") -> Either:
 def striped(
     size_bytes: Expr, unit_bytes: Expr, places: Expression, on_one: Callable[[Expr], Node]
 ) -> Either:
-    """Returns the step that works on data which is striped over servers. Data of more than
-    `unit_bytes` is on `places` servers in equal parts, which are worked on in parallel. Less data
-    is on one server.
+    """Returns the step that works on data which is striped over servers. More than `unit_bytes` of
+    data are on `places` servers in equal parts, which are worked on in parallel. Less data is on
+    one server.
 
     `on_one(size)` returns the step for a part of `size` bytes on one server. `places` must not
-    depend on the size, because a net has that many branches.
+    depend on the size, because a Petri net has one branch for each place.
     """
     spread = par(on_one(size_bytes / places), copies=places)
     return either(size_bytes > unit_bytes, spread, on_one(size_bytes))

@@ -23,8 +23,8 @@ def _doublings(ratio: Expr) -> Expr:
 
 
 def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
-    """Returns the stalled time, counted in round trips, of sending `size_bytes` on a new
-    connection, in addition to the time of sending at `rate` (bytes/s).
+    """Returns the time that the sender of `size_bytes` on a new connection is stalled, counted in
+    round trips. The time of sending itself, at `rate` bytes/s, is not included.
 
     Kurose and Ross, section 3.7: P - (2^P - 1) (W / R) / RTT, where W is the initial window in
     bytes, R the rate in bytes/s and RTT the round-trip time in seconds. P is the smaller of two
@@ -41,7 +41,7 @@ def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
 def round_trips(
     count: Expression, role: str, name: str, size_bytes: Expression = 0, home: str = "client"
 ) -> Node:
-    """Returns the step of `count` sequential round trips between `home` and `role`, with messages
-    of `size_bytes` each way. `role` does no work for them."""
+    """Returns the step that makes `count` round trips between `home` and `role`, one after another.
+    Each way has a message of `size_bytes`. `role` does no work for the messages."""
     back = reply(home, size_bytes=size_bytes)
     return repeat(count, send(role, name, back, size_bytes=size_bytes))

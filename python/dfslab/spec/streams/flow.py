@@ -16,9 +16,9 @@ Flow = tuple[Share, ...]
 
 
 class FlowParameters(FileParameters):
-    """Parameters of filebench's workloads, for one client. Numbers of files are filebench's,
-    divided by its number of threads. `FLOW` is the sequence of operations that is repeated.
-    """
+    """Parameters of filebench's workloads, for one client. Filebench states a number of files for
+    all threads; here it is divided by its number of threads. `FLOW` is the sequence of operations
+    that is repeated."""
 
     FLOW: ClassVar[Flow]
 
@@ -36,8 +36,8 @@ class FlowParameters(FileParameters):
 
 
 def cycle(parameters: FlowParameters) -> Stream:
-    """Returns the stream that repeats the flow. File sizes have a gamma distribution with the shape
-    that filebench uses."""
+    """Returns the stream that repeats the sequence `FLOW`. File sizes have a gamma distribution
+    with the shape that filebench uses."""
     size = int(parameters.file_size)
     return Stream(
         mix=list(parameters.FLOW),

@@ -114,7 +114,7 @@ class LoadPlan(CoreDocument):
 
 
 class PlanChanges(TypedDict, total=False):
-    """Fields of a load plan that an instrument may replace."""
+    """The fields of a load plan that an instrument may replace. All are optional."""
 
     stream: Stream
     verify: Verify

@@ -11,8 +11,8 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Arrival, LognormalGaps, Open, OpenArrival, Stream
 
-# Standard deviation of the natural logarithm of the times between lognormal arrivals. The times
-# then have a coefficient of variation of 1.3.
+# Standard deviation of the natural logarithm of the times between arrivals, for lognormal arrivals.
+# It gives the times a coefficient of variation of 1.3.
 LOGNORMAL_SIGMA = 1.0
 
 
@@ -41,11 +41,11 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
 
 
 def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
-    """Returns the open arrivals that the scenario requests. They replace the workload's arrivals.
-    Returns None if the scenario requests a closed workload.
+    """Returns the open arrivals that the scenario requests, which replace the workload's own
+    arrivals. Returns None if the scenario requests a closed workload.
 
-    The workload's sessions remain. The rate of sessions is set so that requests arrive at the
-    requested rate.
+    If the workload has sessions (several requests of one user), they are kept, and their rate is
+    set so that requests arrive at the requested rate.
     """
     requested = scenario.workload
     if requested.arrival == "closed":
@@ -65,9 +65,8 @@ def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
 
 
 def operations_per_client(stream: Stream) -> int:
-    """Returns the number of operations of each client over all phases. For a replay, it is that of
-    the busiest client.
-    """
+    """Returns the number of operations of each client over all phases. For a replay, returns the
+    number of operations of the client with the most."""
     if stream.given:
         return max(Counter(one.client for one in stream.given).values())
     if stream.phases:

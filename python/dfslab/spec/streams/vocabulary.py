@@ -93,7 +93,8 @@ class GammaSize(CoreDocument):
 
 
 class SizeDistribution(CoreDocument):
-    """A distribution of sizes in bytes: exactly one field is set."""
+    """A distribution of sizes in bytes. Exactly one field is set, the one of the distribution's
+    kind."""
 
     fixed: SizeBytes | None = None
     uniform: Bounds | None = None
@@ -156,9 +157,8 @@ Order = (
 
 
 class Access(CoreDocument):
-    """The order and size in bytes of the transfers within a file, and whether the file is opened
-    again for each.
-    """
+    """The transfers within a file: their order, their number for each operation, and their sizes.
+    `reopen`: whether the file is opened again for each transfer."""
 
     order: Order = "sequential"
     transfers_per_operation: Count = 0
@@ -175,7 +175,7 @@ class Zipf(CoreDocument):
 
 
 class Neighbour(CoreDocument):
-    """Clients choose files of another client, whose number is larger by `neighbour`."""
+    """Each client works on the files of the client whose number is larger by `neighbour`."""
 
     neighbour: Annotated[int, Field(ge=0)]
 
@@ -186,8 +186,8 @@ Files = Literal["own", "shared"] | Neighbour
 
 
 class Share(CoreDocument):
-    """One operation of a mix. It has a weight among the operations of the mix, and settings that
-    override those of its phase."""
+    """One operation of a mix: its weight among the operations of the mix, and settings that replace
+    those of its phase."""
 
     operation: OperationName
     weight: Positive = 1.0
@@ -225,15 +225,15 @@ class Given(CoreDocument):
 
 
 class LognormalGaps(CoreDocument):
-    """Lognormal times between arrivals. `lognormal` is the standard deviation of the logarithm."""
+    """Lognormal times between arrivals. `lognormal` is the standard deviation of the natural
+    logarithm of the times."""
 
     lognormal: Spread
 
 
 class Session(CoreDocument):
-    """Sessions of an open workload: a number of sequential requests with the mean `requests`
-    (geometric distribution), and a pause of `think_time_s` seconds between them.
-    """
+    """A session of an open workload: a number of sequential requests (geometric distribution with
+    the mean `requests`), and a pause of `think_time_s` seconds between two requests."""
 
     requests: Annotated[float, Field(ge=1)]
     think_time_s: Spread = 0.0
@@ -320,7 +320,8 @@ class Stream(CoreDocument):
 
     @property
     def moves_parts(self) -> bool:
-        """Whether every operation is one transfer of a part of an open file. False for a replay."""
+        """Whether every operation is one transfer (pread or pwrite) of a part of an open file.
+        Always false for a replay."""
         operations = {share.operation for phase in self.all_phases for share in phase.mix}
         return not self.given and bool(operations) and operations <= {"pread", "pwrite"}
 

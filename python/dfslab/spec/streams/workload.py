@@ -26,7 +26,7 @@ from dfslab.spec.streams.vocabulary import (
 from dfslab.spec.units import Bytes, quantity
 
 Size = Annotated[Bytes, Field(ge=1)]
-# Name of the final phase whose only purpose is its barrier.
+# Name of a final phase that only makes the clients wait for each other.
 LAST_BARRIER = "end"
 P = TypeVar("P", bound="FileParameters")
 
@@ -72,8 +72,9 @@ def phase(
 
 
 def phase_mix(part: Phase) -> dict[str, float]:
-    """Returns the share of each operation among a phase's operations. The shares add up to 1. In a
-    mix that is executed as a cycle, every entry counts equally, else by its weight."""
+    """Returns the fraction of each operation among a phase's operations, by name. The fractions add
+    up to 1. In a mix that is executed as a cycle, all entries count equally; otherwise an entry
+    counts by its weight."""
     weights = [1.0 if part.mix_order == "cycle" else share.weight for share in part.mix]
     found: dict[str, float] = {}
     for share, weight in zip(part.mix, weights, strict=True):
@@ -82,8 +83,8 @@ def phase_mix(part: Phase) -> dict[str, float]:
 
 
 def stream_mix(stream: Stream) -> dict[str, float]:
-    """Returns the share of each operation among all operations of a stream, over all phases. The
-    shares add up to 1."""
+    """Returns the fraction of each operation among all operations of a stream, over all phases, by
+    name. The fractions add up to 1."""
     counts: dict[str, float] = {}
     for one in stream.given:
         counts[one.operation] = counts.get(one.operation, 0.0) + 1.0
@@ -95,10 +96,11 @@ def stream_mix(stream: Stream) -> dict[str, float]:
 
 
 def together_to_the_end() -> Phase:
-    """Returns a final phase, whose barrier makes clients wait for each other after they have read
-    each other's files.
+    """Returns a final phase that makes the clients wait for each other, for workloads whose clients
+    read each other's files.
 
-    Without the barrier, a finished process would remove its files while others still read them.
+    Without it, a process that has finished would remove its files while other processes still read
+    them.
     """
     return phase(LAST_BARRIER, 1, "list")
 
@@ -109,9 +111,8 @@ def fixed(size_bytes: float) -> SizeDistribution:
 
 
 def no_stream(name: str) -> Callable[[Any], Stream]:
-    """Returns the function `stream` of a workload that is an external program. The function always
-    raises InputError, because the operations of a program are unknown.
-    """
+    """Returns the function `stream` for a workload that is an external program. That function
+    always raises InputError, because the operations of a program are unknown."""
 
     def stream(parameters: Any) -> Stream:
         raise InputError("workload.name", name, "is a program: only measure and trace can run it")
@@ -188,6 +189,6 @@ class Workload:
         return own if self.for_clients is None else self.for_clients(parameters, own, clients)
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
-        """Returns the share of each operation among all operations of the workload, over all
-        phases."""
+        """Returns the fraction of each operation among all operations of the workload, over all
+        phases, by name."""
         return stream_mix(self.stream(parameters))

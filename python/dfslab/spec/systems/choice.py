@@ -44,8 +44,9 @@ class ClientAccess(CheckedModel):
     )
 
 
-# File systems that were renamed. The key is the earlier name, which another file system has now,
-# with a role that only the renamed file system has. The value is the present name.
+# File systems that were renamed. A key is (former name, role). Another file system has the former
+# name now, so a role that only the renamed file system has identifies it. The value is the present
+# name.
 FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
 
 

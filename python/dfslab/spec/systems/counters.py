@@ -34,9 +34,8 @@ class Counted:
 
 @dataclass(frozen=True)
 class Counters:
-    """The counters of one process of a file system: the process's role (`service`) and number or
-    address (`instance`), and sums for each type of call.
-    """
+    """The counters of one process of a file system. `service`: the role of the process. `instance`:
+    its number or address. `rows`: the sums for each type of call."""
 
     service: str
     instance: str
@@ -64,8 +63,7 @@ class NotUnderstood(Exception):
     """
 
 
-# A count, a sum of bytes or a sum of nanoseconds (29 years) that reaches this value is rejected as
-# invalid.
+# A number of calls, bytes or nanoseconds (29 years) that reaches this value is rejected as invalid.
 MOST = 1e18
 
 

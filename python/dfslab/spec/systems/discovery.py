@@ -12,12 +12,12 @@ Command = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True, kw_only=True)
 class SystemDiscovery:
-    """The part of a deployment that a running file system reports.
+    """What a running file system reports about its deployment.
 
-    `instances` maps each role that is reported to the number of its processes. `settings` maps
-    parameters of the file system's description to values in SI units. `addresses` maps each role to
-    the addresses "host:port" at which its processes accept TCP connections. `sources` are the
-    commands or files that reported it.
+    `instances` maps each reported role to the number of its processes. `settings` maps parameters
+    of the file system's description to values in SI units. `addresses` maps each role to the
+    addresses "host:port" at which its processes accept TCP connections. `sources` are the commands
+    or files that reported all this.
     """
 
     instances: Mapping[str, int] = field(default_factory=dict)

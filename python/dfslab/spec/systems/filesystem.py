@@ -41,7 +41,7 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
 
 
 def one_copy(parameters: Mapping[str, float]) -> float:
-    """Returns 1. This is the default `stored_copies` of a file system."""
+    """Returns 1: each byte of a file is stored once. This is the default of `stored_copies`."""
     return 1.0
 
 

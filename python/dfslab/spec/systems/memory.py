@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """A published or measured figure of the memory that a metadata server needs for each file.
+    """A published or measured value of the memory that a metadata server needs for each file.
 
     `bytes_per_file`: bytes of a file without its blocks. `bytes_per_block`: bytes of each block; 0
     if the source counts no blocks. `block_size`: key of the parameter with the size of a block;
-    empty where the source counts no blocks. `usable`: share of the server's memory available to
-    files. `cached`: the limit applies to files in the server's cache; other files are read from its
-    store.
+    empty if the source counts no blocks. `usable`: fraction of the server's memory that is
+    available to files. `cached`: true if the server caches files and can read others from its
+    store, so that only the number of cached files is limited.
     """
 
     role: str

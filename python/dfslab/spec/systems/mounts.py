@@ -43,8 +43,8 @@ class ExistingFileSystem:
     options: str = ""
 
     def document(self) -> dict[str, Fact]:
-        """Returns the fields as flat JSON data. A file system with a mount point has it among them,
-        any other has the version of the file system instead."""
+        """Returns the fields as flat JSON data. If there is a mount point, it is one of them; if
+        not, the version of the file system is."""
         if self.mounted_at:
             return {
                 "mounted_at": self.mounted_at,

@@ -167,8 +167,8 @@ COMMON = {
     )
 }
 
-# Hardware parameters, which the nodes of every role have. Each has a meaning (with `{role}` for the
-# role's name), an SI unit, a default, and Wu's ids of the parameter for classes of roles.
+# Hardware parameters, which the nodes of every role have. Each has a meaning (`{role}` stands for
+# the role's name), an SI unit, a default, and its id in Wu 2013 for each class of roles.
 _HARDWARE = {
     "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
     "nic_bandwidth": (

@@ -26,11 +26,11 @@ def standard(
     delay_s: float = 0.0,
     disk_bytes_per_s: float = UNLIMITED,
 ) -> Deployment:
-    """Returns a deployment with the metadata roles on one node, a data role on each of `servers`
-    nodes, and `clients` client nodes. Rates are in bytes/s.
+    """Returns a deployment with the metadata roles on one node, the data roles on `servers` nodes,
+    and `clients` client nodes. Rates are in bytes/s.
 
-    If `servers` is 0, the file system's default number of data nodes is used. A rate that is
-    UNLIMITED is not emulated on a testbed. Models cannot use it.
+    If `servers` is 0, the file system's default number of data nodes is used. A testbed does not
+    limit a rate that is UNLIMITED; a model cannot use such a rate.
     """
     adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0, burst=0.0)
     plain = Disk()

@@ -20,17 +20,18 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # Number of draws of the unknown quantities.
 DRAWS = 128
-# Median rate in bytes per second of one storage target (disk group, OST), and of one process that
-# reads or writes alone; and the standard deviation of the natural logarithm of that rate.
+# A rate in bytes per second: that of one storage target (disk group, OST), or of one process that
+# reads or writes alone. The median, and the standard deviation of the natural logarithm.
 TARGET_BYTES_PER_S = 1.5e9
 TARGET_SD = 1.0
-# Median time in seconds of one large request besides its bytes, and the standard deviation of its
-# natural logarithm.
+# The time in seconds that one large request takes in addition to the time for its bytes. The
+# median, and the standard deviation of the natural logarithm.
 REQUEST_S = 1e-3
 REQUEST_SD = 1.0
 # Time in seconds of a call that only changes the state of the process, such as a seek.
 LOCAL_CALL_S = 1e-6
-# Standard deviation of the natural logarithm of the ratio of two I/O times of the same run.
+# Run-to-run variation: the standard deviation of the natural logarithm of the ratio of the I/O
+# times of two executions of the same run.
 REPEAT_SD = 0.25
 # Smallest size in bytes of a large request.
 LARGE_BYTES = 1 << 20
@@ -48,14 +49,15 @@ def _radical_inverse(index: int, base: int) -> float:
 
 
 def uniform(base: int) -> Floats:
-    """Returns DRAWS evenly spread numbers between 0 and 1. Sequences of different prime bases are
-    nearly independent (Halton 1960)."""
+    """Returns DRAWS evenly spread numbers between 0 and 1. Sequences for different primes `base`
+    are nearly independent (Halton 1960)."""
     return np.array([_radical_inverse(index, base) for index in range(1, DRAWS + 1)])
 
 
 def lognormal(median: float, sd: float, base: int, least: float = 0.0) -> Floats:
-    """Returns DRAWS values of a log-normal distribution that is truncated below `least`. `sd` is
-    the standard deviation of the natural logarithm."""
+    """Returns DRAWS values of a log-normal distribution with the given `median`, truncated below
+    `least`. `sd` is the standard deviation of the natural logarithm. `base`: a prime, different for
+    each quantity that is drawn independently."""
     normal = NormalDist()
     below = normal.cdf(math.log(least / median) / sd) if least > 0 else 0.0
     below = min(below, 1 - 1e-6)
@@ -107,8 +109,9 @@ class IoCost:
     def targets(self) -> int:
         """Number of storage targets that work at the same time.
 
-        The processes use shared files one after the other, so one file's targets work at a time.
-        Each process uses its own files one after the other, too.
+        Shared files are used one after the other, so only the targets of one file work at a time.
+        Otherwise each process uses its own files one after the other, so the targets of one file of
+        each process work.
         """
         stripes = max(1, self.counters.stripe_count)
         if self.is_shared:
@@ -116,15 +119,17 @@ class IoCost:
         return stripes * max(1, min(self.counters.files, self.counters.working_ranks))
 
     def _rank_share(self) -> float:
-        """Returns the share of the bytes that the busiest process moves."""
+        """Returns the fraction of all bytes that the busiest process moves. If it is not known,
+        each working process is assumed to move the same."""
         heaviest, total = self.counters.heaviest_rank_bytes, self.counters.size_bytes
         if heaviest and total:
             return heaviest / total
         return 1 / self.counters.working_ranks
 
     def _part_s(self, sum_s: float) -> float:
-        """Returns the time of the slowest process in calls that took `sum_s` in all processes. The
-        time of the slowest process divides among kinds of calls as the sums do."""
+        """Returns the seconds that the slowest process spends in calls that took `sum_s` seconds in
+        all processes. Its time is divided among kinds of calls in the same proportions as the
+        sums."""
         return self.time_s * sum_s / self.counters.sum_s if self.counters.sum_s else 0.0
 
     @cached_property
@@ -162,7 +167,7 @@ class IoCost:
 
     @property
     def directions(self) -> tuple[DirectionCost, ...]:
-        """The directions in which the application moved data."""
+        """The cost of reads and of writes, whichever of the two the application made."""
         return tuple(one for one in (self.reads, self.writes) if one.counters.calls)
 
     def _direction(self, name: str, counters: DirectionCounters) -> DirectionCost:
@@ -187,12 +192,13 @@ class IoCost:
         return found
 
     def large_requests_s(self, one: DirectionCost) -> Floats:
-        """Returns draws of the time in seconds besides the bytes, if the slowest process moves its
-        bytes in large requests. A large request costs at most what a call costs now.
+        """Returns draws of the seconds that the slowest process needs in addition to the time for
+        its bytes, if it moves its bytes in large requests. A large request costs at most what a
+        call costs now.
 
-        The requests of all processes to one target are served between at once and one after the
-        other: a request waits for as many others as processes use the target, to a power that is
-        drawn between 0 and 1.
+        The requests of all processes to one storage target wait for each other. So the time of a
+        request is multiplied by the number of processes that use the target, to a power that is
+        drawn between 0 (served at once) and 1 (served one after the other).
         """
         count = min(one.calls, max(1.0, one.size_bytes / self.unit_bytes))
         users = max(1.0, self.counters.working_ranks / self.targets)

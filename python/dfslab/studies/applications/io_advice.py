@@ -17,11 +17,12 @@ from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.decisions.gains import Sureness, sureness
 
 RULES = (*transfer_rules.RULES, *metadata_rules.RULES, *layout_rules.RULES)
-# Smallest share of the I/O time that a change must save in order to be recommended.
+# A change is recommended only if it saves at least this fraction of the I/O time.
 WORTH = 0.05
-# Share of the run's duration below which I/O is not the reason for the duration.
+# If I/O takes less than this fraction of the run's duration, I/O is not the reason for the
+# duration.
 SMALL_PART = 0.1
-# Ends of the 90 % interval, as quantiles.
+# The quantiles at the two ends of a 90 % interval.
 INTERVAL = (0.05, 0.95)
 WORDS = (
     f"How sure: high if the change saves more than {WORTH:.0%} of the I/O time with a probability "
@@ -34,11 +35,13 @@ SCOPE = (
 
 
 class IoChange(BaseModel):
-    """A change of an application's I/O. Times are those of the slowest process, in seconds.
+    """A recommended change of an application's I/O. Times are those of the slowest process, in
+    seconds.
 
-    rule: name of the rule. change: what to do. evidence: the counters that call for it. reason: why
-    it saves time. source: where that is described. saved_s: expected saving; saved_s_low,
-    saved_s_high: its 90 % interval. probability: that the saving is above WORTH.
+    rule: name of the rule. change: what to do. evidence: the counters that call for the change.
+    reason: why the change saves time. source: where this reason is described. saved_s: expected
+    saving; saved_s_low, saved_s_high: its 90 % interval. probability: the probability that the
+    saving is above the fraction WORTH of the I/O time.
     """
 
     rule: str
@@ -126,7 +129,6 @@ class IoAdvice(BaseModel):
 
 
 def _time(time_s: float) -> str:
-    """Returns a time as text. Times below a minute have prefixes, longer ones are in seconds."""
     return f"{time_s:,.0f} s" if abs(time_s) >= 100 else units.text(time_s, "s", 3)
 
 
@@ -158,8 +160,8 @@ def advise(counters: IoCounters) -> IoAdvice:
 
 
 def _change(rule: IoRule, found: IoSaving, cost: IoCost) -> IoChange:
-    """Returns a change with its expected saving and interval. The interval includes that repeated
-    runs differ, because the saving is compared with a second run."""
+    """Returns a change with its expected saving and the 90 % interval. The interval includes the
+    run-to-run variation, because the saving is a difference between two runs."""
     after_s = np.clip(found.after_s, 0.0, cost.time_s)
     saved_s = cost.time_s - after_s * cost.repeat
     low_s, high_s = (float(one) for one in np.quantile(saved_s, INTERVAL))

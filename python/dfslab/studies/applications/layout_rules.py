@@ -10,12 +10,13 @@ from dfslab.studies.applications.cost import IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.applications.transfer_rules import size
 
-# Factor by which a wider layout has more storage targets than now.
+# The rule for wider striping assumes this number of times as many storage targets as now.
 WIDER = 4
-# Ratio of the bytes of the busiest process to the mean, from which on work counts as uneven.
+# Work counts as uneven if the busiest process moves at least this number of times the mean bytes of
+# a process.
 UNEVEN = 1.5
-# Ratio of the time of the slowest process to the mean, from which on equal work in unequal times
-# points to a slow storage target or node.
+# A storage target or node counts as slow if processes have equal work but the slowest takes at
+# least this number of times the mean time.
 SLOW = 3.0
 
 

@@ -8,11 +8,11 @@ from dfslab.studies.applications.cost import LOCAL_CALL_S, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.applications.transfer_rules import MOST_CALLS, size
 
-# Ratio of calls to the necessary ones from which on calls count as too many.
+# Calls count as too many if there are this number of times as many as necessary.
 TOO_MANY = 2.0
-# Number of files for each process from which on files count as many.
+# Files count as many if there are this number of them for each process.
 MANY_FILES = 4.0
-# Least share of syncs in the writes for which syncs can explain the time of the writes.
+# Least ratio of syncs to write calls for which syncs can explain the time of the writes.
 SYNC_SHARE = 0.1
 
 
@@ -26,7 +26,7 @@ def _call_s(cost: IoCost) -> float:
 
 
 def _fewer(cost: IoCost, calls: float, change: str, evidence: str) -> IoSaving:
-    """Returns the saving if `calls` opens or stats of all processes are not made."""
+    """Returns the saving if `calls` fewer opens or stats are made, counted over all processes."""
     saved_s = min(cost.metadata_s, _call_s(cost) * calls / cost.counters.working_ranks)
     after = np.full_like(cost.request_s, cost.time_s - saved_s)
     return IoSaving(change, evidence, after)

@@ -10,16 +10,18 @@ from dfslab.studies.applications.cost import DirectionCost, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 
 MEBI = 1 << 20
-# Share of the calls from which on a property counts as that of the application.
+# A property counts as that of the application if at least this fraction of its calls has it.
 MOST_CALLS = 0.5
-# Share of the I/O time below which reads, or writes, are not examined.
+# Reads, or writes, are not examined if they take less than this fraction of the I/O time.
 LEAST_PART = 0.05
-# Ratio of the number of calls to that of large requests, from which on calls count as small.
+# Calls count as small if there are at least this number of times as many as large requests would
+# be.
 SMALL_RATIO = 2.0
-# Least share of the calls that switch between reads and writes, and least ratio of the numbers of
-# both, for reads that fetch what is then written back.
+# Reads count as fetching what is then written back only if at least this fraction of the calls
+# switches between reads and writes, and the numbers of reads and writes have at least this ratio.
 SWITCH_SHARE = 0.25
-# Ratio of the bytes that are read to the size of the files, from which on reads count as repeated.
+# Reads count as repeated if the bytes that are read are at least this number of times the size of
+# the files.
 REPEATED = 2.0
 
 
@@ -31,15 +33,16 @@ def size(size_bytes: float) -> str:
 
 
 def _is_small(cost: IoCost, one: DirectionCost) -> bool:
-    """Whether the calls of a direction are small, and take a part of the I/O time that counts."""
+    """Whether the calls of `one` (the reads or the writes) are small. False if these calls take
+    less than the fraction LEAST_PART of the I/O time."""
     if one.time_s < LEAST_PART * cost.time_s:
         return False
     return one.calls * cost.unit_bytes >= SMALL_RATIO * max(one.size_bytes, cost.unit_bytes)
 
 
 def _needs_others(cost: IoCost, one: DirectionCost) -> bool:
-    """Whether only several processes together can make large requests: they share files, and the
-    parts of one process are not adjacent."""
+    """Whether a process cannot make large requests alone, because processes share files and the
+    parts that one process accesses are not adjacent."""
     return cost.is_shared and one.counters.consecutive_share < MOST_CALLS
 
 
@@ -48,12 +51,12 @@ def _is_random(one: DirectionCost) -> bool:
 
 
 def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
-    """Returns draws of the share of `calls_s` that is due to the number of calls.
+    """Returns draws of the fraction of `calls_s` that is due to the number of calls.
 
     Adjacent calls reach the storage as few large requests if the kernel reads ahead or gathers
-    writes, and the time is then due to something else. Counters do not say whether it does, so that
-    any share is equally probable. It does not for writes to shared files, which need locks, nor for
-    calls that are not adjacent.
+    writes. Then the time is due to something else. Counters do not say whether the kernel does so,
+    so any fraction is equally probable. The kernel does not do so for writes to shared files, which
+    need locks, nor for calls that are not adjacent; for these the fraction is 1.
     """
     is_gathered = one.counters.consecutive_share >= MOST_CALLS
     if is_gathered and (one.name == "read" or not cost.is_shared):
@@ -62,15 +65,16 @@ def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
 
 
 def _with_large_requests(cost: IoCost, one: DirectionCost) -> Floats:
-    """Returns draws of the time of a direction in seconds after it moves its bytes in large
-    requests."""
+    """Returns draws of the seconds that the slowest process would need for `one` (reads or writes)
+    if it moved its bytes in large requests."""
     due_s = _due_to_calls(cost, one) * one.calls_s
     after: Floats = one.time_s - due_s + np.minimum(due_s, cost.large_requests_s(one))
     return after
 
 
 def _enlarged(cost: IoCost, chosen: list[DirectionCost], change: str, shape: str) -> IoSaving:
-    """Returns the saving if the chosen directions move their bytes in large requests."""
+    """Returns the saving if the operations `chosen` (reads, writes or both) move their bytes in
+    large requests."""
     after: Floats = np.full_like(cost.request_s, cost.time_s)
     evidence = []
     for one in chosen:

@@ -20,9 +20,9 @@ from dfslab.result import Result
 
 METHOD = "measure"
 SIGNIFICANCE, POWER = 0.05, 0.8
-# The share of pairs of equal runs whose difference is below `NoiseFloor.spread`. For normally
-# distributed noise, nine tenths of the pairs differ by less than 1.645 × sqrt(2) standard
-# deviations (half of them by less than 0.6745 × sqrt(2)).
+# Two equal runs differ by less than `NoiseFloor.spread` with this probability. For normally
+# distributed noise, nine tenths of the pairs of runs differ by less than 1.645 × sqrt(2) standard
+# deviations (half of the pairs by less than 0.6745 × sqrt(2)).
 COVERED = 0.9
 
 
@@ -54,8 +54,9 @@ class NoiseFloor(BaseModel):
 
 
 def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
-    """Returns the noise of every configuration with repetitions. All configurations have one pooled
-    spread, because two or three runs of one configuration are too few for an estimate."""
+    """Returns the noise of every configuration that was run more than once. All configurations have
+    the same spread, which is estimated from all of them together, because two or three runs of one
+    configuration are too few for an estimate."""
     groups = {name: own for name, own in _rates(results).items() if len(own) > 1}
     freedom = sum(len(own) - 1 for own in groups.values())
     if not freedom:
@@ -76,8 +77,8 @@ def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
 
 
 def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
-    """Returns the noise of every configuration from A/A pairs. Each pair consists of two
-    consecutive runs of the same configuration.
+    """Returns the noise of every configuration from A/A pairs, that is, pairs of consecutive runs
+    of the same configuration. A configuration with fewer than two pairs is left out.
 
     The runs of a pair are minutes apart, so a slow drift of the machine does not affect their
     difference.

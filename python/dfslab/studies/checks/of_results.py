@@ -164,8 +164,8 @@ def _started(operations: Mapping[str, OperationCounts]) -> int:
 
 def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
     """Returns whether the rate reached a steady state; None if the run is too short or has too few
-    operations to decide. Two halves with a small difference count as steady, whatever the warm-up
-    test decides."""
+    operations to decide. If the two halves of the run differ little, the rate counts as steady,
+    whatever the warm-up test decides."""
     if steady is None:
         return None
     middle = len(seconds) // 2
@@ -178,8 +178,7 @@ def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
 def _failed(result: Result, load: MeasuredLoad) -> int:
     """Returns the number of failed operations; 0 if the scenario makes operations fail on purpose.
 
-    Rates do not count failed operations. A run with failures differs from the planned run, which
-    the rules have to know.
+    The rules need this number, because rates do not count failed operations.
     """
     run = result.point.scenario.run
     if run.fault or any(layer.fails for layer in run.layer):
@@ -197,10 +196,12 @@ def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
 
 
 def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
-    """Returns the evidence on caches: the share of the data in page caches at the start, and the
-    bytes read from disks. It is empty if the state of the caches was not recorded. The number of
-    bytes that are read for the first time stays unknown. That number is not needed, because the
-    instrument rejects cold runs that read too little from disks."""
+    """Returns the evidence on caches: the fraction of the data in page caches at the start, and the
+    bytes read from disks. The evidence is empty if the state of the caches was not recorded.
+
+    The number of bytes that are read for the first time stays unknown. No rule needs it here,
+    because the instrument rejects cold runs that read too little from disks.
+    """
     if state is None:
         return Caches()
     proof, disks = state.proof, state.disks
@@ -226,11 +227,12 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
     """Returns the deployment's hardware, as far as it is known. `is_known`: the user confirms the
-    declared hardware. A testbed enforces its declared hardware. The result is empty if the file
-    system is unknown, or if no node group has clients or no node group has data servers.
+    declared hardware. On a testbed the declared hardware is enforced, so it is known. The result is
+    empty if the file system is unknown, or if no node group has clients or no node group has data
+    servers.
 
-    For other deployments without confirmation, a declared line rate counts unless it is the
-    default, which the user may not have checked. The rates of their disks are unknown.
+    In any other deployment, a declared line rate counts as known unless it is the default, which
+    the user may not have checked. The rates of disks count as unknown.
     """
     try:
         system = discover.file_system(scenario.file_system.name)

@@ -34,8 +34,9 @@ class CandidateAction:
 
     @property
     def is_joinable(self) -> bool:
-        """Whether the search combines the action with other actions. An action that sacrifices
-        something or adds clients is not combined."""
+        """Returns whether the search for the best action may combine this action with others. An
+        action that sacrifices something (`risk`) is not combined; nor is one that changes the
+        number of clients unless the change only adds hardware."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property

@@ -13,11 +13,12 @@ from dfslab.studies.decisions.gains import WORDS, GainEstimate
 class Recommendation(BaseModel):
     """A recommended action for configurations of the same kind.
 
-    `operations`: the operations of these configurations. `configurations`, `total`: number of
-    configurations that the row covers, and number of all. `limit`, `next_limit`: what limits the
-    rate before and after the action. `price`: in the currency of the prices. `risk`: what the
-    action sacrifices. `withheld`: why the gain is not reliable; "" if it is. `labels`: the varied
-    keys, with their values, of the configuration for which the gain was predicted.
+    `operations`: the operations of these configurations. `configurations`: number of configurations
+    for which the action is recommended; `total`: number of all configurations. `limit`,
+    `next_limit`: what limits the rate before and after the action. `price`: in the currency of the
+    prices. `risk`: what the action sacrifices. `withheld`: why the gain is not reliable; "" if it
+    is. `labels`: the varied keys, with their values, of the configuration for which the gain was
+    predicted.
     """
 
     operations: list[str]

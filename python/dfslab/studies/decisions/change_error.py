@@ -30,14 +30,14 @@ TABLE = Path(__file__).with_name("change_errors.json")
 # The blind error: the standard deviation of the error of a doubling if there are no recordings. It
 # is the error of the ratio of two independent predictions of the uncalibrated model.
 BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
-# When the error of a kind of change is averaged with the blind error, the blind error has the
-# weight of this number of recordings.
+# The estimated error of a kind of change is averaged with the blind error, which counts as much as
+# this number of recordings.
 BLIND_WEIGHT = 2.0
 # COVERED is the fraction of measured gains that the intervals of the predicted gains shall cover.
 # COVERED_SDS is the half-width of such an interval in standard deviations.
 COVERED, COVERED_SDS = 0.90, 1.645
-# Weight of a change's distance in the variance of the error, relative to the weight of the
-# predicted gain.
+# Weight of the distance of a change in the variance of the error. The logarithm of the predicted
+# gain has the weight 1.
 IDLE_SHARE = 0.1
 # Smallest standard deviation of the error of a change, so that no interval has a width of zero.
 LEAST_SD = 0.02
@@ -88,11 +88,11 @@ class ChangeErrors(BaseModel):
         return KindError(basis=basis, kind=kind, recordings=0, pairs=0, doubling_sd=BLIND_SD)
 
     def sd(self, basis: Basis, changes: Sequence[Change], log_gain: float) -> float:
-        """Returns the standard deviation of the error of the predicted log gain for several
-        simultaneous changes.
+        """Returns the standard deviation of the error of `log_gain`, the natural logarithm of the
+        gain predicted for several simultaneous changes.
 
-        The predicted gain is divided among the changes in proportion to their distances. Their
-        errors are assumed to be independent. The result is at least LEAST_SD.
+        The logarithm is divided among the changes in proportion to their distances. The errors of
+        the changes are assumed to be independent. The result is at least LEAST_SD.
         """
         whole = sum(one.distance for one in changes)
         variance = sum(
@@ -105,8 +105,9 @@ class ChangeErrors(BaseModel):
 
 
 def growth(log_gain: float, distance: float) -> float:
-    """Returns the error variance of a change, divided by that of the doubling of a value that
-    doubles the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value / old value)|."""
+    """Returns the variance of the error of a change, relative to that of a change that doubles both
+    a value and the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value / old
+    value)|."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 

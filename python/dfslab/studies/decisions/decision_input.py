@@ -22,7 +22,8 @@ from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.runs import store
 
-# Number of sets of values of the model's constants that are drawn at random to compute an interval.
+# An interval is computed from this number of sets of values of the model's constants, which are
+# drawn at random.
 DRAWS = 40
 # Largest number of configurations of a sweep for which gains are computed. A note lists the others.
 MOST_CONFIGURATIONS = 24
@@ -90,8 +91,8 @@ def drawn_constants(
 def _spreads(
     situation: Situation, names: Sequence[str], calibration: Calibration | None
 ) -> dict[str, float]:
-    """Returns a dictionary from each constant to the standard deviation of its natural logarithm.
-    It comes from the fit or, for constants that were not fitted, from the prior."""
+    """Returns, for each constant, the standard deviation of its natural logarithm: from the
+    calibration, or from the prior if the constant was not calibrated."""
     declared = situation.system.parameters.of_origin("calibrated")
     found = {key: declared[key].spread for key in names}
     if calibration is not None:
@@ -189,8 +190,8 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
 
 
 def _noise_sd(results: Sequence[Result]) -> float:
-    """Returns the standard deviation of a configuration's mean log rate. It is pooled over the
-    repetitions of all configurations."""
+    """Returns the standard deviation of the mean of a configuration's log rates. It is estimated
+    from the repetitions of all configurations together; 0 if nothing was repeated."""
     groups = [np.log(one) for one in _rates(results, "measure").values() if len(one) > 1]
     freedom = sum(len(one) - 1 for one in groups)
     if not freedom:

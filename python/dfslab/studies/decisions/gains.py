@@ -53,7 +53,7 @@ class GainEstimate(BaseModel):
     def right(self) -> float:
         """Returns the probability that the reported statement is right. If a gain is predicted, the
         statement is its direction (faster or slower). If no gain is predicted, the statement is
-        that the gain is below SMALL in either direction."""
+        that the rate changes by less than the fraction SMALL."""
         if not self.is_none:
             return max(self.probability, 1 - self.probability)
         centre, bound = math.log(self.gain), math.log1p(SMALL)
@@ -78,8 +78,8 @@ def sureness(right: float) -> Sureness:
 def gain_of(
     ratios: Floats, sds: Sequence[float], possible: tuple[float, float] = (-math.inf, math.inf)
 ) -> GainEstimate:
-    """Returns the gain from ratios of paired predictions: the first ratio is for the estimated
-    constants, the others for drawn ones.
+    """Returns the gain from `ratios` of the rates predicted after and before a change. The first
+    ratio is for the estimated constants, the others for drawn ones.
 
     `sds`: further independent standard deviations of the log gain, such as the model's error for
     such a change and the noise of repetitions. At least one is above 0. `possible`: bounds of the

@@ -36,8 +36,8 @@ POWER = 0.80
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = ("mean", "p50", "p90", "p99")
-# Beginnings of the varied keys that do not count when configurations are paired: none at first,
-# then those of the file system and the deployment.
+# Configurations are paired by their varied keys. If no pair is found with all keys, the keys with
+# these beginnings are ignored: those of the file system and of the deployment.
 _IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 
 
@@ -129,7 +129,8 @@ def _signed(share: float) -> str:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The natural logarithms of one metric's repetitions in both runs."""
+    """The natural logarithms of the repetitions of one metric at one configuration, in both
+    runs."""
 
     configuration: str
     metric: str
@@ -199,8 +200,9 @@ def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
 
 
 def check_comparable(first: Scenario, second: Scenario) -> None:
-    """Raises InputError if the runs of two scenarios could not be compared: if no configuration is
-    in both, or if a configuration is measured only once, so that noise is unknown."""
+    """Raises InputError if the runs of two scenarios could not be compared: if a scenario does not
+    measure, or measures each configuration only once, so that noise is unknown, or if no
+    configuration is in both."""
     for scenario in (first, second):
         if "measure" not in scenario.run.methods:
             allowed = 'must contain "measure", because two measured runs are compared'

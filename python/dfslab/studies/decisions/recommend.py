@@ -161,9 +161,9 @@ class _Search:
         return sorted([*found, *pairs, *triples], key=lambda one: -one.log_gain)
 
     def _parts(self) -> list[_Tried]:
-        """Returns the single actions to combine: those with a gain, and those that relieve a
-        station (processors, disks or links) that is nearly as busy as the busiest one. At most
-        MOST_JOINED are returned, the best first."""
+        """Returns the single actions that are combined with each other, at most MOST_JOINED, the
+        best first. They have a gain, or relieve a station (processors, disks or links) that is
+        nearly as busy as the busiest one."""
         used = [(s.place, s.kind, share) for s, share in self.before.utilisation.items()]
         parts = [
             one
@@ -195,9 +195,9 @@ def _p99_s(prediction: Prediction) -> float:
 
 
 def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
-    """Returns the best actions within a budget (`within`), ordered by the gain towards the goal.
-    For the goal `cost`, they are ordered by gain per unit of price. ROWS limits the number of
-    actions."""
+    """Returns the best actions whose price is at most `within` (None: any price), ordered by the
+    gain towards the goal. For the goal `cost`, they are ordered by gain per unit of price. ROWS
+    limits the number of actions."""
     found = search.best()
     if within is not None:
         found = [one for one in found if _price(search, one.action, prices) <= within]

@@ -36,11 +36,10 @@ class ChangedOperation(BaseModel):
     """The gain of one change for configurations with the same mix of operations and similar gains.
 
     `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
-    takes less time). `where`: the keys that distinguish these configurations from the others of the
-    mix. `limit`: what limits the rate after the change. `before_per_s`, `after_per_s`: rates of the
-    first configuration in operations per second.
-
-    `withheld`: why the gain is not reliable; "" if it is.
+    takes less time). `where`: the keys in which these configurations differ from others with the
+    same mix. `limit`: what limits the rate after the change. `before_per_s`, `after_per_s`: rates
+    of the first configuration in operations per second. `withheld`: why the gain is not reliable;
+    "" if it is.
     """
 
     change: str
@@ -182,7 +181,7 @@ class PairedModel:
 
 
 def _ratios(before: Floats, after: Floats) -> Floats:
-    """Returns ratios of times, element by element; 1 where both times are 0."""
+    """Returns the ratios before / after of times, element by element; 1 where both times are 0."""
     both = np.maximum(before, 1e-15), np.maximum(after, 1e-15)
     return np.asarray(both[0] / both[1], np.float64)
 
@@ -249,8 +248,8 @@ def _gains_or_dedicated(
 
 
 def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], list[str]]:
-    """Returns the gains of changes for all configurations in which the changes are legal and have
-    an effect, and notes on the other configurations."""
+    """Returns (gains, notes): the gains of changes for all configurations in which the changes are
+    legal and have an effect, and notes on the other configurations."""
     found, illegal, same = [], [], 0
     for point in model.evidence.points:
         try:

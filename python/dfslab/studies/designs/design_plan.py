@@ -32,7 +32,7 @@ else:
 TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_TESTBEDS = 400
-# Small ridge prior that keeps the information matrix regular.
+# Added to the diagonal of the information matrix, so that the matrix can be inverted.
 PRIOR = 1e-3
 EXCHANGES = 2
 
@@ -166,9 +166,9 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Returns the number of testbeds of a screening design. The total number of runs is at least
-    the smallest multiple of four that exceeds the number of main effects. Without testbeds to start
-    (`has_testbeds` is false), the result is 1."""
+    """Returns the number of testbeds of a screening design. All testbeds together have at least as
+    many runs as the smallest multiple of four that exceeds the number of main effects. If there are
+    no testbeds to start (`has_testbeds` is false), returns 1."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -213,8 +213,9 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 
 class Coding:
-    """Translates rows of a design to the columns of a linear model. These are the main effects, and
-    quadratic terms of factors with three or more levels."""
+    """Translates rows of a design to the columns of a linear model: one or more for each factor's
+    main effect, and one for the square of a numeric factor with three or more levels. If `extremes`
+    is true, there are no squares."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]

@@ -76,7 +76,7 @@ def importance(
 def _judge(
     found: Sequence[FactorImportance], rows: TrainingRows, grey: LearntModel, seed: int
 ) -> None:
-    """Adds to each factor its importance in the measured data alone, and the verdict."""
+    """Adds to each factor its importance in the measured data alone, and the verdict in words."""
     measures = _of_data(rows, seed)
     encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
     matrix = encoding.matrix([point.labels for point in rows.points])
@@ -166,9 +166,9 @@ def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
 
 
 def _regimes(allowed: Legal) -> list[variance.RegimeRows]:
-    """Returns the regimes under which importance is computed separately. Each state of the page
-    cache is a regime. Further regimes are a network slower than the disks, and disks slower than
-    the network."""
+    """Returns the regimes (subsets of the configurations) within which importance is computed
+    separately: one for each state of the page cache, one for networks slower than the disks, and
+    one for disks slower than the network."""
     found: list[variance.RegimeRows] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")

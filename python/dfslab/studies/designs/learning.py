@@ -26,7 +26,7 @@ from dfslab.studies.designs.slopes import encoded, operation_of, slopes
 MODELS = ("greybox", "boosting", "gaussian", "linear", "linear-split", "mean", "serial", "ideal")
 CURVES = ("greybox", "boosting", "linear")
 TRAINING_SHARE = 0.75
-# Number of legal configurations for which predicted rates are checked against physical limits.
+# Predicted rates are checked against physical limits for this number of legal configurations.
 REQUESTED = 120
 
 
@@ -161,8 +161,8 @@ def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
 def _impossible(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
-    """Returns for each method the share of impossible predictions in a sample of legal rows. A
-    predicted rate is impossible if it is at most zero, or above the line rate."""
+    """Returns, for each method, the fraction of impossible predictions among a sample of legal
+    rows. A predicted rate is impossible if it is not above 0, or if it is above the line rate."""
     points = importance.points_of(
         scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed))
     )

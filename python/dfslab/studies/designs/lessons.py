@@ -15,8 +15,8 @@ from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import LearningCurvePoint, Validation
 
-# Equivalence margin of an effect: log2(1.1). A factor that changes the rate by less than a tenth
-# over its whole range has no relevant effect.
+# The margin of log2(1.1), up to which an effect counts as none. A factor that changes the rate by
+# less than a tenth over its whole range has no relevant effect.
 NO_EFFECT = 0.1375
 
 
@@ -62,7 +62,7 @@ class Slope(BaseModel):
 
 
 class FactorImportance(BaseModel):
-    """Importance of one factor by several measures, each with a 90 % interval, and a verdict in
+    """The importance of one factor by several measures, each with a 90 % interval, and a verdict in
     words."""
 
     factor: str

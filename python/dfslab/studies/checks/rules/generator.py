@@ -16,20 +16,20 @@ NAMES = (
     "processor_throttled",
     "clock_step",
 )
-# Largest accepted share of an operation's time that the generator spends. Above one half, the
-# generator takes more time than the storage.
+# Largest accepted fraction of an operation's time that the load generator itself takes. Above one
+# half, the generator takes more time than the storage.
 OWN_SHARE = 0.5
 # Largest accepted share of the time that a generator's thread computes in user mode. The thread can
 # wait for storage only in the remaining time.
 USER_SHARE = 0.8
-# Fraction of the scheduled rate above which the schedule counts as kept. Random schedules deviate
-# by 1 or 2 %.
+# The schedule of arrivals counts as kept if the measured rate is at least this fraction of the
+# scheduled rate. Random schedules deviate by 1 or 2 %.
 KEPT = 0.95
-# Share of stolen or throttled processor time that is accepted, because repetitions of storage runs
-# differ by some per cent anyway.
+# Largest accepted fraction of processor time that is stolen or throttled. Repetitions of storage
+# runs differ by some per cent anyway.
 STOLEN = 0.1
-# Largest accepted share of the processors' time that other programs use. Above one quarter, the
-# load and the servers wait for processors.
+# Largest accepted fraction of the processors' time that other programs use. Above one quarter, the
+# load generator and the servers wait for processors.
 OTHERS = 0.25
 # Largest error in seconds of a duration that is computed from dates of start and end, which are
 # whole seconds.

@@ -15,13 +15,13 @@ NAMES = ("repetitions_trend", "best_of_many")
 # Probability of a false alarm of the trend rule. At this level, about one of a thousand honest
 # series of repetitions is reported.
 TREND_ERROR = 0.001
-# Relative size of a trend that is ignored. A trend below a tenth changes no conclusion from
-# repetitions.
+# A trend over repetitions is ignored if it is a relative change of less than this fraction, because
+# such a trend changes no conclusion.
 TREND_CHANGE = 0.1
 BEST_CHANGE = 0.05
 LEAST = 3
-# A stated result is that of the best run if the two differ by at most this fraction, because
-# results are printed with four digits.
+# A stated result counts as that of the best run if the two differ by at most this fraction. The
+# reason: results are printed with four digits.
 EQUAL = 1e-3
 
 
