@@ -238,8 +238,10 @@ def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str |
 
 
 def _constants_sd(load: Load, targets: Targets) -> float:
-    """Returns the standard deviation of the natural logarithm of the bottleneck's utilisation. It
-    is estimated by drawing the constants from their priors."""
+    """Returns the standard deviation of the natural logarithm of the utilisation of the busiest
+    station (processor, disk or link), due to uncertain constants of the model. The constants are
+    drawn from their priors. Returns 0 if `situation.costs` does not accept arrays of constants, or
+    if nothing is used."""
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()
     for operation, situation in load.situations.items():
