@@ -172,7 +172,7 @@ def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
 
 
 def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
-    """Returns the number of client nodes that the targets need. The links of so many clients carry
+    """Returns the number of client nodes that the targets need. The links of these clients carry
     the targets' bytes and copies at a utilisation of at most HEADROOM, so the clients are not the
     bottleneck."""
     link = parse(layout.link, "B/s")

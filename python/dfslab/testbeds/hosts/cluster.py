@@ -1,6 +1,6 @@
 """Creates the emulated hosts of a testbed from a deployment.
 
-A switch joins them, and their hardware is rate-limited.
+A switch connects the hosts. The rates of their links, disks and processors are limited as declared.
 """
 
 from __future__ import annotations
