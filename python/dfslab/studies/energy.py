@@ -57,7 +57,8 @@ class EnergyCost(BaseModel):
 
 
 class Energy(StudyResult):
-    """Energy for each byte of every configuration whose processors have a declared power."""
+    """A study's result: the energy for each byte of every configuration whose processors have a
+    declared power."""
 
     study = "energy"
     section_order = 27
@@ -68,9 +69,10 @@ class Energy(StudyResult):
     costs: list[EnergyCost]
 
     def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
-        """Returns a pair for each set of configurations that differ only in their processors. The
-        first member has the lowest power of those that are as fast as the fastest. The second
-        member needs the least energy for each byte."""
+        """Returns a pair of configurations for each set of configurations that differ only in their
+        processors. Sets of one configuration are omitted. The first of the pair has the lowest
+        power among those nearly as fast as the fastest. The second needs the least energy for each
+        byte."""
         groups: dict[tuple[object, ...], list[EnergyCost]] = {}
         for one in self.costs:
             groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)
@@ -166,8 +168,8 @@ def costs(results: Sequence[Result]) -> list[EnergyCost]:
 
 
 def chosen(group: Sequence[EnergyCost]) -> EnergyCost:
-    """Returns the configuration with the lowest power among those that are as fast as the
-    fastest."""
+    """Returns the configuration with the lowest power among those whose rate is at most AS_FAST (a
+    fraction) below the highest rate."""
     fastest = max(one.throughput_bytes_per_s.value for one in group)
     fast = [one for one in group if one.throughput_bytes_per_s.value >= (1 - AS_FAST) * fastest]
     return min(fast, key=lambda one: one.power_w)

@@ -39,8 +39,8 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 # uncertain, so no expectation is derived from it.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
-# The kinds of expectations. The function of a kind decides whether a scenario key may differ
-# between the two configurations that an expectation of this kind compares.
+# The kinds of expectations. An expectation of a kind compares two configurations. The function of
+# the kind decides from a scenario key whether the configurations may differ in this key.
 KINDS: Mapping[str, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
@@ -93,7 +93,8 @@ class Statement:
 class Verdict:
     """An expectation with the measured ratio of times and the outcome.
 
-    `noise`: largest ratio of times between repetitions of one configuration.
+    `noise`: the factor by which random errors can change the measured ratio. Its logarithm is two
+    standard errors of the log ratio, but at least LEAST_NOISE.
     """
 
     statement: Statement
@@ -103,7 +104,7 @@ class Verdict:
 
 
 class Expected(StudyResult):
-    """Every expectation that the measurements could have refuted, with its verdict."""
+    """The study's result: a verdict on every expectation whose steps were measured."""
 
     study = "expectations"
     is_printed_by_run = False
@@ -154,7 +155,6 @@ class Expected(StudyResult):
 
 
 def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
-    """A collapsible table of verdicts. Its title consists of `what` and the number of verdicts."""
     labels = {point.id: point.labels for point in run.points}
     columns = [
         *(Column(name, "left") for name in ("operation", "step", "where", "other", "stated")),
@@ -201,7 +201,8 @@ def make(name: str) -> ExpectationsStudy:
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
     """Returns the expectations of the uncalibrated model, both on the steps of one operation and on
-    pairs of similar configurations. There are none for programs, which have no description."""
+    pairs of similar configurations. Configurations that run a program have no expectations, because
+    programs have no description."""
     points = [point for point in points if has_stream(point.scenario)]
     predicted = {
         point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
@@ -211,8 +212,8 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 
 def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
-    """Yields the expectations that, among the steps at the same level of an operation, the longest
-    step takes longer than the second longest. A pair whose ratio is below MARKED gives none."""
+    """Yields one expectation for each set of steps with the same outer step: the longest step takes
+    longer than the second longest. Yields none if the ratio of both times is below MARKED."""
     for point, steps in predicted.items():
         # A step is compared only with the other steps of the same outer step, not with its own
         # inner steps.
@@ -240,8 +241,9 @@ def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
 def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
-    """Yields the expectations on pairs of configurations that differ only in keys of one kind, such
-    as the file size or the deployment. Ratios between FLAT and MARKED give none."""
+    """Yields the expectations about pairs of configurations that differ only in keys of one kind,
+    such as the file size. Each compares the times of the same step. Yields none for ratios between
+    FLAT and MARKED."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -278,8 +280,8 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Returns a verdict on each expectation whose steps were measured. The noise between
-    repetitions decides whether a deviation counts."""
+    """Returns a verdict on each expectation whose steps were measured. A deviation counts only if
+    it exceeds the noise, which is estimated from repetitions."""
     logs: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:

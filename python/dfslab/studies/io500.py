@@ -78,7 +78,8 @@ class Scores(StudyResult):
     scores: list[Io500Score]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """A table with a column for each configuration; an empty list if no score is complete."""
+        """Returns a list with one table, which has a column for each configuration; an empty list
+        if no score is complete."""
         if all(one.score is None for one in self.scores):
             return []
         names = [run.name(dict(one.labels)) if one.labels else "measured" for one in self.scores]
@@ -126,9 +127,10 @@ def _named(part: str) -> str:
 
 
 def scores(results: Sequence[Result]) -> list[Io500Score]:
-    """Returns one score for each configuration, over all its IO500 workloads.
+    """Returns one score for each configuration of the file system and hardware. The score combines
+    all IO500 workloads that ran there.
 
-    A workload with several repetitions counts with the geometric mean of their rates.
+    If a workload was repeated, the geometric mean of its rates counts.
     """
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
@@ -170,10 +172,10 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Io500Score:
 
 
 def _parts(workload: str, phases: Mapping[str, MeasuredPhase]) -> dict[str, float]:
-    """Returns the parts of the score that one run measured. Each part is a rate in GiB/s or in
-    thousands of operations per second.
+    """Returns the parts of IO500's score that one run of `workload` measured, as rates in GiB/s or
+    in thousands of operations per second.
 
-    As in IO500, a phase lasts from its start to its last completion.
+    A phase lasts from its start to its last completion, as in IO500.
     """
     if workload == FIND:
         took_s = sum(phase.window_s for phase in phases.values())

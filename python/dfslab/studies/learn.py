@@ -10,8 +10,8 @@ NAMES = ("learning",)
 
 
 class LearningStudy(Study[Learning]):
-    """Analyses a sweep over declared factors: their importance and slopes, the validation of
-    models, and the next runs."""
+    """Analyses a sweep over declared factors: the importance of the factors, their slopes, the
+    validation of models, and proposed next runs."""
 
     name = "learning"
     result = Learning

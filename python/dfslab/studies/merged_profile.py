@@ -22,7 +22,7 @@ NAMES = ("trace",)
 
 class Traced(StudyResult):
     """The analysis of all traces of a run, merged into one profile: call trees, steps ranked by the
-    time that a faster step would save, and data that the tracer lost."""
+    time that would be saved if the step were faster, and data that the tracer lost."""
 
     study = "trace"
     is_worth_a_page = False
@@ -62,7 +62,7 @@ def make(name: str) -> TraceStudy:
 def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> TraceAnalysis:
     """Returns the analysed profile of traced JVMs.
 
-    `read`: (file name, content) of each call profile; `files`: the paths of the same files.
+    `read`: (file name, content) of each call profile; `files`: the paths of the same call profiles.
     """
     top = callprofile.merge(read)
     merged = TraceAnalysis.of(call_document.document(read, top))

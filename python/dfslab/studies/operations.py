@@ -54,8 +54,8 @@ class StepAtPoint(BaseModel):
     """One step at one configuration: its measured mean time, and the time that each method
     predicts, in seconds.
 
-    `count`: number of operations in one run. `worst`: largest ratio between the mean of a
-    repetition and the mean of all repetitions.
+    `count`: number of operations in one run. `worst`: largest factor by which a repetition's mean
+    time differs from the mean of all repetitions.
     """
 
     operation: str
@@ -99,8 +99,8 @@ class StepTimeFunction(BaseModel):
     """The fitted time of one step as a function of the file size and the number of operations.
 
     `relative_sd`: relative standard deviation of the residuals. `points`: number of configurations
-    in the fit. If the step is a whole operation, it is the sum of its `parts` and has no
-    coefficients.
+    in the fit. The function of a whole operation has no coefficients; it is the sum of the
+    functions of the steps `parts`.
     """
 
     operation: str
@@ -117,9 +117,9 @@ class StepTimeFunction(BaseModel):
 class Floor(BaseModel):
     """Precision of the measured means of a step at held-out configurations (the noise floor).
 
-    `reach`: median half-width of a mean's 90 % interval, a fraction. Errors of a method that are
-    smaller than `reach` cannot be detected. `points`: number of measured means. `judged`: number of
-    means that are precise enough to be scored.
+    `reach`: half-width of a mean's 90 % interval as a fraction of the mean; the median over the
+    means. Errors of a method that are smaller than `reach` cannot be detected. `points`: number of
+    measured means. `judged`: number of means that are precise enough to be scored.
     """
 
     points: int
@@ -128,11 +128,13 @@ class Floor(BaseModel):
 
 
 class Operations(StudyResult):
-    """The result of the study `operations`: all steps, and the scores of each method by step.
+    """The result of the study `operations`: the measured and predicted times of all steps, and the
+    error scores of each method for each step.
 
-    `held_out`: scores over the held-out times that are precise enough to be scored. `everywhere`:
-    scores over all held-out times. `floors`: precision of the held-out times. `functions`: fitted
-    functions for the times of the reported steps.
+    Held-out times were measured at configurations that the models were not fitted on. `held_out`:
+    scores over those held-out times that are precise enough. `everywhere`: scores over all held-out
+    times. `floors`: precision of the held-out times. `functions`: fitted functions for the times of
+    the reported steps.
     """
 
     study = "operations"
@@ -146,9 +148,9 @@ class Operations(StudyResult):
     functions: list[StepTimeFunction] = []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The JSON document: scores and noise by step.
+        """Returns a JSON document with the scores and the noise of each step.
 
-        The steps of single configurations are left out, because only the page shows them.
+        The times at single configurations are left out, because only the page shows them.
         """
         scores: dict[str, JsonValue] = {
             step: {method: one.model_dump(mode="json") for method, one in found.items()}
@@ -215,7 +217,7 @@ class OperationsStudy(Study[Operations]):
     order = 20
 
     def run(self, run: FinishedRun, progress: Progress) -> Operations | None:
-        """The steps of all results; None if no step was measured."""
+        """Returns the comparison of all measured steps; None if no step was measured."""
         return operations(run.settled)
 
 
@@ -290,8 +292,9 @@ def _function(fitted: StepFunction) -> StepTimeFunction:
 
 
 def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
-    """Returns the result with two kinds of added steps. The step "whole" is the whole operation.
-    The step "OUTER/rest" is the self time of the outer step OUTER, without its inner calls.
+    """Returns the result with two kinds of steps added to each operation. The step "whole" is the
+    whole operation. The step "OUTER/rest" is the self time of the outer step OUTER, without its
+    inner calls.
 
     `requested` names the inner calls to subtract. If it is empty, all inner calls of the result are
     subtracted.
@@ -395,7 +398,8 @@ def _reach(errors: Sequence[float]) -> float:
     """Returns the factor between a prediction and each end of its 90 % interval; UNKNOWN_FACTOR if
     fewer than two errors are known.
 
-    `errors`: log errors of the method. The interval includes both their spread and their bias.
+    `errors`: natural logarithms of predicted / measured time. Their spread and their bias both
+    widen the interval.
     """
     if len(errors) < 2:
         return UNKNOWN_FACTOR
@@ -410,8 +414,8 @@ def _add_functions(
     name: str,
     terms: Sequence[str],
 ) -> list[StepFunction]:
-    """Adds the predictions of fitted step functions to `found`, as the method `name`, and returns
-    the functions; an empty list if no function can be fitted.
+    """Fits step functions to `fitted_on` and adds their predictions to `found` as the method
+    `name`. Returns the functions; an empty list if no function can be fitted.
 
     `terms`: the terms of the fitted function. A baseline has fewer terms than f1 to f7 of Wu 2013.
     """

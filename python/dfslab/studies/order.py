@@ -27,8 +27,8 @@ class RankedPoint(BaseModel):
 class WorkloadOrder(BaseModel):
     """The configurations that ran one workload, the slowest first.
 
-    `pairs`: for each method, the share of the pairs of configurations that the method ranks as
-    measured. `load`: the workload as text.
+    `pairs`: for each method, the share of the pairs of configurations that the method ranks in the
+    measured order. `load`: the workload as text.
     """
 
     load: str
@@ -76,9 +76,10 @@ def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
 
 
 def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
-    """Returns the share of the pairs of configurations that the method ranks as measured.
+    """Returns the share of the pairs of configurations that `method` ranks in the measured order.
 
-    A predicted tie is correct only if the measured rates are tied, too.
+    Two configurations with equal predictions count as correct only if their measured rates are
+    equal, too.
     """
     pairs = list(itertools.combinations(places, 2))
     right = [

@@ -3,9 +3,10 @@ its processor share (Wu 2013, section 4.2).
 
 A law is a formula for the response time as a function of the number of clients, such as k x ln x.
 For every processor share of the server, several laws are fitted and ranked by their AICc weight.
-Their coefficients are compared with the processor scores of a benchmark. The law at the smallest
-share and the score of another share predict the capacity and the largest burst at that other share.
-Both are compared with measurements.
+The coefficients are compared with the processor scores of a benchmark. From the law at the smallest
+share and the processor score at another share, the study predicts the server's capacity (requests
+per second) and its largest burst at the other share. Both predictions are compared with
+measurements.
 """
 
 from __future__ import annotations
@@ -33,18 +34,19 @@ PAPER = "x ln x"
 # (getBlockLocations).
 LOOKUP = "open"
 LAWS = tuple(laws.LAWS)
-# Bound on the mean response time during a peak (p_max is the largest peak that meets it), and
-# length of the peak, both in seconds.
+# BOUND_S is the largest allowed mean response time during a peak of load, PEAK_S is the length of
+# the peak, both in seconds. p_max is the rate of the largest peak that keeps to BOUND_S.
 BOUND_S, PEAK_S = 1.0, 1.0
 # Quantile of the response times in a burst that is reported in addition to the mean.
 AT = 0.9
 
 
 class LawFit(BaseModel):
-    """One law (a formula such as k x ln x, x: number of clients), fitted to the response times of
-    one curve. `residuals`: predicted / measured - 1 at the client counts of the curve. `weight`:
-    AICc weight of the law, in which the between-run variance is included. `held_out_q_error`:
-    median of |predicted / measured - 1| of the rate at the held-out counts.
+    """A law, fitted to the response times of one curve. A law is a formula for the response time,
+    such as k x ln x, where x is the number of clients. `residuals`: predicted / measured - 1 at the
+    client counts of the curve. `weight`: AICc weight of the law; it takes the variance between runs
+    into account. `held_out_q_error`: median of |predicted / measured - 1| of the rate at the client
+    counts that were excluded from the fit.
 
     `line`: points (clients, seconds) of the law for the chart.
     """
@@ -142,10 +144,10 @@ class LawCapacity(BaseModel):
 
 class ServerLaw(StudyResult):
     """The measurements of one metadata server with different shares of its processors. `curves`:
-    response time against the number of clients at each processor share. `ratios`: each share
-    compared with the smallest one. `bursts`: measured peaks of load. `capacity`: for each law
-    fitted to the curve of the smallest share, how well it predicts the capacity at all shares, the
-    likeliest law first."""
+    response time as a function of the number of clients, one curve for each processor share.
+    `ratios`: each share compared with the smallest one. `bursts`: measured peaks of load.
+    `capacity`: for each law that was fitted to the curve of the smallest share, its errors in
+    predicting the capacity at all shares; the likeliest law comes first."""
 
     study = "server_law"
     is_printed_by_run = False
@@ -158,7 +160,7 @@ class ServerLaw(StudyResult):
     @property
     def conclusion(self) -> str:
         """Returns a sentence that states whether the law with the largest weight also predicts the
-        capacity q best; "" if fewer than two laws predict a capacity."""
+        server's capacity (q) best; "" if fewer than two laws predict a capacity."""
         if len(self.capacity) < 2:
             return ""
         likeliest = self.capacity[0]
@@ -174,7 +176,8 @@ class ServerLaw(StudyResult):
 
 
 class ServerLawStudy(Study[ServerLaw]):
-    """Fits how a metadata server's response time depends on the number of clients in parallel."""
+    """Fits formulas for a metadata server's response time as a function of the number of
+    clients."""
 
     name = "server_law"
     result = ServerLaw
@@ -228,8 +231,8 @@ def _only_metadata(result: Result) -> bool:
 
 
 def _share(result: Result) -> float:
-    """Number of processor cores of the metadata server; a fraction if its processor time is
-    limited."""
+    """Returns the number of processor cores that the metadata server may use. It need not be whole,
+    because processor time can be limited."""
     deployment, system = (
         result.point.scenario.deployment,
         situation_of(result.point.scenario).system,
@@ -258,10 +261,10 @@ def _files(result: Result) -> int:
 
 
 def _curves(closed: Sequence[Result]) -> list[ResponseCurve]:
-    """The response curves of every processor share.
+    """Returns the response curves for every processor share.
 
-    Along a curve, the number of files is either constant for each client ("each") or constant in
-    total.
+    Along a curve, either the number of files for each client is constant ("each") or their total
+    ("in all").
     """
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
@@ -302,8 +305,8 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
 
 
 def _rate(result: Result, operation: str) -> float:
-    """Returns the operations of one type per second. A stream that opens files also closes them.
-    The closes are not counted, because they do not reach the metadata server."""
+    """Returns the rate of `operation` per second. A stream that opens files also closes them. The
+    closes are not counted, because they do not reach the metadata server."""
     counts = result.load.operations if result.load else {}
     every = sum(one.count for one in counts.values())
     own = counts[operation].count if operation in counts else every
@@ -362,8 +365,8 @@ def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
 
 def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -> float | None:
     """Returns the median |relative error| of the rate at the held-out numbers of clients; None if
-    there are none. By Little's law, the rate is the number of clients divided by the response
-    time."""
+    no client count is held out. `residuals`: relative errors of the response time. By Little's law,
+    the rate is the number of clients divided by the response time."""
     errors = [
         abs(1 / (1 + residual) - 1)
         for residual, held in zip(residuals, curve.held_out, strict=True)
@@ -373,9 +376,9 @@ def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -
 
 
 def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
-    """Returns for each law that was fitted at the smallest processor share how well it predicts the
-    capacity q at all shares from their processor scores. Returns an empty list if there are no
-    `ratios`."""
+    """Returns an entry for each law that was fitted at the smallest processor share. The entry has
+    the errors of the capacities that the law and the processor scores predict at all shares.
+    Returns an empty list if there are no `ratios`."""
     if not ratios:
         return []
     reference = min(curves, key=lambda curve: curve.share)
@@ -429,16 +432,17 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
 
 
 def _capacity_per_s(reference: ResponseCurve, fit: LawFit, clients: int, score: float) -> float:
-    """Capacity in operations per second at `clients` clients, predicted for a server with the
-    processor score `score`. `fit`: a law that was fitted to the curve `reference`."""
+    """Returns the capacity in operations per second with `clients` clients, predicted for a server
+    with the processor score `score`. `fit`: a law that was fitted to the curve `reference`."""
     assert reference.score is not None
     response_s = laws.response_s(fit.law, fit.parameters, [clients])[0]
     return float(clients / response_s * score / reference.score)
 
 
 def _bursts(open_loads: Sequence[Result], reference: ResponseCurve) -> list[Burst]:
-    """Returns the measured peaks at a declared rate. Each is compared with the capacity that the
-    processor score predicts. Peaks without a processor score are left out."""
+    """Returns the measured peaks at a declared rate. Each peak is compared with the capacity that
+    is predicted from `reference` and the processor score. Peaks without a processor score are left
+    out."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)

@@ -27,7 +27,7 @@ class SystemsRow(BaseModel):
 
     `labels`: the varied keys other than the file system. `measure`: "rate" (operations per second
     of all clients), or the operation that moves bytes ("read", "write"; bytes per second of one
-    client during such operations). `values`: the value with its 90 % interval, by file system.
+    client during these operations). `values`: the value with its 90 % interval, by file system.
     """
 
     labels: dict[str, LevelValue]
@@ -119,8 +119,8 @@ def compared(results: Sequence[Result]) -> SystemsComparison | None:
 
 
 def _measures() -> dict[str, Callable[[Result], float | None]]:
-    """Returns a function for each measure. The function returns the value of the measure for one
-    result; None if the result does not have it."""
+    """Returns a function for each measure, by the name of the measure. The function takes a result
+    and returns the value of the measure; None if the result has no such value."""
     found: dict[str, Callable[[Result], float | None]] = {"rate": _rate}
     for operation in MOVING:
         found[operation] = _throughput_of(operation)
@@ -152,8 +152,8 @@ def _throughput_of(operation: str) -> Callable[[Result], float | None]:
 def _rows(
     results: Sequence[Result], measure: str, value: Callable[[Result], float | None]
 ) -> list[SystemsRow]:
-    """Returns one row for each workload and method with this measure, in the order of the
-    results."""
+    """Returns one row for each workload and method whose results have a value of the measure, in
+    the order of the results."""
     groups: dict[tuple[Hashable, ...], dict[str, list[Result]]] = {}
     for result in results:
         if value(result) is not None:
@@ -169,8 +169,8 @@ def _rows(
 
 
 def _mean(results: Sequence[Result], value: Callable[[Result], float | None]) -> Metric:
-    """Returns the geometric mean over repetitions. The rate of a single result keeps the interval
-    of that result."""
+    """Returns the geometric mean of `value` over repetitions. The rate of a single result keeps the
+    interval of that result."""
     if len(results) == 1 and value is _rate:
         return results[0].metrics[RATE]
     return geometric_mean([found for one in results if (found := value(one)) is not None])

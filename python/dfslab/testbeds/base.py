@@ -1,6 +1,6 @@
 """The base class of all testbeds.
 
-It keeps their record on disk, starts daemons in stages, and takes testbeds down.
+It keeps a testbed's record on disk, starts daemons in stages, and takes testbeds down.
 """
 
 from __future__ import annotations
@@ -313,11 +313,11 @@ class BaseTestbed(Generic[CheckedParameters]):
                 self.cluster.reap()
 
     def kill(self, daemon: str) -> None:
-        """Kills one daemon immediately (SIGKILL), as a crash would."""
+        """Kills one daemon immediately (SIGKILL), which simulates a crash."""
         self.daemon(daemon).kill()
 
     def pause(self, daemon: str) -> None:
-        """Suspends one daemon (SIGSTOP), as a hung machine would."""
+        """Suspends one daemon (SIGSTOP), which simulates a hung machine."""
         self.daemon(daemon).pause()
 
     def resume(self, daemon: str) -> None:

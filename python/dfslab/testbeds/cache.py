@@ -1,5 +1,5 @@
-"""Downloads the programs that testbeds need, once for all testbeds, into one folder of jars for
-each Maven pom and version.
+"""Downloads the programs that testbeds need, once for all testbeds. Jars are stored in one folder
+for each Maven pom and version.
 
 The folders are in DFSLAB_CACHE, else in $XDG_CACHE_HOME/dfslab, else in ~/.cache/dfslab.
 """

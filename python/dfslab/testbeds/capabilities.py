@@ -13,9 +13,10 @@ from dfslab.spec.systems.endpoint import JavaConfiguration
 
 @dataclass(frozen=True)
 class WarmUp:
-    """The workload that warms up fresh daemons (JIT compilation, connections).
+    """The limits of the workload that warms up fresh daemons (JIT compilation, connections).
 
-    `file_bytes`: size of its files. `limit_s`: its longest duration in seconds.
+    `file_bytes`: size of the workload's files. `limit_s`: longest duration of the workload in
+    seconds.
     """
 
     file_bytes: int = 4 << 20

@@ -125,12 +125,12 @@ class Daemon:
         self.reap()
 
     def kill(self) -> None:
-        """Sends SIGKILL immediately, as a crash would end the daemon."""
+        """Sends SIGKILL immediately, which simulates a crash."""
         self.signal(signal.SIGKILL)
         self.reap()
 
     def pause(self) -> None:
-        """Suspends the daemon (SIGSTOP), as a hung machine would.
+        """Suspends the daemon (SIGSTOP), which simulates a hung machine.
 
         Returns when all its threads are stopped.
         """

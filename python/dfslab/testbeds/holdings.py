@@ -164,7 +164,6 @@ def _files(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _processes(marks: Mapping[int, str]) -> frozenset[str]:
-    """Returns the processes that carry the mark of a testbed."""
     return frozenset(
         f"{pid} {_text(_PROC / str(pid) / 'comm')}"
         for pid, mark in marks.items()

@@ -15,8 +15,8 @@ from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 
 class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
-    """A testbed on emulated hosts. It validates parameters by the file system's description, and
-    checks that programs of Debian packages are installed.
+    """A testbed on emulated hosts. The class validates parameters by the file system's description,
+    and checks that programs of Debian packages are installed.
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
     OPTIONS maps options of the testbed that are not parameters of the description to their defaults

@@ -219,7 +219,7 @@ class Learning(StudyResult):
         return f"{len(shown)} slopes: {', '.join(counts)}."
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The JSON document of the result, without the rows of the validation."""
+        """Returns the result as a JSON document, without the rows of the validation."""
         return {"learning": self.model_dump(mode="json", exclude={"validation": {"rows"}})}
 
 
@@ -228,7 +228,8 @@ def _bounds(metric: Metric) -> TableCell:
 
 
 def proposals_table(proposals: Sequence[Proposal]) -> Table:
-    """A table of the next experiments: values to set, cost, and uncertainty before and after."""
+    """Returns a table of the proposed runs. Each row has the values to set, the cost in seconds,
+    and the standard deviation of the log rate before and after the run."""
     columns = [
         *heads("run"),
         Column("seconds", unit="s"),

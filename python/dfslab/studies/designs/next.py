@@ -1,9 +1,10 @@
-"""Proposes the next experiments: the runs that most reduce the uncertainty about the configurations
-of a question, per second of their cost.
+"""Proposes the next experiments. These are the runs that reduce the uncertainty about a question's
+configurations most, relative to their cost in seconds.
 
-By a Gaussian process, a run at x reduces the variance at the configurations q of the question by
-cov(q, x)² / (var(x) + noise), whatever its outcome (Krause and Guestrin 2008). Runs are selected
-greedily by this reduction divided by their cost.
+In a Gaussian process, a run of the configuration x reduces the variance of the rate of a
+configuration q by cov(q, x)² / (var(x) + noise), whatever the run measures (Krause and Guestrin
+2008). Runs are selected greedily by this reduction, averaged over the configurations q of the
+question and divided by the cost of the run.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def propose(
 ) -> list[Proposal]:
     """Proposes the most informative runs, in the order of a greedy selection.
 
-    `question`: scenario keys and values; the runs shall reduce the uncertainty of the
-    configurations with these values. By default, all legal configurations are of interest. `count`:
+    `question`: keys and values of a scenario. The runs shall reduce the uncertainty about the
+    configurations that have these values; by default, about all legal configurations. `count`:
     number of runs.
     """
     random = np.random.default_rng(scenario.run.seed)
@@ -92,10 +93,11 @@ def shrink(
     covariance: np.ndarray, noise: float, queries: int, costs: Sequence[float], count: int
 ) -> list[tuple[int, float, float]]:
     """Selects `count` runs greedily. Returns (index of the candidate, standard deviation before,
-    standard deviation after) for each selected run.
+    standard deviation after) for each selected run. Points are rows of `covariance`: the first
+    `queries` of them belong to the question, the others are candidates.
 
-    Each selected run maximises the reduction of the mean variance of the first `queries` points per
-    second of cost. `noise`: variance of one run.
+    Each selected run maximises the reduction of the question's mean variance, divided by the run's
+    cost in seconds (`costs`). `noise`: variance of one run.
     """
     covariance = covariance.copy()
     found = []

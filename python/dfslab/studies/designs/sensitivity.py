@@ -36,7 +36,8 @@ HARMONICS = 4
 def paper_importance(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Kumar 2018's importance VI_i = S_i / sum_j S_j (equation 7) of each factor i, with intervals.
+    """Kumar 2018's importance of each factor i, VI_i = S_i / sum_j S_j (equation 7), with an
+    interval.
 
     S_i is the first-order index of factor i over the measured rows. If all S_i are 0, so are all
     VI_i.

@@ -36,10 +36,10 @@ Block = tuple[int, ...]
 class Sample:
     """Legal rows from which the indices are computed.
 
-    `base`: rows drawn uniformly from the legal set, stratified by block. `redrawn`: for each input,
-    copies of the first rows of `base` in which only that input is drawn again. An input is a factor
-    or a block of several factors (`tied`); all factors come first. `blocks`: all blocks, those of
-    one factor included.
+    `base`: rows drawn uniformly from the legal set, stratified by block. `blocks`: all blocks of
+    factors, including those of one factor. `redrawn`: for each input, copies of the first rows of
+    `base` in which only that input is drawn again. An input is a factor or a block of several
+    factors (`tied`). The factors come first, the blocks after them.
     """
 
     blocks: tuple[Block, ...]
@@ -264,8 +264,9 @@ class _Estimator:
 
     First-order indices come from the base rows alone, because redrawn rows repeat the levels of
     base rows and are not independent of them. Before the means of the levels of x_i are compared,
-    the additive effects of all other blocks are subtracted from Y. They are independent of x_i, so
-    E(Y | x_i) stays as it is, and chance is smaller.
+    the additive effects of all other blocks are subtracted from Y. The other blocks are independent
+    of x_i, so the subtraction does not change E(Y | x_i), and the differences between these means
+    that arise by chance are smaller.
     """
 
     def __init__(self, drawn: Sample, regime: RegimeRows) -> None:
@@ -317,12 +318,13 @@ class _Estimator:
         return _Estimate(first, np.array(total), chance, summed)
 
     def _first(self, values: Floats, chosen: Integers) -> tuple[Floats, Floats, float]:
-        """Returns for each input the variance of the level means less the part by chance, then for
-        each input the part by chance, and last V(Y).
+        """Returns (explained variances, variances by chance, V(Y)). The first two have one value
+        for each input. The explained variance is the variance of the mean of Y among the input's
+        levels, minus the variance by chance.
 
-        The additive effects of different blocks are independent, so V(Y) is the sum of their
-        variances and the variance of the residual. The covariance that they have by chance in the
-        sample is left out.
+        V(Y) is the sum of the variances of all blocks' additive effects and of the residual,
+        because the effects of different blocks are independent. Their covariance in the sample is
+        due to chance and is left out.
         """
         dummies = self.dummies[chosen]
         rows, columns = dummies.shape
@@ -367,8 +369,8 @@ def _dummies(levels: Integers) -> tuple[Floats, Integers]:
 
 
 def _mates(blocks: Sequence[Block], reads: frozenset[int]) -> Iterator[list[int]]:
-    """Yields sets of factors that are independent of each other. Each block is such a set, but all
-    blocks that contain a factor of `reads` are merged into one set."""
+    """Yields sets of factors that are independent of each other. The first set merges all blocks
+    that contain a factor of `reads`; it may be empty. Each other block is a set."""
     touched = [block for block in blocks if reads & set(block)]
     yield [index for block in touched for index in block]
     for block in blocks:

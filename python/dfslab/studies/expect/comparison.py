@@ -15,11 +15,11 @@ from dfslab.models.tree.limits import NETWORK
 from dfslab.spec import units
 
 ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
-# A resource is named as the limit of an operation if it takes at least this share of the
-# operation's time.
+# A resource is named as a limit of an operation if it takes at least this share of the operation's
+# time.
 NAMED_SHARE = 0.2
-# `_SHORT` has the words for a verdict in a narrow column. `_PARTS` has the words for the part of a
-# node in the name of a limit, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
+# `_SHORT`: short forms of verdicts, for a narrow column. `_PARTS`: words for the part of a node
+# that the name of a limit contains, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
 _SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
 _PARTS = {"cpu": "processors", "disk": "disk", "nic": "link"}
 
@@ -59,9 +59,9 @@ class PlaceComparison(BaseModel):
 
     `hardware`: the hardware on which the expectation is based, in words. `fault`: the resource that
     is slower than expected, in words; "" if none is named. `narrowing`: the option that would
-    narrow the intervals most; "" if nothing was assumed. `other_work`: how much of a processor
-    other programs leave to a thread of this machine, in words; "" if it is idle. `scenario`: the
-    file with the scenario that was used.
+    narrow the intervals most; "" if nothing was assumed. `other_work`: the share of a processor
+    that other programs leave to one thread on this machine, in words; "" if no other programs run.
+    `scenario`: the file with the scenario that was used.
     """
 
     place: str
@@ -134,7 +134,8 @@ def figure(value: float, unit: str) -> str:
 
 
 def interval_text(low: float, high: float, unit: str) -> str:
-    """An interval in words, with one unit where both bounds have the same: "36–41 MB/s"."""
+    """Returns an interval as text. The unit is written once if both bounds have the same unit:
+    "36–41 MB/s"."""
     texts = figure(low, unit), figure(high, unit)
     numbers = [one.partition(" ") for one in texts]
     if numbers[0][2] == numbers[1][2]:
@@ -144,7 +145,7 @@ def interval_text(low: float, high: float, unit: str) -> str:
 
 def limit_words(limits: Sequence[Limit], moved_per_byte: float = 1.0) -> str:
     """Returns in a few words what limits an operation, such as "client link, 3 copies", or "many
-    small parts" if no limit takes a share of NAMED_SHARE of the time.
+    small parts" if every limit takes less than the share NAMED_SHARE of the time.
 
     `moved_per_byte`: bytes that the client's link carries for each byte of the operation.
     """

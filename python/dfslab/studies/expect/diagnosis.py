@@ -38,8 +38,8 @@ DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
 # Smallest value of twice the log likelihood ratio at which a fault is named. It is the 99.9 %
 # quantile of chi-squared with two degrees of freedom: which resource is slow, and how slow it is.
 LEAST_EVIDENCE = 13.8
-# A round trip is named as a fault if it is longer than expected by both the factor TRIP_FACTOR and
-# the TRIP_S seconds.
+# A round trip is named as a fault if it is at least TRIP_FACTOR times as long as expected and at
+# least TRIP_S seconds longer than expected.
 TRIP_FACTOR, TRIP_S = 2.0, 5e-4
 # A fault is given as the reason why an operation is slow if it lowers the natural logarithm of the
 # operation's rate by more than this.
@@ -74,9 +74,6 @@ class Suspect:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A deployment with one slower resource, which might explain why the measured rates differ from
-    the expected ones."""
-
     name: str
     text: str
     deployment: Deployment
@@ -152,8 +149,8 @@ def long_round_trip(
 
 
 def _log_rates(planned: Sequence[GridOperation], deployment: Deployment) -> Floats:
-    """Returns the natural logarithm of each operation's predicted rate per second on another
-    deployment."""
+    """Returns the natural logarithm of each planned operation's predicted rate per second if the
+    operations ran on `deployment`."""
     found = []
     for one in planned:
         scenario = one.point.scenario.model_copy(update={"deployment": deployment})
@@ -181,8 +178,9 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
     """Yields deployments with slower processors of servers, with a late metadata server, or with
-    one slow server of several. Processors of the client are left out, because they were probed. So
-    are those of emulated hosts, which are the client's processors."""
+    one slow server of several. Processors of the client are left out, because their speed was
+    probed. Processors of emulated hosts are left out too, because they are the client's
+    processors."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():
@@ -208,7 +206,7 @@ def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
 
 
 def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
-    """Returns the node groups that have a role of this kind. If some of them have no other roles,
+    """Returns the node groups that have a role of this `kind`. If some of them have no other roles,
     only those are returned."""
     system = discover.file_system(scenario.file_system.name)
     names = {role.name for role in system.roles if role.kind == kind}

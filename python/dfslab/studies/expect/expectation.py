@@ -36,12 +36,12 @@ LEAST_EXPLAINED = 0.1
 class Expectation:
     """The expected rates of all operations.
 
-    `centre_per_s`: rates per second with the most likely constants and hardware, shape
-    (operations,). `log_draws`: natural logarithms of drawn rates per second, shape (draws,
-    operations), without the model's own error. `fact_draws`: natural logarithms of the factors by
-    which each hardware fact was multiplied in a draw, shape (draws, facts). `own_sd`: standard
-    deviation of the natural logarithm of each operation's rate because of the model's own error
-    and of the noise of a measurement, shape (operations,).
+    `centre_per_s`: rates per second with the most likely values of the model's constants and of the
+    hardware, shape (operations,). `log_draws`: natural logarithms of drawn rates per second, shape
+    (draws, operations), without the model's own error. `fact_draws`: natural logarithms of the
+    factors by which each hardware fact was multiplied in a draw, shape (draws, facts). `own_sd`:
+    standard deviation of the natural logarithm of each operation's rate that the model's own error
+    and the noise of one measurement cause together, shape (operations,).
     """
 
     centre_per_s: Floats

@@ -32,10 +32,10 @@ from dfslab.studies.expect.expectation import Expectation, expectation, narrowin
 from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
 from dfslab.studies.expect.place_scenario import PlaceScenario
 
-# Seconds that one operation takes in addition to its work: to start the load generator and to
-# remove its files.
+# Seconds that each operation takes beyond its planned work, to start the load generator and to
+# remove the files.
 OVERHEAD_S = 1.5
-# A comparison stops measuring after this multiple of the planned time.
+# A comparison starts no further measurement after this multiple of the planned time.
 OVERTIME = 2.0
 
 
@@ -143,7 +143,8 @@ def _judged(
 
 
 def _not_in_rows(notes: Sequence[str], rows: Sequence[ComparedOperation]) -> list[str]:
-    """Returns the notes that no row of an operation without a measurement shows completely."""
+    """Returns the notes that the rows do not show. Rows show a note only if they have no
+    measurement."""
     shown = {f"{one.operation}: {one.note}" for one in rows if one.measured is None}
     return [one for one in notes if one not in shown]
 

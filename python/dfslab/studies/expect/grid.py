@@ -20,10 +20,11 @@ STREAMS = 4
 # Relative weights by which the time is divided among the operations. Operations whose files are
 # written first have PREPARED_WEIGHT, all others PLAIN_WEIGHT.
 PLAIN_WEIGHT, PREPARED_WEIGHT = 1.0, 2.0
-# An operation is cut off after this multiple of its planned time. The rate of a slower place is
-# then measured from what it did until then.
+# An operation is cut off after this multiple of its planned time. On a place that is slower than
+# expected, the rate is then computed from the work done until the cut-off.
 PATIENCE = 2.0
-# Smallest and largest number of operations that one client executes.
+# Smallest and largest number of operations that one client executes. FEWEST_SMALL is the smallest
+# number for small files.
 FEWEST, MOST = 2, 2_000
 FEWEST_SMALL = 20
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
@@ -57,8 +58,8 @@ class ProbedOperation:
 @dataclass(frozen=True)
 class GridOperation:
     """An operation with its size. `point`: the configuration that is run. `written_bytes`: bytes
-    that it writes. `expected_s`: seconds that it should take. `limit_s`: seconds after which it is
-    cut off."""
+    that the operation writes. `expected_s`: seconds that the operation should take. `limit_s`:
+    seconds after which the operation is cut off."""
 
     operation: ProbedOperation
     point: Point
@@ -107,12 +108,12 @@ OPERATIONS = (
 def planned(
     scenario: Scenario, time_s: float, free_bytes: int | None = None, in_memory: bool = False
 ) -> list[GridOperation]:
-    """Returns the operations with sizes. By the file system's description, they take about `time_s`
-    seconds together.
+    """Returns the operations, sized so that together they take about `time_s` seconds according to
+    the description of the file system.
 
-    `free_bytes`: free space of the place; None if unknown. `in_memory`: the place stores files in
-    memory only, so there are no cold reads and no data is forced to disk. Raises InputError if the
-    time or the space is too small.
+    `free_bytes`: free space of the place; None if unknown. `in_memory`: whether the place stores
+    files in memory only; then there are no cold reads, and no data is forced to disk. Raises
+    InputError if `time_s` or `free_bytes` is too small.
     """
     operations = [_in_memory(one) for one in OPERATIONS if not _is_cold(one)]
     if not in_memory:
@@ -136,7 +137,7 @@ def _is_cold(operation: ProbedOperation) -> bool:
 
 
 def _in_memory(operation: ProbedOperation) -> ProbedOperation:
-    """Returns the operation without forcing data to disk."""
+    """Returns the same operation, except that it does not force data to disk."""
     return replace(
         operation,
         values={key: one for key, one in operation.values.items() if key != "workload.fsync"},
@@ -182,8 +183,8 @@ def _weight(operation: ProbedOperation) -> float:
 def _preparation_s(
     scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
 ) -> float:
-    """Returns the seconds that it takes to write the files for one operation of each client
-    beforehand; 0 if the operation needs no files."""
+    """Returns the seconds that it takes to write the files of one operation before it starts, for
+    one operation of each client; 0 if the operation needs no files."""
     if not operation.prepared:
         return 0.0
     made = {**values, "workload.cache": "warm"}

@@ -15,11 +15,11 @@ FactSource = Literal["declared", "reported", "probed", "assumed"]
 CLIENT_LINK, SERVER_LINK = "client link", "server link"
 SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
 PROCESSOR_SHARE = "share of a processor"
-# Standard deviation of the logarithm of the share of a processor, as a multiple of the absolute
-# value of this logarithm, because the number of other busy threads varies as much as its mean. The
-# standard deviation is at least that of a probed value.
+# Standard deviation of the natural logarithm of the processor share, as a multiple of the absolute
+# value of this logarithm. The multiple is large, because the number of other busy threads varies as
+# much as its mean. The standard deviation is at least that of a probed value.
 SHARE_SD = 0.5
-# The origin of the share of a processor if all hosts of a testbed are emulated on the client's
+# Text for the origin of the processor share, if all hosts of a testbed are emulated on the client's
 # machine.
 EMULATED = "all hosts of the testbed"
 # Standard deviation of the natural logarithm of a value, by how the value is known. A declared rate
@@ -50,9 +50,9 @@ _DISK = re.compile(r"^\s*(hdd|ssd|nvme)?\s*(.*?)\s*$", re.IGNORECASE)
 class HardwareFact:
     """One property of the hardware on which an expectation depends.
 
-    `value`: the value in SI units (bytes/s, s). `log_sd`: standard deviation of its natural
-    logarithm. `flag`: the option of `dfslab expect` that declares it. `origin`: where the value is
-    from.
+    `value`: the value in SI units (bytes/s, s). `log_sd`: standard deviation of the natural
+    logarithm of `value`. `flag`: the option of `dfslab expect` that declares the property.
+    `origin`: where the value is from.
     """
 
     name: str
@@ -71,7 +71,8 @@ class HardwareFact:
 
 @dataclass(frozen=True)
 class DeclaredHardware:
-    """Hardware as the options of a command declare it. Empty texts and 0 declare nothing.
+    """Hardware as the user declares it by options of a command. An empty text or 0 means that the
+    user declared nothing.
 
     The texts are quantities, such as "25Gbit" for `client_link`, "nvme 3 GB/s" for `server_disk`
     and "0.2 ms" for `latency`. `servers`, `copies`: number of data servers, and of copies of each
@@ -86,7 +87,7 @@ class DeclaredHardware:
     copies: int = 0
 
     def check(self) -> None:
-        """Raises InputError if one of the texts is not a quantity of its kind."""
+        """Raises InputError if a disk, link or latency text cannot be parsed."""
         declared_disk("--server-disk", self.server_disk)
         declared_link("--server-link", self.server_link)
         declared_link("--client-link", self.client_link)

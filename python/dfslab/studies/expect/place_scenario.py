@@ -34,8 +34,8 @@ COPIES_ID = "Rp1"
 USUAL_CALL_S = 1e-6
 # A machine on which a thread gets at least this share of a processor counts as idle.
 IDLE_SHARE = 0.9
-# The sweep of a scenario that `dfslab init` writes. Every file system's description has predictions
-# for these workloads.
+# The sweep of a scenario that `dfslab init` writes: keys with lists of values. The description of
+# every file system has predictions for these workloads.
 INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
     {
         "workload.name": ["sequential_write", "sequential_read"],
@@ -48,10 +48,12 @@ INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
 
 @dataclass(frozen=True)
 class PlaceScenario:
-    """A scenario of a place. `facts`: the hardware that is known or assumed. `notes`: what was
-    assumed of the deployment, in sentences. `busy`: the same scenario with the share of the
-    processors that other work leaves at present, as probed. This share is not a property of the
-    place.
+    """A scenario of a place (a directory, a mounted file system or a testbed).
+
+    `facts`: hardware properties that are known or assumed. `notes`: sentences on what was assumed
+    about the deployment. `busy`: the same scenario, but with the share of the processors that other
+    work leaves at present, as probed. `scenario` does not contain this share, because it is not a
+    property of the place.
     """
 
     scenario: Scenario
@@ -66,7 +68,8 @@ class PlaceScenario:
 
     @property
     def load_notes(self) -> list[str]:
-        """A note on other work of this machine, if there is any."""
+        """A list with one sentence on other work that runs on this machine; empty if there is
+        none."""
         shares = [one.value for one in self.facts if one.name == facts.PROCESSOR_SHARE]
         texts = [f"{share:.0%}".replace("%", " %") for share in shares]
         return [f"other work is running here: a thread gets {one} of a processor" for one in texts]
@@ -127,8 +130,8 @@ def _processors(place: DiscoveredPlace, probed: Probed) -> HardwareFact:
 
 
 def _flagged(error: InputError, given: DeclaredHardware) -> tuple[str, object, str]:
-    """Returns (key, value, what is allowed) of an error in the scenario. If the option `--copies`
-    caused the error, the key is this option."""
+    """Returns (key, value, text on what is allowed) for an error in the scenario. The key is
+    "--copies" if the value of this option caused the error."""
     if given.copies and error.value in (given.copies, float(given.copies)):
         return "--copies", given.copies, f"{error.allowed}; --servers declares their number"
     return error.key, error.value, error.allowed
@@ -320,8 +323,8 @@ def _servers_count(
     notes: list[str],
 ) -> int:
     """Returns the number of data servers. It is the declared number, else the reported number, else
-    the usual number of the description, which is raised to the number of copies and noted as
-    assumed."""
+    the usual number of the file system's description, but at least the number of copies. A number
+    that is assumed is mentioned in `notes`."""
     roles = [role for role in system.roles if role.kind == "data"]
     reported = max((place.discovery.instances.get(role.name, 0) for role in roles), default=0)
     if given.servers:

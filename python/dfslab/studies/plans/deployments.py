@@ -24,7 +24,7 @@ COPIES_ID = "Rp1"
 @dataclass(frozen=True)
 class DiskKind:
     """One kind of disk in the catalogue. `count`: number of these disks in a node. `capacity`:
-    capacity of one disk, with its unit."""
+    capacity of one disk, as text with its unit."""
 
     name: str
     count: int
@@ -63,8 +63,7 @@ class PlanLayout:
 
 
 def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
-    """Yields every layout of the catalogue. Raises InputError with a file system that is
-    unknown."""
+    """Yields every layout of the catalogue. Raises InputError if a file system is unknown."""
     for system in systems:
         discover.file_system(system)
         for link in LINKS:

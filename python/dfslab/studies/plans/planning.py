@@ -44,8 +44,8 @@ from dfslab.studies.plans.targets import KEY, Targets
 
 # Largest number of rows of a plan.
 MOST_ROWS = 6
-# Largest numbers of servers and of clients in a simulated deployment, and number of simulations. A
-# plan with more servers is checked at this size.
+# Largest numbers of servers and of clients in the simulated deployment, and number of simulations.
+# A plan with more servers is checked by a simulation of SIMULATED_SERVERS servers.
 SIMULATED_SERVERS, SIMULATED_CLIENTS, SIMULATIONS = 12, 8, 2
 # Number of operations of each simulated client.
 SIMULATED_OPERATIONS = 6
@@ -54,10 +54,10 @@ SIMULATED_OPERATIONS = 6
 class PlannedDeployment(BaseModel):
     """One deployment that reaches the targets.
 
-    `headroom`: largest sustainable load divided by the targets' load; `low` and `high` bound its
-    90 % interval. `probability`: probability that the largest sustainable load is above the
-    targets' load. `memory_bytes`: memory that the metadata server needs for all files; 0 if there
-    is no known limit. `binding`: the resource that limits the load. `price`: in the unit of the
+    `headroom`: largest sustainable load divided by the targets' load; `low` and `high` bound its 90
+    % interval. `probability`: probability that the largest sustainable load is above the targets'
+    load. `memory_bytes`: memory that the metadata server needs for all files; 0 if there is no
+    known limit. `binding`: the resource that limits the load. `price`: price in the unit of the
     table of prices.
     """
 
@@ -159,8 +159,8 @@ class _Found:
 def plan(
     target: str, targets: Targets, systems: Sequence[str], copies: int, prices: Prices
 ) -> Planned:
-    """Returns the cheapest deployments of every file system. Raises InputError with the obstacles
-    if no deployment reaches the targets."""
+    """Returns the cheapest deployments of every file system. If no deployment reaches the targets,
+    raises InputError, which states the reasons."""
     found: list[_Found] = []
     refused: list[str] = []
     for layout in layouts(tuple(systems or USUAL_SYSTEMS), copies):
@@ -238,8 +238,10 @@ def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str |
 
 
 def _constants_sd(load: Load, targets: Targets) -> float:
-    """Returns the standard deviation of the natural logarithm of the bottleneck's utilisation. It
-    is estimated by drawing the constants from their priors."""
+    """Returns the standard deviation of the natural logarithm of the utilisation of the busiest
+    station (processor, disk or link), due to uncertain constants of the model. The constants are
+    drawn from their priors. Returns 0 if `situation.costs` does not accept arrays of constants, or
+    if nothing is used."""
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()
     for operation, situation in load.situations.items():

@@ -1,9 +1,11 @@
-"""The capacity of a deployment under several operations at once, from the demands of its stations
-(processors, disks and links).
+"""Computes the capacity of a deployment that executes several operations at once, from the seconds
+for which each operation occupies each station (its demands). A station is a processor, disk or
+link.
 
-A station's utilisation is the sum over operations of rate times demand (utilisation law). The
-deployment is at its capacity when the busiest station is fully utilised. The response time of an
-operation is that of an open network in which the bottleneck has the utilisation by all operations.
+The utilisation of a station is the sum of rate times demand over all operations (utilisation law).
+The deployment reaches its capacity when the busiest station is fully utilised. The response time of
+an operation is that of an open network, in which the utilisation of the busiest station includes
+all operations.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def _quantile_s(found: OpenPrediction, label: str) -> float | None:
 
 
 def workload_of(operation: str, targets: Targets) -> dict[str, LevelValue]:
-    """Returns the workload that consists of one operation alone."""
+    """Returns the workload that executes one operation only, as keys and values of a scenario:
+    sequential reads or writes without cached data, or calls of a metadata operation."""
     if operation in BYTES_OPERATIONS:
         return {
             "name": f"sequential_{operation}",
@@ -125,7 +128,7 @@ def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
     """Returns the smallest legal number of servers that is at least `servers`, and the load of
-    these servers; None if there is no such number within a small range."""
+    these servers; None if none of the next 2 × copies numbers is legal."""
     for count in range(servers, min(MOST_NODES, servers + 2 * layout.copies) + 1):
         try:
             return count, load_of(layout, count, clients, targets)
@@ -169,8 +172,9 @@ def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
 
 
 def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
-    """Returns the number of client nodes whose links carry the targets' bytes at a utilisation of
-    at most HEADROOM, so that the clients are not the bottleneck."""
+    """Returns the number of client nodes that the targets need. The links of these clients carry
+    the targets' bytes and copies at a utilisation of at most HEADROOM, so the clients are not the
+    bottleneck."""
     link = parse(layout.link, "B/s")
     most = max(targets.bytes_per_s.values(), default=0.0)
     return min(MOST_NODES, max(1, math.ceil(layout.copies * most / (HEADROOM * link))))

@@ -56,9 +56,9 @@ class Targets:
     def rates_per_s(self) -> dict[str, float]:
         """Returns the rate in operations per second that the targets require of each operation.
 
-        An operation that has only a latency target adds no load, because writing a file includes
-        creating it. If the targets have no rate at all, such an operation is planned at one call
-        per second.
+        An operation that has a latency target but no rate is not included, so it adds no load. If
+        the targets have no rate at all, each operation with a latency target gets one call per
+        second.
         """
         found = {name: rate / self.size_bytes for name, rate in self.bytes_per_s.items()}
         found |= self.calls_per_s
@@ -73,8 +73,8 @@ class Targets:
 
 
 def parse_targets(text: str) -> Targets:
-    """Parses targets that are separated by commas. Raises InputError with a target that is unknown,
-    impossible or contradictory."""
+    """Parses targets that are separated by commas. If a target is unknown, impossible or
+    contradictory, raises InputError, which names the target."""
     found = Targets()
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:

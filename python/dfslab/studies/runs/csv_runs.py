@@ -1,7 +1,8 @@
 """Exports runs as CSV files that other tools can read, and imports such files.
 
-There is one row for each run: varied keys as written, measurements, and provenance. A file of the
-same name with `.json` holds the run's scenario and a description of the host.
+A CSV file has one row for each run: the values of the varied keys as the scenario has them, the
+measurements, and the provenance. A file of the same name with `.json` holds the run's scenario and
+a description of the host.
 """
 
 from __future__ import annotations
@@ -93,9 +94,9 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 
 def about(results: Sequence[Result]) -> bytes:
-    """Returns the origin of the CSV rows (scenario and host) as JSON.
+    """Returns the origin of the CSV rows as JSON: the scenario, the host, and the number of rows.
 
-    Raises RunFailed if nothing was measured.
+    Raises RunFailed if no result has a measurement.
     """
     measured = _measured(results)
     if not any(one.metrics for one in measured):
@@ -200,7 +201,7 @@ def _steps(row: dict[str, str]) -> list[Step]:
 
 
 class Recorded:
-    """An instrument that returns recorded results instead of measuring."""
+    """An instrument that measures nothing. It returns the `results` that were recorded earlier."""
 
     name = "measure"
 
@@ -209,7 +210,7 @@ class Recorded:
         self.repetitions = 1 + max((one.repetition for one in results), default=0)
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """The recorded result of this configuration and repetition.
+        """Returns the result that was recorded for this configuration and repetition.
 
         Raises RunFailed if none was recorded.
         """

@@ -1,4 +1,5 @@
-"""Stores the results of another tool as a run, with what the lie detector finds in them."""
+"""Stores the results of another tool as a run, with notes on the values in them that cannot be
+right."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from dfslab.studies.runs import store
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A run that was made of another tool's file. `rows`: a line for each result, and for each
-    measurement that was left out. `findings`: what cannot be right in the file, one line each.
-    `notes`: what could not be written."""
+    """A run that was made from another tool's file. `rows`: one line of text for each result, and
+    for each measurement that was left out. `findings`: one line for each implausible statement in
+    the file. `notes`: what could not be written to the run folder."""
 
     folder: Path
     results: Sequence[Result]
@@ -70,8 +71,8 @@ def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = Non
 
 
 def _keep_counters(file: Path, folder: Path) -> None:
-    """Keeps the I/O counters of an application's log in the run's folder, if the log has POSIX
-    calls, so that `dfslab advise` takes the run."""
+    """Copies the I/O counters of an application's log to the run's folder, for `dfslab advise`.
+    Does nothing if `file` is not such a log. Writes nothing if the log cannot be used."""
     if not application_log.is_log(file):
         return
     with suppress(InputError):

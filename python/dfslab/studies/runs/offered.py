@@ -18,11 +18,11 @@ from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.studies.runs.rate_search import RateRun
 
-# At least this number of operations must take longer than a quantile of the response time, so that
-# the quantile can be estimated.
+# For a quantile of the response time to be estimated, at least this number of operations must take
+# longer than the quantile.
 BEYOND = 10
-# An arbitrary number of operations that is set in a scenario as a test. If the workload then
-# executes another number, it ignores the setting, so the search cannot use it.
+# An arbitrary number of operations, which the probe sets in a scenario as a test. A workload that
+# then executes another number ignores the setting, so the search cannot use the workload.
 TRIED = 7919
 
 
@@ -38,7 +38,7 @@ class SearchProgress:
     _run: str = ""
 
     def begin(self, run: str) -> None:
-        """Stores the text (offered rate and number) of the run that begins, for the lines of
+        """Stores the text that identifies the new run (offered rate and number) in lines of
         progress."""
         self._run = run
 

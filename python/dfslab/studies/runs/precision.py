@@ -12,11 +12,11 @@ CONFIDENCE = 0.95
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half-width of the mean's 90 % interval, as a fraction, by Student's t on the logarithms of
-    the values.
+    """Returns the half-width of the 90 % interval of the mean, as a fraction of the mean. It is
+    computed by Student's t from the logarithms of the values.
 
     Logarithms are used because runs differ by factors. The half-width is infinite for fewer than
-    two values, or if a value is 0.
+    two values, or if a value is 0 or less.
     """
     if len(values) < 2 or min(values) <= 0:
         return math.inf

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
 
-# A run is saturated if its last operation starts later than scheduled by more than this share of
-# the schedule's length.
+# A run is saturated if its last operation starts later than scheduled, by more than this fraction
+# of the schedule's length.
 BEHIND = 0.05
 CONFIDENCE = 0.90
 FEWEST_RUNS = 2
@@ -50,8 +50,9 @@ class RateRow:
     """All runs at one requested rate, as a row of the JSON document. The values are means over the
     runs.
 
-    The statistic of the objective has an interval; the interval is None for a single run.
-    `behind_share`: largest lag of a start after the schedule, as a share of the schedule's length.
+    The response-time statistic that the objective limits has an interval; the interval is None for
+    a single run. `behind_share`: how much later than scheduled an operation started at most, as a
+    fraction of the schedule's length.
     """
 
     offered_per_s: float
@@ -69,8 +70,8 @@ class RateRow:
 
 @dataclass(frozen=True)
 class Knee:
-    """The knee of the throughput-latency curve: the probed rate of largest power, and the probed
-    rates next to it (`low`, `high`), all per second.
+    """The knee of the throughput-latency curve: the probed rate at which the power is largest, and
+    the probed rates next to it (`low`, `high`), all per second.
 
     Power is rate / mean response time (Kleinrock 1979, ICC).
     """
@@ -108,7 +109,7 @@ class RateRuns:
         """Whether at least one run was incomplete or lagged its schedule by more than the allowed
         share.
 
-        The response times of a run that lags its schedule grow with the length of the run.
+        If a run lags its schedule, its response times depend on how long it lasts.
         """
         return not all(run.kept_up for run in self.runs)
 
@@ -221,7 +222,8 @@ def _verdict(rate: RateRuns, limit_s: float) -> str:
 
 
 def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
-    """Returns the gap to bisect: (highest rate that meets the objective, next higher probed rate).
+    """Returns the pair of rates between which the search bisects: (highest rate that meets the
+    objective, next higher probed rate).
 
     Returns None if there is no such pair.
     """
@@ -233,9 +235,9 @@ def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
 
 
 def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
-    """Returns the bounds of the result: (highest rate below the second bound that significantly
-    meets the objective, lowest rate that significantly fails). A bound is None if no probed rate
-    has it."""
+    """Returns (highest rate that significantly meets the objective, lowest rate that significantly
+    fails the objective). Only rates below the second are considered for the first. A value is None
+    if there is no such rate."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails
     good = [r.offered_per_s for r in rates.values() if r.verdict == "meets"]

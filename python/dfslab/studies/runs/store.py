@@ -58,8 +58,6 @@ class Store:
         return RecordLog(self.folder)
 
     def _former(self, key: ResultKey) -> Path:
-        """Returns the path of the file in which an earlier version of dfslab would have stored a
-        result."""
         return self.folder / "results" / result_file.name(key)
 
     def _stored(self, key: ResultKey) -> Result | None:
@@ -190,7 +188,7 @@ def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
 
 
 def _point_latest(home: Path, stamp: str) -> None:
-    """Sets the link `latest` below `home` to the newest run.
+    """Sets the link `latest` below `home` to the newest run, the folder `stamp`.
 
     A file named `latest` that is not a link is left unchanged.
     """

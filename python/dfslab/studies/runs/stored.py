@@ -36,8 +36,6 @@ CHANGED = "the results have changed since the findings were stored"
 
 
 class _Digest(Protocol):
-    """The interface of a hash of bytes."""
-
     def update(self, data: bytes, /) -> object:
         """Adds bytes to the hash."""
 
@@ -99,8 +97,8 @@ def inputs_hash(folder: Path) -> str:
 
 
 def _add(digest: _Digest, name: str, content: bytes) -> None:
-    """Hashes a name and a content, each preceded by its length, so that two different lists of
-    files never have the same hashed bytes."""
+    """Adds a name and a content to the hash, preceded by their lengths. Without the lengths,
+    different lists of files could give the same bytes."""
     digest.update(f"{len(name)} {len(content)} {name}".encode())
     digest.update(content)
 

@@ -61,8 +61,8 @@ def sweep(
 
 @dataclass(frozen=True)
 class AlternatingSweep:
-    """One of several runs that are measured in turn. `enter` is called before each of its jobs, so
-    that files of the job are written to the folder of its run."""
+    """One of several runs that are measured in turn. `enter` is called before each job of the run,
+    so that the job writes its files to the folder of the run."""
 
     scenario: Scenario
     methods: Sequence[Method]
@@ -102,9 +102,10 @@ def silent_progress(done: float, total: float, text: str, /, *remaining_s: float
 
 
 def is_failure(result: Result) -> bool:
-    """Whether a result is of a failed run.
+    """Returns whether a result represents a failed run.
 
-    Such a result has no metrics, while a measurement that was cut short has some.
+    Such a result is incomplete and has no metrics. A measurement that was cut short has some
+    metrics.
     """
     return not result.complete and not result.metrics
 
@@ -112,7 +113,7 @@ def is_failure(result: Result) -> bool:
 def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Result:
     """The result that is stored for a failed run, with the error as a note.
 
-    A resumed sweep runs it again.
+    A resumed sweep runs the configuration again.
     """
     text = str(error)
     return Result(
@@ -140,9 +141,9 @@ def _jobs(
             shuffled = list(points)
             order.shuffle(shuffled)
             jobs += [(instrument, point, repetition) for point in shuffled]
-    # Configurations of one testbed run one after the other, so a testbed is started once per block
-    # of repetitions. The blocks run in sequence, so drift of the machine appears as a difference
-    # between blocks.
+    # Configurations of one testbed run one after the other, so that a testbed is started only once
+    # in each block of repetitions. The blocks run in sequence, so drift of the machine appears as a
+    # difference between blocks.
     place = {_testbed_key(point): number for number, point in enumerate(points)}
     blocks = scenario.design.blocks
     return sorted(jobs, key=lambda job: (job[2] % blocks, place[_testbed_key(job[1])]))
@@ -201,8 +202,8 @@ def _narrowed(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Measures configurations again until their means have the requested precision, up to the
-    largest number of repetitions. Returns the new results."""
+    """Repeats the measurement of each configuration until its mean has the requested precision, at
+    most up to `most_repetitions` repetitions. Returns the new results."""
     run, more = scenario.run, list[Result]()
     measuring = [one for one in instruments if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
@@ -259,7 +260,7 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """Returns a function that takes the place of a prediction after a failed fit. It raises the
+    """Returns a function that replaces the predictions of a model whose fit failed: it raises the
     error of the fit for every configuration."""
 
     def run(point: Point) -> Result:

@@ -29,7 +29,8 @@ else:
 
 LEVEL = 0.05
 LEAST_CALLS = 5
-# Share of the traces of one kind that form the slow cohort; all other traces form the fast one.
+# SLOW_SHARE is the share of the traces of one kind that form the cohort of slow traces; all other
+# traces form the fast one.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
@@ -75,7 +76,7 @@ class Sums:
 
 
 SumsByPath = Mapping[CallPath, Sums]
-# The kind of a trace: the service, the host and the name of the trace's longest root call. A part
+# The kind of a trace: the service, the host and the name of the trace's longest root call. A member
 # that is not recorded is "".
 Kind = tuple[str, str, str]
 
@@ -84,7 +85,7 @@ Kind = tuple[str, str, str]
 class CohortPair:
     """Two cohorts to compare: `old` and `new`, each with sums by call path.
 
-    `name` is empty if there is only one pair.
+    `name`: name of the pair; "" if there is only one pair.
     """
 
     name: str
@@ -221,7 +222,8 @@ def steps(roots: Sequence[TreeNode]) -> SumsByPath:
 def _by_process(steps: SumsByPath) -> SumsByPath:
     """Returns the sums of each step in each process, merged over the calling contexts of the step.
 
-    Spans are merged over the whole trace, for which ANYWHERE stands in place of the process.
+    Paths of spans name no process, so spans are merged over the whole trace; ANYWHERE then replaces
+    the process.
     """
     found: dict[CallPath, Sums] = {}
     for path, one in steps.items():

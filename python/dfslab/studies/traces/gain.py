@@ -18,8 +18,8 @@ from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
 MOST_STEPS = 200
-# A saving is inconclusive if its interval is wider than WIDE times its upper end and also wider
-# than NOTABLE times the total time.
+# A saving is inconclusive if its interval is wider than the fraction WIDE of its upper end and also
+# wider than the fraction NOTABLE of the operations' total time.
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
@@ -53,7 +53,7 @@ class ThreadStep:
 
     @property
     def sleeps(self) -> bool:
-        """Whether the step is a sleep, which can be shortened without delaying other work."""
+        """Whether the step is a sleep. A sleep can be shortened without delaying other work."""
         return self.node.kind == "sleep"
 
 
@@ -143,7 +143,7 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
     # The part of the requesting thread's waiting time that the work of the busiest parallel thread
     # explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Paths of the steps in which the operation waited for other threads for a notable time.
+    # Paths of the steps in which the operation waited notably long for other threads.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.path.parent
@@ -176,10 +176,10 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
 def _saving(
     step: ThreadStep, root: MergedStep, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> Saving:
-    """Returns one row of the ranking.
+    """Returns the row of the ranking for one step.
 
-    `saved_ns`: (low, expected, high) saving in nanoseconds. The interval is widened by the variance
-    between calls and between runs.
+    `saved_ns`: (low, expected, high) saving in nanoseconds, without random variance. The interval
+    is widened by the variance between calls and between runs.
     """
     node = step.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)

@@ -26,7 +26,8 @@ from dfslab.studies.traces import gain
 from dfslab.studies.traces.processors import Processor
 
 FACTOR = 2.0
-# A step is streaming if it is executed more often than this for each call of its thread.
+# A step is part of a data stream if it is executed more than this number of times for each call of
+# its thread.
 STREAMED = 2.0
 # Suffixes of the names of the part that stands for the time between two processes: LINK if the
 # processes ran on several hosts, LOOPBACK if they ran on one host.
@@ -93,7 +94,8 @@ class ServerWaits:
 
 @dataclass
 class Parts:
-    """Sums of the clients' work and waits, from which the saving of each part is computed."""
+    """Sums of the clients' work and waits, from which the saving by each part (processor, disk or
+    link) is computed."""
 
     whole_ns: float = 0.0
     waited_ns: float = 0.0  # waits for parallel logical threads
@@ -147,7 +149,8 @@ def _gain(
 ) -> PartGain:
     whole_ns = observed.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
-    # Variance of other parts cannot widen the interval by more than the saving's upper bound.
+    # Variance of other processors, disks and links cannot widen the interval by more than the
+    # saving's upper bound.
     half = min(most, _among_runs_ns(part, saved_ns[1], observed) / whole_ns)
     return PartGain(
         part=_shown(part, one_host),
@@ -192,7 +195,6 @@ def _server_of(node: MergedStep) -> str:
 
 
 def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
-    """Adds the time of a step of a client's own thread to `observed`."""
     node, client = step.node, step.path.within or step.path.names[0]
     if node.kind == "sleep":
         _add(observed.sleeps_ns, f"{client}: {node.name}", node.self_ns)
@@ -373,8 +375,8 @@ def _best(edges: list[Edge]) -> dict[str, float]:
 
 
 def _unexplained_ns(observed: Parts) -> float:
-    """Returns the client waits in ns that neither pipelines nor parallel calls explain. The value
-    is negative if the pipelines and calls took longer than the waits."""
+    """Returns the time in ns for which clients waited and that neither pipelines nor parallel calls
+    explain. The value is negative if the pipelines and calls took longer than the waits."""
     taken = sum(
         max(work.disk_ns * share for work, share in chain)
         + sum(work.processor_ns * share for work, share in chain)
@@ -387,11 +389,11 @@ def _unexplained_ns(observed: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
-    """Returns the half-width in ns of a 90 % interval between runs. The interval is that of the
-    client time that remains after the gain `point_ns` of the part `name`.
+    """Returns the half-width in ns of a 90 % interval for other runs, for the client time that
+    remains if the part `name` saves `point_ns`.
 
     The spread of streams is the median over their kinds. If only some streams of a kind are slow,
-    their spread is mostly the slowness itself, which the gain removes.
+    their spread comes mostly from the slowness that the saving removes.
     """
     count = sum(count for count, _ in observed.streams)
     spreads = [spread for count, spread in observed.streams if count > 1]
@@ -458,8 +460,6 @@ def _shares(sums: Mapping[str, float], one_host: bool) -> list[PartShare]:
 
 
 def _summed(top: MergedStep) -> dict[str, float]:
-    """Returns for each part the summed self time in ns of all work that client operations caused,
-    in any thread."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         for thread in gain.threads(root):

@@ -1,2 +1,2 @@
-"""Trials: changes of a configuration that are carried out on a real file system and measured in
-interleaved pairs."""
+"""Trials carry out changes of a configuration on a real file system and measure them in interleaved
+pairs of runs."""

@@ -20,8 +20,8 @@ BUSY_SHARE = 0.25
 class CarriedOut(BaseModel):
     """One change that was predicted and then carried out.
 
-    `real`: the measured gain; None if the change was not measured. `refused`: why it was not
-    carried out; "" if it was. `record`: id of the intervention record. `others_share`: largest
+    `real`: the measured gain; None if the change was not measured. `refused`: why the change was
+    not carried out; "" if it was. `record`: id of the intervention record. `others_share`: largest
     share of the processors that other programs used during a run; None if unknown.
     """
 

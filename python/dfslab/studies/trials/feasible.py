@@ -26,8 +26,8 @@ _OF_USERS = ("workload.",)
 
 
 def why_not(changed: Scenario, changes: Sequence[Change]) -> str:
-    """Returns why changes, which lead to the scenario `changed`, cannot be carried out; "" if they
-    can. The checks are those that are possible before a testbed starts."""
+    """Returns the reason why `changes` cannot be carried out; "" if they can. `changed`: the
+    scenario after the changes. Only checks that are possible before a testbed starts are made."""
     try:
         measurable(changed)
         if changed.file_system.access.testbed:
@@ -59,7 +59,7 @@ def _not_emulated(changed: Scenario, changes: Sequence[Change]) -> str:
 
 def _refused(changed: Scenario, changes: Sequence[Change]) -> str:
     """Returns why the file system's testbed cannot set a parameter that changes; "" if it can set
-    all of them. Raises InputError if it refuses the values on this deployment."""
+    all of them. Raises InputError if the testbed refuses the values on this deployment."""
     kind = testbed_class(changed.file_system.name, "file_system.access.testbed")
     fixed = kind.NOT_SET if issubclass(kind, HostedTestbed) else frozenset()
     for change in changes:

@@ -98,8 +98,8 @@ def interleaved(
             for at, one in enumerate(order):
                 if one.name in trial.refused:
                     continue
-                # In a reversed round, the unchanged configuration comes last. Without it, the
-                # others could not be compared, so its time is reserved.
+                # In a reversed round, the unchanged configuration comes last. The other
+                # configurations are compared with it, so its time is reserved.
                 needed = [one.name] if turn % 2 == 0 or one.name == START else [one.name, START]
                 if not budget.allows(*needed):
                     if at and len(needed) > 1 and budget.allows(START):

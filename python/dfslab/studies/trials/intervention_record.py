@@ -33,8 +33,6 @@ KEY = "--records"
 
 
 class RecordedChange(BaseModel):
-    """One change of a scenario, as in `spec/changes/change.py:Change`."""
-
     text: str
     kind: str
     distance: float

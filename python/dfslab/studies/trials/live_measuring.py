@@ -60,8 +60,8 @@ def measurable(scenario: Scenario) -> Scenario:
 
 
 def expected_s(scenarios: Sequence[Scenario]) -> float:
-    """Returns the seconds that measuring the scenarios in this order takes, by the descriptions'
-    predictions: the operations, a fixed time for each run, and the starts of testbeds."""
+    """Returns the seconds that it takes to measure the scenarios in this order: the predicted time
+    of the operations, a fixed time for each run, and the starts of testbeds."""
     total, running = 0.0, ""
     for scenario in scenarios:
         needed = Point(scenario=scenario, labels={}).testbed

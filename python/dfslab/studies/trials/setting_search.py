@@ -29,8 +29,8 @@ from dfslab.studies.decisions.whatif import PairedModel
 # Largest number of settings of a combination. Combinations are made of at most MOST_COMBINED single
 # settings, which are those with the largest expected improvements.
 MOST_SETTINGS, MOST_COMBINED = 3, 7
-# A measured gain enters the regression with at least this standard deviation of its natural
-# logarithm.
+# The noise of a measured gain is assumed to be at least this standard deviation of the gain's
+# natural logarithm.
 LEAST_NOISE_SD = 0.02
 # The search ends if no combination is expected to gain more than this fraction.
 WORTH_A_RUN = 0.005
@@ -42,7 +42,7 @@ _QUANTILE = NormalDist().inv_cdf(0.95)
 
 @dataclass(frozen=True)
 class PredictedSetting:
-    """A combination of settings with the natural logarithm of its gain towards the goal, as the
+    """A combination of settings. `log_gain`: natural logarithm of its gain, as the file system's
     description predicts it.
 
     `members`: the numbers of its single settings.
@@ -116,8 +116,8 @@ class SettingSearch:
         )
 
     def improvement(self, one: PredictedSetting) -> float:
-        """Returns the expected improvement of the log gain over the best measured one. The
-        unchanged configuration has log gain 0."""
+        """Returns the expected improvement of the natural logarithm of the gain over the best
+        measured one. The log gain of the unchanged configuration is 0."""
         centre, sd = self._posterior(one)
         distance = (centre - self._best) / sd
         normal = NormalDist()

@@ -14,9 +14,9 @@ from dfslab.spec.systems.parameters import Parameter
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.trials.feasible import why_not
 
-# What only changes with the option `--may`: how many failures lose no data, and whether data that
-# was written survives a power failure. _OF_COPIES has the parameters of the first kind, _OF_SYNC
-# parts of the names of those of the second kind.
+# Permissions of the option `--may`. COPIES allows changes of how many failures lose no data. SYNC
+# allows changes of whether written data survives a power failure. _OF_COPIES has the names of the
+# parameters that need COPIES. _OF_SYNC has parts of the names of parameters that need SYNC.
 COPIES, SYNC = "copies", "sync"
 PERMISSIONS = (COPIES, SYNC)
 _OF_COPIES = ("copies", "replication", "goal", "data_fragments")
@@ -41,8 +41,8 @@ def settings_of(
     On a testbed that dfslab starts, these are the transfer size and the parameters of the file
     system's description that its testbed sets. In a directory or mount of the user, and on a
     testbed of the user that is running (`is_running`), they are the transfer size and the number of
-    clients, which change nothing there. Settings named by PERMISSIONS are only included if `may`
-    has their names.
+    clients, because these settings change nothing in the file system. A setting that needs a
+    permission is only included if `may` has the permission.
     """
     check_permissions(may)
     found: dict[str, CandidateAction] = {}

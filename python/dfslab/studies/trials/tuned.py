@@ -15,9 +15,9 @@ KEPT = "kept"
 class TriedSetting(BaseModel):
     """A combination of settings that was measured.
 
-    `predicted`: the gain that was stated before the run. `real`: the measured gain compared with
-    the start settings that were measured before and after it; None if the run failed. `refused`:
-    why it failed. `record`: id of the intervention record.
+    `predicted`: the gain that was stated before the run. `real`: the measured gain, compared with
+    the runs of the start settings before and after the run; None if the run failed. `refused`: why
+    the run failed. `record`: id of the intervention record.
     """
 
     change: str
@@ -33,10 +33,10 @@ class TriedSetting(BaseModel):
 
 
 class Tuned(BaseModel):
-    """The outcome of tuning. `kept`: the combination that is kept; "" if the start settings are.
-    `scenario`: the file with the kept settings. `runs`: number of measured runs, those of the start
-    settings included. `noise`: relative standard deviation of one run of the start settings; None
-    if unknown."""
+    """The outcome of tuning. `kept`: the combination that is kept; "" if the start settings are
+    kept. `scenario`: the file with the kept settings. `runs`: number of measured runs, those of the
+    start settings included. `noise`: relative standard deviation of one run of the start settings;
+    None if unknown."""
 
     source: str
     goal: str

@@ -1,5 +1,5 @@
-"""Plans what `dfslab tune` measures: a scenario's configuration, or a place of the user with the
-settings of its clients."""
+"""Plans what `dfslab tune` measures: the first configuration of a scenario, or an existing
+directory or running testbed of the user, for which only client settings change."""
 
 from __future__ import annotations
 

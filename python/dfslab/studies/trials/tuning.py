@@ -33,8 +33,8 @@ from dfslab.studies.trials.setting_search import PredictedSetting, SettingSearch
 from dfslab.studies.trials.trial_run import Measuring, TrialRun, trial_run
 from dfslab.studies.trials.tuned import TriedSetting, Tuned
 
-# Variance of ln(setting / mean of the two runs of the start settings around it), divided by the
-# variance of one run: 1 + 1/2.
+# Variance of ln(value of a setting / mean value of the two runs of the start settings around it),
+# divided by the variance of ln(value) of one run: 1 + 1/2.
 _COMPARED = 1.5
 # The goal of tuning, as in `dfslab advise --goal`: bytes or operations per second.
 GOAL = "rate"
@@ -42,7 +42,8 @@ GOAL = "rate"
 
 @dataclass(frozen=True)
 class TuningPlan:
-    """What is tuned, and the limits: the number of runs of other settings, and seconds.
+    """What is tuned, and the limits. `runs`: largest number of runs of settings other than the
+    start settings. `limit_s`: time limit in seconds.
 
     `settings`: the single settings that may change. `records`: the file of intervention records.
     """
@@ -188,7 +189,8 @@ def _run(
     budget, total = state.budget, 2 * state.plan.runs + 1
     report(len(state.runs), total, name)
     began_s = budget.clock.monotonic_s()
-    # The number of a repetition selects its operations, which are the same for all settings.
+    # The number of a repetition selects the operations of the workload. It is 0 for all settings,
+    # so that their operations are the same.
     result = measuring(measurable(scenario), 0)
     state.runs.append(trial_run(name, len(state.runs), result, GOAL))
     budget.ran(name, budget.clock.monotonic_s() - began_s)

@@ -1,6 +1,6 @@
 """Creates the emulated hosts of a testbed from a deployment.
 
-A switch joins them, and their hardware is rate-limited.
+A switch connects the hosts. The rates of their links, disks and processors are limited as declared.
 """
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ class Cluster:
         self._delay()
 
     def adopt(self, processes: Sequence[tuple[str, LiveProcess]], devices: Sequence[str]) -> None:
-        """Takes over hosts that another process created, from their recorded `processes` and
-        `devices`. Raises TestbedError if the first process of a host has ended."""
+        """Takes over hosts that another process created. `processes` and `devices`: the recorded
+        first processes of the hosts, by the hosts' names, and the recorded loop devices. Raises
+        TestbedError if the first process of a host has ended."""
         self._made = Made(tuple(processes), tuple(devices))
         parents = dict(processes)
         for number, (name, group) in enumerate(self.deployment.nodes(), 1):
@@ -140,9 +141,9 @@ class Cluster:
     def whole_processors(self) -> Iterator[None]:
         """Returns a context in which the processor limits of all hosts are lifted.
 
-        Daemons are started and JIT-compiled in it. A node's share of the processor describes what a
-        running daemon does for clients, and a JVM that starts under a limit would size its thread
-        pools by the limit.
+        Daemons are started and JIT-compiled in this context, because a node's processor limit shall
+        only affect a running daemon, and because a JVM that starts under a limit would size its
+        thread pools by the limit.
         """
         shared = [group for _, group in self.deployment.nodes() if group.share < 1]
         if not shared:

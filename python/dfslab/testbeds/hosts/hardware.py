@@ -64,10 +64,11 @@ class Networked(Protocol):
 
 @dataclass(frozen=True)
 class DirectLine:
-    """The straight line of moved bytes over time, after a disk's burst credit is used up.
+    """A straight line that is fitted to the bytes that a disk has moved over time, after the disk's
+    burst credit is used up.
 
-    `rate` is its slope in bytes per second. `ahead_bytes` is its value at the start: the bytes that
-    the disk moved beyond its rate.
+    `rate`: slope of the line in bytes per second. `ahead_bytes`: value of the line at time 0, that
+    is, the bytes that the disk moved beyond its rate.
     """
 
     rate: float

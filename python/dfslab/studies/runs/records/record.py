@@ -44,7 +44,7 @@ class ResultKey(NamedTuple):
 
 class Head(NamedTuple):
     """The head of a record. `number`: position of the record in the run, from 1. `replaces`: the
-    damaged records or files whose results were measured again."""
+    names of the damaged records or files that this record replaces."""
 
     number: int
     key: ResultKey
@@ -71,8 +71,8 @@ def encoded(result: Result, run: str, number: int, replaces: Sequence[str] = ())
 
 
 def signed(content: bytes, run: str) -> bytes:
-    """Returns a line of JSON with the checksum of `content`, followed by `content`. `content` is a
-    JSON object without its first brace. `run`: identifier of the run, which the checksum covers."""
+    """Returns `content` as a line of JSON, with its checksum inserted in front. `content` is a JSON
+    object without its first brace. `run`: identifier of the run, which the checksum covers."""
     return _PREFIX + _checksum(content, run) + b'",' + content + b"\n"
 
 

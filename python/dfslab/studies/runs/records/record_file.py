@@ -27,8 +27,9 @@ MOST_RECORD_BYTES = 256 << 20
 
 
 class Damage(NamedTuple):
-    """A place in the stored results that holds no usable result, and the reason. `key`: the key of
-    the result that was stored there; None if it can no longer be read."""
+    """A damaged part of the stored results. `place`: the name of a file, or the position in the
+    file of records. `reason`: why no result can be read there. `key`: the key of the result that
+    was stored there; None if it can no longer be read."""
 
     place: str
     reason: str
@@ -50,8 +51,8 @@ class KnownRecords:
 
     `run`: the identifier in the file's first line. `end`: the offset of the end of the last
     complete line. `number`: the number of the last record. `listed`: all intact records. `entries`:
-    the last intact record of each key. `replaced`: the damaged places whose results were measured
-    again.
+    the last intact record of each key. `replaced`: the names of damaged places whose results were
+    measured again.
     """
 
     run: str = ""
@@ -125,8 +126,8 @@ class RecordFile:
         return KnownRecords()
 
     def intact(self, known: KnownRecords) -> Iterator[Line]:
-        """Yields the intact records after `known.end`. Adds damage to `known`: changed lines,
-        missing records and duplicates."""
+        """Yields the intact records after the offset `known.end`. Adds changed lines, missing
+        records and duplicates to the damage in `known`."""
         expected = known.number + 1
         for offset, line in self._lines(known.end) if known.run else ():
             known.end = offset + len(line)
@@ -182,5 +183,6 @@ class RecordFile:
 
 
 def place_of(offset: int) -> str:
-    """Returns the name of a place in the file, as used in messages and in `replaces`."""
+    """Returns the name of a position in the file of records, as used in messages and in `replaces`.
+    `offset`: the position in bytes."""
     return f"byte {offset}"

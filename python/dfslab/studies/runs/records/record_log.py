@@ -135,9 +135,10 @@ class RecordLog:
 
 
 def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
-    """Returns the damaged places that results with these keys replace. These are the damaged
-    records of the same keys, those of keys with an intact record, and those whose key cannot be
-    read. The last are included because a resumed run measures every missing result again."""
+    """Returns the names of the damaged places that results with the keys `keys` replace. A damaged
+    record is replaced if its key is in `keys`, if another record with its key is intact, or if its
+    key cannot be read. The last case is safe, because a resumed run measures every missing result
+    again."""
     return [
         one.place
         for one in known.open_damage()
@@ -155,8 +156,6 @@ def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
 
 
 def _write_durably(descriptor: int, content: bytes, end: int, path: Path) -> None:
-    """Appends to a file and waits until the content is on the disk. If that raises OSError, the
-    file is cut back to its earlier length of `end` bytes."""
     try:
         rest = memoryview(content)
         while rest:

@@ -72,7 +72,7 @@ def completed(number: int) -> str:
 
 def _number_at_the_end(folder: Path) -> int | None:
     """Returns the number of results with which a run ended. Returns None if the run has not ended,
-    or if its version of dfslab did not record the number."""
+    or if the version of dfslab that ran it did not record the number."""
     try:
         found = json.loads((folder / COMPLETE).read_bytes())
         return int(found["results"])
