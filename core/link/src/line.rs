@@ -1,5 +1,5 @@
 //! Emulates several links at once: for each direction of a link, one thread delays and drops
-//! packets until the thread is told to stop.
+//! packets until `stop` is set.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;

@@ -5,7 +5,7 @@ use crate::compiled::Transition;
 use crate::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::Value;
 
-/// Gives each of the first few distinct constant delays of the net its own line (a first-in
+/// Gives each of the first few distinct constant delays of the net a separate line (a first-in
 /// first-out queue) of the event list. Returns the number of lines.
 pub(super) fn assign(transitions: &mut [Transition]) -> usize {
     let constant_s = |delay: &Option<Value>| match delay {
