@@ -1,8 +1,9 @@
-//! Compares a JSON Schema of Rust's types with the file that is checked in; a test of each crate
-//! whose types reach Python includes this file.
+//! Shared test code: checks that the JSON Schema of a crate's Rust types equals the schema file in
+//! the repository. Each crate whose types are used from Python includes this module in a test.
 
-/// Panics when `file`, in the folder of the crate, is not the text of `schema`. With
-/// DFSLAB_WRITE_SCHEMA in the environment, the file is written first.
+/// Panics unless the file `file`, relative to the crate's folder, holds the text of `schema` as
+/// JSON. If the environment variable DFSLAB_WRITE_SCHEMA is set, `schema` is written to the file
+/// first.
 pub(crate) fn compare(schema: &schemars::Schema, file: &str) {
     let mut text = serde_json::to_string_pretty(schema).expect("plain data");
     text.push('\n');

@@ -1,5 +1,5 @@
-//! Runs the emulation of links: one thread for each direction of a link holds its packets until it
-//! is stopped.
+//! Emulates several links at once: for each direction of a link, one thread delays and drops
+//! packets until `stop` is set.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::queue::Queue;
 use crate::schedule::Schedule;
 
-/// Interval at which the threads of the delay line check whether to stop, ns.
+/// Interval at which each thread checks whether it must stop, ns.
 const STOP_POLL_NS: u64 = 50_000_000;
 
 /// One direction of a link: the queue that receives its packets, and the delay and loss to emulate.
@@ -45,9 +45,10 @@ pub struct Report {
     pub lateness_s_max: f64,
 }
 
-/// Delays and drops packets on all lines until `stop` is set. Calls `ready` once every queue is
-/// bound. Returns the report of each line, in the order of `lines`. An error on any queue stops all
-/// lines; its text is one line that names the queue.
+/// Delays and drops packets as each of `lines` says, until `stop` is set. Calls `ready` once all
+/// queues are bound. Returns one report for each entry of `lines`, in the same order. An error on
+/// any queue stops all threads; the returned error is a text without line breaks that names the
+/// queue.
 pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Vec<Report>, String> {
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();

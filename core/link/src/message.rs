@@ -16,7 +16,7 @@ const QUEUE_LENGTH: u32 = 60_000;
 const SEGMENTS_STAY_WHOLE: u32 = 1 << 2;
 const INET: u16 = 2;
 
-/// What the kernel does with a packet when the process has decided.
+/// The verdict on a packet: what the kernel does with the packet that waited in the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     /// The packet continues on its way.

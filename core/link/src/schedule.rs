@@ -55,9 +55,9 @@ impl Schedule {
         true
     }
 
-    /// Removes all packets whose release time is not after `now_ns`. Returns the id of the last of
-    /// them and the largest time by which one of them is late, ns; None if there are no such
-    /// packets.
+    /// Removes all packets whose release time is `now_ns` or earlier. Returns the id of the last
+    /// removed packet, and the longest time by which a removed packet is late, ns. Returns None if
+    /// no packet was due.
     pub fn release(&mut self, now_ns: u64) -> Option<(u32, u64)> {
         let mut last = None;
         while let Some(&(id, due)) = self.waiting.front().filter(|(_, due)| *due <= now_ns) {

@@ -80,7 +80,8 @@ pub struct Client<'a> {
     pub(crate) now: u64,
     /// The call in progress, for threads that watch the run.
     pub(crate) slot: Arc<CallSlot>,
-    /// When the client's figures were last copied for such threads, ns of the monotonic clock.
+    /// When the client's counts were last copied for the threads that watch the run, ns of the
+    /// monotonic clock.
     pub(crate) copied_ns: u64,
 }
 
@@ -275,9 +276,10 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Drops each of the client's files from the page cache if the plan requests it for single
-    /// files. Files whose state is doubtful are left out. Returns the paths and the sizes in bytes
-    /// of at most `most` of the files, evenly chosen, for the check of the cache.
+    /// Drops the client's files from the page cache, one by one, if the plan asks for this
+    /// (`wants_cold` returns "files"). Files whose state is doubtful are left out. Returns the path
+    /// and the size in bytes of at most `most` of the files, evenly chosen, for a check of what is
+    /// still cached.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();

@@ -22,9 +22,9 @@ const PAGES_A_GENERATION: u64 = 509;
 /// stale bytes differ from those of the last overwrite.
 ///
 /// The pool is page aligned and followed by a copy of its beginning, so that any range is
-/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The price
-/// is that two files of one client have the same content with probability 1/1021, and that a store
-/// that deduplicates pages finds some.
+/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. This has
+/// two drawbacks: two files of one client have the same content with probability 1/1021, and a
+/// storage system that deduplicates pages finds duplicates.
 pub struct Content {
     seed: u64,
     bytes: Bytes,

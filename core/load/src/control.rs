@@ -192,7 +192,7 @@ impl Control {
         self.phase.load(Ordering::Relaxed) == phase as u64
     }
 
-    /// The calls in progress and the figures so far.
+    /// The watch of the run: for each client, the call in progress and the counts so far.
     pub(crate) fn watch(&self) -> &Watch {
         &self.watch
     }

@@ -1,4 +1,5 @@
-//! A queue of successful operations, from which they are counted in batches.
+//! A queue of successful operations. With the queue, a client counts its operations in batches
+//! instead of one by one.
 
 use dfslab_workload::{Operation, OperationKind};
 

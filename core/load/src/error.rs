@@ -92,8 +92,8 @@ impl Error {
         Error::new(ErrorKind::Input, "check", key, context)
     }
 
-    /// Whether a retry can succeed, which holds only for kinds of errors that end when a server
-    /// becomes available again.
+    /// Whether a retry can succeed: Temporary if the server was unreachable or a call exceeded its
+    /// time limit, Permanent for all other kinds of error.
     pub fn status(&self) -> Status {
         match self.kind {
             ErrorKind::Unreachable | ErrorKind::Timeout => Status::Temporary,

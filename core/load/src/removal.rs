@@ -39,8 +39,9 @@ impl Client<'_> {
     }
 }
 
-/// Stores the error of a removal in `first` if that holds no error yet; a missing file is no error.
-/// If the target does not answer, returns the error instead.
+/// Stores the error of a removal, if `outcome` is one, in `first` unless `first` already has an
+/// error. A missing file is no error. Returns the error instead if it is temporary: the target does
+/// not answer.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

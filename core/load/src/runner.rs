@@ -67,7 +67,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     }
 }
 
-/// Adds to the error that prevented the run the names of prepared files that were not removed.
+/// Adds to `error`, which prevented the run, the names of prepared files that were not removed.
 fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
     for left in &outcome.report.errors {
         error.context = format!("{}; {}: {}", error.context, left.operation, left.first);
@@ -80,8 +80,8 @@ pub struct Together<'a> {
     pub setup: &'a Setup<'a>,
     pub control: &'a Control,
     layers: &'a Layers,
-    /// Locked until all client threads are spawned; a client begins when it can lock it. False if a
-    /// thread could not be spawned; then no client begins.
+    /// Locked until all client threads are spawned; a client begins when it can lock the mutex. The
+    /// value is false if a thread could not be spawned; then no client begins.
     go: Mutex<bool>,
     prepared: Barrier,
     started: Barrier,
@@ -159,7 +159,7 @@ impl<'a> Together<'a> {
             .fetch_min(after, Ordering::Relaxed);
     }
 
-    /// Copies a client's figures for the watch of the run, unless they were copied recently.
+    /// Copies a client's counts for the threads that watch the run, unless the last copy is recent.
     pub fn copy(&self, client: &mut Client, record: &mut Record) {
         let clients = self.setup.plan.client_count() as usize;
         let watch = self.control.watch();
@@ -373,8 +373,8 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
     Ok(proof)
 }
 
-/// Waits for the agreed start of a phase and returns it in ns of the monotonic clock. The returned
-/// time is the agreed one, even if this thread wakes up late.
+/// Waits for the start of a phase on which all clients agreed, and returns this time in ns of the
+/// monotonic clock, even if this thread wakes up later.
 fn await_start(together: &Together, phase: usize) -> u64 {
     let instant = together.control.pass_gate(phase > 0);
     let zero = ns_of(instant);

@@ -18,15 +18,16 @@ const FIRST_READS: u64 = 64;
 /// After the first reads, one of this many reads is checked. A check takes about 100 ns, so that
 /// the checks are below 1 % of the time of reads that take 1 us.
 const READS_PER_CHECK: u64 = 64;
-/// Number of bytes that are compared at each end of a read.
+/// Number of bytes that are compared at the start of a read, and likewise at its end.
 const END_BYTES: usize = 64;
 /// Largest number of files over all clients that are checked after the timed part. Each client
 /// checks at least one.
 const MOST_FILES: usize = 32;
-/// Number of bytes that are read at each end of such a file, and at the place of each last write.
+/// Number of bytes that are read, after the timed part, at the start and at the end of each checked
+/// file, and at the offset of each last write.
 const BLOCK_BYTES: u64 = 4096;
-/// Number of a client's last writes that are checked. One alone would not show misplaced writes if
-/// it belongs where all writes went.
+/// Number of a client's last writes that are checked. One write is not enough: if all writes
+/// wrongly went to one offset, the last write may be the one that belongs there.
 const LAST_WRITES: usize = 8;
 
 /// A write to one of a client's files: the range of bytes, and the number of overwrites of the file
@@ -43,7 +44,7 @@ pub struct Written {
 pub struct Sample {
     /// Whether the plan asks for a sample, and the content of all files is known.
     is_active: bool,
-    /// Number of reads until the next check, counting that one.
+    /// Number of reads until the next checked read, which is included in the number.
     reads_left: u64,
     checked: u64,
     /// The last writes that succeeded, as a ring: the oldest one is at `next_write`.
@@ -102,8 +103,8 @@ impl Sample {
         }
     }
 
-    /// Forgets the last writes to this file, whose bytes there may now be others: the file is
-    /// created again or truncated, or a later write failed.
+    /// Forgets the last writes to this file, because the bytes at their offsets may have changed:
+    /// the file was created again or truncated, or a later write failed.
     #[inline(always)]
     pub fn forget(&mut self, file: u64) {
         if self.is_active {
@@ -132,8 +133,9 @@ impl Sample {
 }
 
 impl Client<'_> {
-    /// Whether the bytes of a file are those of its creation. Bytes of files that were overwritten
-    /// by one client alone depend on the order of its writes, which a sample does not record.
+    /// Whether the bytes of a file are those with which it was created. Clients that share files
+    /// overwrite them with the same bytes. A client that is alone writes other bytes, which depend
+    /// on the order of its writes; a sample does not record this order.
     fn is_as_created(&self, (owner, file): (u32, u64)) -> bool {
         let begins_empty = self.setup.plan.stream.prepare == Prepare::Empty;
         let is_changed = |made: crate::client::Made| made.doubtful || made.generation > 0;
@@ -232,8 +234,9 @@ impl Client<'_> {
         }
     }
 
-    /// Compares at most a block of each part of a file with the expected content. A part is the
-    /// offset, the length in bytes, and the number of overwrites. Returns the number of bytes.
+    /// Compares at most BLOCK_BYTES bytes of each of the `parts` of a file with the expected
+    /// content. An entry of `parts` is the offset, the length in bytes, and the number of
+    /// overwrites. Returns the number of compared bytes.
     fn compare(&mut self, file: u64, parts: &[(u64, u64, u32)]) -> Result<u64> {
         let transfer = self.setup.plan.stream.transfer_size_bytes;
         let anywhere = self.setup.plan.target.capabilities().pread;

@@ -66,8 +66,9 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Adds the arrivals of other clients that started at the same instant. The derived fields are
-    /// wrong until the caller calls `settle`.
+    /// Adds up the arrivals of `self` and of `other`, the report of other clients that started at
+    /// the same instant. The derived fields of the result are wrong until the caller calls
+    /// `settle`.
     fn with(self, other: ScheduleReport) -> ScheduleReport {
         ScheduleReport {
             arrivals: self.arrivals + other.arrivals,
@@ -79,8 +80,8 @@ impl ScheduleReport {
         }
     }
 
-    /// Merges the schedules of two shards that started at the same instant. A shard without a
-    /// schedule has None.
+    /// Merges the schedule reports of two shards that started at the same instant. A shard whose
+    /// workload has no schedule gives None; the result is then the report of the other shard.
     pub fn merged(mine: Option<Self>, theirs: Option<Self>) -> Option<Self> {
         let (Some(mine), Some(theirs)) = (mine, theirs) else {
             return mine.or(theirs);

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Number of the last second of a series, which begins one day after the start. Operations that end
-/// later are counted in that second.
+/// Largest number of a second in a series; this second begins one day after the start. Operations
+/// that end later are counted in it.
 const MOST_SECONDS: u64 = 86_400;
 
 /// Figures of the operations that ended within one second.
@@ -107,7 +107,8 @@ impl Second {
     }
 }
 
-/// Adds the figures of another client or shard that started at the same instant, second by second.
+/// Adds `theirs`, the counts per second of another client or shard that started at the same
+/// instant, to `mine`, second by second.
 pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
     if mine.len() < theirs.len() {
         mine.resize(theirs.len(), Second::default());

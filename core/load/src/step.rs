@@ -92,8 +92,8 @@ impl Step {
         NAMES[self as usize]
     }
 
-    /// The step that stands for the metadata-server call with the name `call` within this step.
-    /// None if the call is not reported separately.
+    /// The variant for the metadata-server call named `call`, when the client makes it within this
+    /// step. None if such calls are not reported separately.
     pub fn inner(self, call: &str) -> Option<Step> {
         match (self, call) {
             (Step::Open, "getBlockLocations") => Some(Step::OpenGetBlockLocations),

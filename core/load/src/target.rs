@@ -180,7 +180,7 @@ pub trait Target: Send {
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
-    /// Whether the target finds an open file by its name at each call, so that a file must be
+    /// Whether every call on an open file looks the file up by its name, so that the file must be
     /// opened again after a rename.
     fn opens_by_name(&self) -> bool {
         false

@@ -22,18 +22,19 @@ use crate::{Error, ErrorKind, Result};
 /// s. Clients of file systems retry for up to two minutes.
 const LEAST_GRACE_S: f64 = 10.0;
 const MOST_GRACE_S: f64 = 120.0;
-/// Multiple of the time limit that the default grace is, between its bounds.
+/// The default of the grace is this number times the run's time limit, but at least `LEAST_GRACE_S`
+/// and at most `MOST_GRACE_S`.
 const GRACE_OF_LIMIT: f64 = 2.0;
 /// Largest number of hung calls that an error names.
 const MOST_NAMED: usize = 16;
 /// Largest number of clients whose figures are copied while they run. A copy takes up to 1 MB.
 const MOST_COPIED: usize = 64;
-/// Interval between copies of the figures of one of up to `AT_ONCE` clients, ns. More clients are
-/// copied less often, so that copying costs the same processor time.
+/// Interval between two copies of one client's counts, ns, with up to `AT_ONCE` clients. With more
+/// clients the interval is longer, so that copying costs no more processor time in all.
 const COPY_EVERY_NS: u64 = 250_000_000;
 const AT_ONCE: usize = 8;
 
-/// Work of a run besides the steps of operations.
+/// What a thread of a run does when it does not execute a step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     Begin,
@@ -115,9 +116,9 @@ impl CallSlot {
 pub struct Watch {
     pub(crate) runner: CallSlot,
     clients: OnceLock<Vec<(u32, Arc<CallSlot>)>>,
-    /// Records of clients that are not in the timed part.
+    /// Records, by client number, that clients handed over with `lend` outside the timed part.
     lent: Mutex<BTreeMap<u32, Record>>,
-    /// Copies of the figures of clients in the timed part.
+    /// Copies of clients' records without spans, by client number, made during the timed part.
     copies: Mutex<BTreeMap<u32, Record>>,
     begun: Mutex<Begun>,
     pub(crate) generator: OnceLock<GeneratorReport>,

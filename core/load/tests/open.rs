@@ -99,7 +99,6 @@ fn layers_do_what_they_say() {
         .contains("layers"));
 }
 
-/// Returns the path of an empty directory for the test with this name.
 fn place(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("dfslab-open-{name}-{}", std::process::id()));
     fs::create_dir_all(&path).unwrap();

@@ -31,8 +31,8 @@ fn a_generator_that_is_late_is_off_the_truth() {
     assert!(off_the_truth(truths.map(|truth| truth + 0.1), truths) > 0.2);
 }
 
-/// Shows that response times include a stall when arrivals are random. The figures then differ from
-/// the truth by chance, so they are compared with figures that are computed from the scheduled
+/// Shows that response times include a stall when arrivals are random. The true values then differ
+/// from run to run, so the measured ones are compared with those that follow from the scheduled
 /// starts of this run.
 #[test]
 fn random_arrivals_lose_nothing_either() {

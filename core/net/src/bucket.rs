@@ -45,8 +45,8 @@ impl Token {
         }
     }
 
-    /// Records that the token is now the last one in lane number `lane` of cell number `cell`. In a
-    /// lane wait tokens that transitions of a cluster take; such a token is in no bucket.
+    /// Records that the token now waits last in lane number `lane` of cell number `cell`. A lane is
+    /// a queue of tokens that one cluster of transitions takes; a token in a lane is in no bucket.
     #[inline(always)]
     pub(crate) fn enter_lane(&mut self, cell: u32, lane: u32) {
         self.next = NONE;

@@ -25,14 +25,15 @@ pub struct Net {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) clusters: Vec<Cluster>,
-    /// The form in which `cluster_run` fires the net; None if it does not cover the net.
+    /// What `cluster_run` needs to fire the net; None if the engine of `cluster_run` cannot fire
+    /// this net.
     pub(crate) cluster_plan: Option<ClusterPlan>,
     /// Number of lines (first-in first-out queues) of the event list.
     pub(crate) lines: usize,
     pub(crate) library: Library,
-    /// The lists in the initial tokens. Every run begins with a copy.
+    /// The lists in the initial tokens. Every run begins with a copy of these lists.
     pub(crate) lists: Lists,
-    /// Whether any colour contains lists, so that a run has to free unused cells.
+    /// Whether any value of the net is a list, so that a run has to free unused list cells.
     pub(crate) has_lists: bool,
     /// Length of a token's row of field values, in 64-bit words: the number of fields of the widest
     /// colour.
@@ -101,17 +102,18 @@ pub(crate) struct Member {
     pub(crate) arcs: Box<[u32]>,
 }
 
-/// Where the tokens of one place wait, if the place belongs to a cluster.
+/// Where the tokens of a place wait: the cluster of the place, the fields that select a cell, and
+/// the lanes of this cell.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) cluster: u32,
-    /// How many fields of a token select its cell.
+    /// The fields of a token that select its cell: none, one or several.
     pub(crate) key_kind: KeyKind,
     pub(crate) keys: Vec<u16>,
     pub(crate) lanes: Lanes,
 }
 
-/// Determines the lane of a cell (a list of waiting tokens) that a token enters.
+/// How the lane is determined that a token enters in its cell. A lane is a first-in first-out list.
 #[derive(Debug)]
 pub(crate) enum Lanes {
     /// All tokens of the place enter this lane.
@@ -127,7 +129,7 @@ pub(crate) enum Lanes {
 /// The condition of one input arc on one token.
 #[derive(Debug)]
 pub(crate) struct Test {
-    /// A field and the value that the field must have.
+    /// A field's index and the value that the field must have; None if no value is required.
     pub(crate) constant: Option<(u16, u64)>,
     /// The view whose filter the token must also pass.
     pub(crate) view: u32,
@@ -176,7 +178,7 @@ pub(crate) struct View {
     pub(crate) joined: Option<u32>,
     /// The fields that are compared with those of the other joined arcs.
     pub(crate) keys: Vec<u16>,
-    /// How many joined fields select the bucket that a token enters.
+    /// Whether no field, one field or several fields select the bucket that a token enters.
     pub(crate) key_kind: KeyKind,
 }
 
@@ -190,8 +192,8 @@ pub(crate) enum KeyKind {
 }
 
 impl View {
-    /// Position of the arc among the joined arcs of its transition. Panics if the arc is not
-    /// joined.
+    /// Position of the view's input arc among the joined arcs of its transition. Panics if the arc
+    /// is not joined.
     pub(crate) fn slot(&self) -> u32 {
         self.joined.expect("only joined arcs have keys")
     }
@@ -303,7 +305,8 @@ pub(crate) struct Input {
     pub(crate) variable: String,
 }
 
-/// A condition that can be tested once the input arcs `0..=last_arc` have tokens.
+/// A condition of a guard on the tokens of several input arcs. It can be tested once the input arcs
+/// `0..=last_arc` have tokens.
 #[derive(Debug)]
 pub(crate) struct Residual {
     pub(crate) last_arc: u16,
@@ -328,8 +331,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The input arc whose token the output copies: all of its fields, in order. None if the output
-    /// is no such copy.
+    /// The input arc whose token the output copies with all fields in order. None if one field has
+    /// another value, or if there is no field.
     pub(crate) fn copied_arc(&self) -> Option<u16> {
         let Some(&Value::Field { arc, .. }) = self.fields.first() else {
             return None;
@@ -370,19 +373,20 @@ impl Net {
         locals.max().unwrap_or(0) + 1
     }
 
-    /// The words that name a transition, by its page and name, in an error message.
+    /// The page and the name of a transition, as the text at the start of an error message.
     pub(crate) fn context(&self, transition: usize) -> String {
         let transition = &self.transitions[transition];
         transition_context(&transition.page, &transition.name)
     }
 }
 
-/// The words that name a transition by page and name in an error message.
+/// The page and the name of a transition, as the text at the start of an error message.
 pub(crate) fn transition_context(page: &str, name: &str) -> String {
     format!("page {page}, transition {name}")
 }
 
-/// The words that name an output arc in an error message.
+/// The transition, the number and the place of an output arc, as the text at the start of an error
+/// message. `page` and `name` are those of the transition; `arc` counts from 0.
 pub(crate) fn output_context(page: &str, name: &str, arc: usize, place: &str) -> String {
     format!(
         "{}, output arc {} to {place}",

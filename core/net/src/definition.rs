@@ -242,7 +242,7 @@ impl FieldType {
         )
     }
 
-    /// Whether values of this type can be added and ordered.
+    /// Whether the type is int or real.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, FieldType::Int | FieldType::Real)
     }

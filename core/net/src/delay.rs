@@ -1,4 +1,4 @@
-//! Evaluates the delays of a firing; numbers and exponential draws are the fast cases.
+//! Evaluates the delays of a firing. Constant and exponential delays take a fast path.
 
 use crate::clock::{nanoseconds, seconds};
 use crate::engine::Engine;
@@ -56,8 +56,8 @@ impl Engine<'_> {
         NetError::run(format!("{context}, at {time_s} s"), reason)
     }
 
-    /// The words that name a delay in an error message. They follow the words that name the
-    /// transition.
+    /// The text that follows the name of the transition in an error message about a delay. `arc` is
+    /// the output arc of the delay; None for the delay of the transition.
     pub(crate) fn delay_words(&self, transition: usize, arc: Option<usize>) -> String {
         match arc {
             Some(arc) => format!("{}, delay", self.arc_words(transition, arc)),

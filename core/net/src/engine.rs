@@ -127,7 +127,8 @@ impl<'n> Engine<'n> {
         Ok(engine)
     }
 
-    /// Starts the time integrals that the marking monitors in `plans` need, at the present time.
+    /// Starts, at the present time, the integral over time of the number of tokens in each place
+    /// that a marking monitor in `plans` observes.
     pub(crate) fn watch_places(&mut self, plans: &[Plan]) {
         for plan in plans {
             if let PlanKind::Marking { place } = plan.kind {
@@ -209,7 +210,7 @@ impl<'n> Engine<'n> {
         &self.watched[transition]
     }
 
-    /// Replaces all tokens. No token is in transit afterwards.
+    /// Replaces all tokens, waiting or in transit, by `tokens`. No token is in transit afterwards.
     pub(crate) fn refill(&mut self, tokens: Tokens) -> Result<()> {
         self.events = EventList::new(self.net.lines);
         self.enabled.clear();
@@ -453,8 +454,7 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// The words that name an output arc in an error message. They follow the words that name the
-    /// transition.
+    /// The text that names an output arc in an error message, after the name of the transition.
     pub(crate) fn arc_words(&self, transition: usize, arc: usize) -> String {
         let definition = &self.net.transitions[transition];
         let place = &self.net.places[definition.outputs[arc].place as usize].name;

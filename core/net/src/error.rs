@@ -27,7 +27,7 @@ pub struct NetError {
 pub type Result<T> = std::result::Result<T, NetError>;
 
 impl NetError {
-    /// Makes an error of the input: `context` is the location in the net or the options.
+    /// Makes an error of the input. `context` is the location in the net or the options.
     pub fn input(context: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Input,

@@ -27,7 +27,8 @@ pub(crate) struct Guard {
 /// A field of a token, as (input arc, number of the field).
 type Operand = (u16, u16);
 
-/// A condition that two fields are equal: the two fields, and its expression.
+/// A condition that two fields of bound tokens are equal: the two fields, and the expression from
+/// which the condition was parsed.
 struct Equality<'a> {
     sides: [Operand; 2],
     source: &'a Expression,
@@ -45,7 +46,6 @@ pub(crate) fn divide_without_join(text: &str, scope: Scope<'_>) -> Result<Guard,
     divided(text, scope, false)
 }
 
-/// Compiles the whole guard as one program.
 pub(crate) fn whole(text: &str, scope: Scope<'_>) -> Result<Code, String> {
     let typed = convert(compile(&parse(text)?, scope)?, FieldType::Bool)?;
     Ok(typed.code.into_boxed_slice())
@@ -94,8 +94,8 @@ fn divided(text: &str, scope: Scope<'_>, joins: bool) -> Result<Guard, String> {
 }
 
 impl Guard {
-    /// Adds a condition on one token to the conditions `field == constant` if it has that form,
-    /// else to the filters.
+    /// Adds the condition `atom`, which reads the token of `arc` only. It goes to `constants` if it
+    /// has the form `field == constant`, else to `filters`.
     fn local(&mut self, atom: &Expression, arc: u16, scope: Scope<'_>) -> Result<(), String> {
         let typed = compile(atom, scope)?;
         if let [first, second, Instruction::Integer(BinaryOperator::Equal)] = *typed.code {
@@ -198,7 +198,7 @@ fn residual(atom: &Expression, scope: Scope<'_>) -> Result<Residual, String> {
     })
 }
 
-/// Groups fields that the equalities, taken together, make equal. Each group is sorted by input
+/// Groups the fields that must all be equal if all `equalities` hold. Each group is sorted by input
 /// arc.
 fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
     let mut classes: Vec<Vec<Operand>> = Vec::new();
@@ -253,8 +253,8 @@ fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
     best.2.iter().map(|&arc| (arc, keys(arc))).collect()
 }
 
-/// Whether the join compares exactly these two fields with each other, so that the equality need
-/// not be tested again.
+/// Whether the join already compares the two fields in `sides`, so that their equality need not be
+/// tested again.
 fn served(joined: &[(u16, Vec<u16>)], sides: [Operand; 2]) -> bool {
     let position = |side: Operand| {
         let keys = &joined.iter().find(|entry| entry.0 == side.0)?.1;

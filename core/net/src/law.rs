@@ -38,12 +38,13 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    /// Records that an output arc with a computed count puts this number of tokens into a place.
+    /// Counts the tokens that an output arc puts into a place, for an arc whose number of tokens is
+    /// computed.
     pub(crate) fn make(&mut self, place: u32, tokens: u64) {
         *self.counted.entry(place).or_default() += tokens;
     }
 
-    /// Whether sums for the laws of stations are collected.
+    /// Whether sums are collected from which Little's law and the utilisation law are checked.
     pub(crate) fn are_collected(&self) -> bool {
         !self.station_of.is_empty()
     }
@@ -62,8 +63,8 @@ impl Laws {
     }
 }
 
-/// The stations of a run: those that the options name, then those that the structure of the net
-/// shows. Empty if the options assert no laws.
+/// The stations of a run: first those that the options name, then those found in the structure of
+/// the net. Empty if the options do not ask for checks of the laws.
 pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
@@ -94,7 +95,7 @@ fn declared(net: &Net, station: &StationDefinition) -> Result<Station> {
     })
 }
 
-/// Finds places whose tokens are servers. Every transition that takes a token from such a place
+/// Finds the places whose tokens are servers. Every transition that takes a token from such a place
 /// puts one back, and no other transition puts a token there. The delays of the arcs that return
 /// tokens are service times.
 fn shown_stations(net: &Net) -> Vec<usize> {
@@ -164,8 +165,8 @@ impl Engine<'_> {
         };
     }
 
-    /// Checks all laws at the end of a replication and returns the figures of each station as JSON.
-    /// A violated law is an error of the engine and panics.
+    /// Checks all laws at the end of a replication. Returns the measured values of each station as
+    /// JSON. Panics if a law is violated, since the engine is then wrong.
     pub(crate) fn check_laws(&self) -> Result<Vec<Json>> {
         self.assert_flow();
         self.assert_little();
@@ -228,7 +229,8 @@ impl Engine<'_> {
         }))
     }
 
-    /// The sum of the remaining service times of all tokens in service at the end of the run, ns.
+    /// The sum over all tokens in service at the end of the run of their remaining service time,
+    /// ns.
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {

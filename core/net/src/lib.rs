@@ -1,5 +1,5 @@
-//! Simulates timed coloured Petri nets: takes a net as data and returns its firings and the figures
-//! of its monitors.
+//! Simulates timed coloured Petri nets: takes a net as data and returns its firings and the values
+//! that its monitors measured.
 //!
 //! Data flows through the modules in this order. `definition` is the net as written in JSON.
 //! `expression` and `guard` check the types of its inscriptions. `compile` makes a `compiled` net.

@@ -115,7 +115,7 @@ impl Lists {
         Ok(u64::from(made))
     }
 
-    /// Returns the record with these field values.
+    /// Returns the record with the field values `words`, stored as a list of these words.
     pub(crate) fn record(&mut self, words: &[u64]) -> Result<u64, Fault> {
         let mut fields = words.iter().rev();
         fields.try_fold(EMPTY, |list, &word| self.prepend(word, list))
@@ -161,8 +161,8 @@ impl Lists {
             .collect()
     }
 
-    /// Counts a function call at this depth of nested calls; depth 0 begins a new count. Returns
-    /// false when the number of calls is too large.
+    /// Counts a function call at `depth` nested calls; depth 0 begins a new count. Returns false
+    /// when more than CALLS_MAX calls were counted.
     pub(crate) fn count_call(&mut self, depth: u32) -> bool {
         self.calls = if depth == 0 { 1 } else { self.calls + 1 };
         self.calls <= CALLS_MAX

@@ -12,7 +12,6 @@ use crate::record::Record;
 use crate::setup::Setup;
 use crate::target::{File, Target};
 
-/// What a target does wrong.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -132,8 +131,8 @@ impl File for Open {
     }
 }
 
-/// Executes a stream of one operation type, during which the target has the fault. Returns the
-/// numbers of failed operations and of wrong files, and the number of compared bytes.
+/// Executes a stream of one operation type on a target that has `fault` in the timed part. Returns
+/// the number of failed operations, the number of wrong files, and the number of compared bytes.
 fn ran(operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
     let text = format!(
         r#"{{"stream": {{"seed": 3, "clients": 1, "file_size": {{"fixed": 16384}},

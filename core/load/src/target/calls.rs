@@ -1,4 +1,5 @@
-//! Records the NameNode calls within a call of the HDFS client, taken from the client's log.
+//! Records the NameNode calls that the HDFS client makes within one of its calls. The names and
+//! times come from the client's log.
 //!
 //! The client has no hook for its own calls. It logs "NAME request …" before and "NAME response …"
 //! after each of them, both on the waiting thread. Only the first words of a log line are
@@ -12,8 +13,8 @@ use log::{LevelFilter, Log, Metadata, Record};
 use crate::clock::monotonic_ns;
 
 const PROTOCOL: &str = "hdfs_native::hdfs::protocol";
-/// Number of bytes of a log line that are formatted. It exceeds the length of any call's name and
-/// the next word.
+/// Number of bytes of a log line that are formatted: enough for the name of any NameNode call and
+/// the word after the name.
 const HEAD: usize = 64;
 /// Maximum number of calls that are buffered between two calls of `drain`.
 const MOST: usize = 4096;
@@ -92,7 +93,8 @@ impl Observed {
     }
 }
 
-/// Receives the first bytes of a formatted text; formatting is aborted after them.
+/// The first bytes of a text that is being formatted. When the array is full, formatting is
+/// aborted.
 struct Head {
     bytes: [u8; HEAD],
     length: usize,

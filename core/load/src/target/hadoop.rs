@@ -88,7 +88,6 @@ impl HadoopFactory {
         }
     }
 
-    /// The first client, which creates and removes the run's directory.
     fn own(&self) -> HadoopClient {
         self.connection(self.first.clone(), false)
     }
@@ -115,7 +114,7 @@ fn configured(env: &mut JNIEnv, calls: &Calls, spec: &Spec) -> jni::errors::Resu
 }
 
 /// Opens a client with separate connections. Hadoop's clients share connections if they have the
-/// same user, so each client logs in as another user. Kerberos allows no such login.
+/// same user, so each client logs in as a different user, which Kerberos does not allow.
 fn client(hadoop: &Hadoop, spec: &Spec, configuration: &GlobalRef) -> Result<GlobalRef> {
     let made = hadoop.work("connect", &spec.uri, |env, calls| {
         let nothing = JObject::null();

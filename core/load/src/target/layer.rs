@@ -95,8 +95,8 @@ struct Shared {
     counts: [AtomicU64; COUNTED.len()],
 }
 
-/// The longest idle time for which a throttled target lets calls catch up, ns. It is the depth of
-/// the token bucket as a time.
+/// The longest idle time that later calls may make up for, ns. As in a token bucket, it bounds the
+/// burst of calls that a throttled target accepts at once.
 const BURST_NS: u64 = 20_000_000;
 const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
 const STALLED: usize = 0;
@@ -115,8 +115,8 @@ impl Layers {
         }))
     }
 
-    /// Wraps the target of the client with this number in the layers. Returns the target unchanged
-    /// if there are no layers.
+    /// Returns `target`, the target of the client number `client`, inside the layers. Returns the
+    /// target unchanged if there are no layers.
     pub fn around(&self, target: Box<dyn Target>, client: u32) -> Box<dyn Target> {
         if self.0.layers.is_empty() {
             return target;
@@ -232,7 +232,7 @@ impl Gate {
 
     /// Delays a call so that all calls together keep the rate limit. The calls pass one after the
     /// other through an imaginary channel, which this call occupies for `takes_ns`. If a thread
-    /// wakes up late, later calls may catch up by that time.
+    /// wakes up late, later calls wait less, until this delay is made up.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let free = passed(&self.shared.free_at, now, takes_ns);

@@ -37,8 +37,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// Transfer sizes in bytes and the durability of writes. A size is the requested one, unless the
-/// server offers less.
+/// Sizes in bytes of one request, and the durability of writes. A size is the one that the user
+/// requested, or less if the server offers less.
 #[derive(Clone, Copy)]
 struct Settings {
     read_bytes: u32,
@@ -169,8 +169,8 @@ impl Factory for NfsFactory {
     }
 }
 
-/// The connection of one client, which its target and its open files share. It is counted at run
-/// time, since the compiler cannot derive that files never outlive their target.
+/// The connection of one client, which its target and its open files share. It is
+/// reference-counted, since the compiler cannot prove that no file outlives its target.
 type Shared = Arc<Mutex<Connection>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -240,7 +240,6 @@ fn rmdir(connection: &mut Connection, above: &nfs_fh3, path: &str) -> Result<()>
     removed.map(drop)
 }
 
-/// The last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -33,13 +33,14 @@ pub struct OpendalFactory {
     runtime: Arc<Runtime>,
     first: Operator,
     run_directory: String,
-    /// The POSIX target, if the service is a directory; None for other services. The POSIX target
-    /// creates and removes the run's directory, since it handles symbolic links.
+    /// The POSIX target if the service is a local directory; None for other services. It creates
+    /// and removes the run's directory, since it does not follow symbolic links.
     directory: Option<PosixFactory>,
 }
 
 impl OpendalFactory {
-    /// Checks that the service answers, where the service is remote. Creates nothing yet.
+    /// Creates the factory. If the service is remote, checks that the service answers. Writes
+    /// nothing yet.
     pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
         let (service, uri) = spec.address()?;
         let directory = match service {

@@ -174,8 +174,8 @@ impl Factory for PosixFactory {
     }
 }
 
-/// One client of the target. Each call takes one name in an open directory below the run directory,
-/// so that no link in a path is followed. Names are built in a reused buffer.
+/// One client of the target. Each system call gets an open directory and one name in it, so that no
+/// symbolic link in a path is followed. Paths are built in reused buffers.
 struct Posix {
     place: PathBuf,
     directory: Option<OwnedFd>,
@@ -229,16 +229,16 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
         .open(place)
 }
 
-/// Retries `work` on the run directory for up to SETTLING while it fails with an error that may be
-/// temporary. A directory that another client has just created is not yet visible on all servers,
-/// and a dispersed volume of GlusterFS reports differing answers of its servers as an I/O error.
+/// Repeats `work` on the run directory for up to SETTLING while its error may be temporary. A
+/// directory that another client has just created is not yet visible on all servers, and a
+/// dispersed volume of GlusterFS reports differing answers of its servers as an I/O error.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();
     patiently_by(&|| began.elapsed(), &thread::sleep, work)
 }
 
-/// Retries `work` like `patiently`, with an injected clock: `elapsed` returns the time since the
-/// first attempt, `sleep` waits.
+/// Repeats `work` like `patiently`, with the caller's clock: `elapsed` returns the time since the
+/// first attempt, and `sleep` waits.
 fn patiently_by<T>(
     elapsed: &dyn Fn() -> Duration,
     sleep: &dyn Fn(Duration),

@@ -105,8 +105,8 @@ pub fn truths(workers: u32) -> [f64; 4] {
     [LENGTH_S * share / 2.0, p90, p99, p999]
 }
 
-/// Returns the largest relative error of the four reported figures, compared with their true
-/// values.
+/// Returns the largest relative error of the mean and the three quantiles in `reported`, compared
+/// with `truths`.
 pub fn off_the_truth(reported: [f64; 4], truths: [f64; 4]) -> f64 {
     let off = reported
         .iter()

@@ -1,8 +1,9 @@
 //! Stores the waiting tokens of a run over clusters in cells, and orders the transitions that can
 //! fire.
 //!
-//! A cell holds the waiting tokens of a cluster that have one key, in first-in first-out lanes. A
-//! transition that can fire with several cells takes the cell whose token for the first input arc
+//! A cluster is a group of transitions that share input places. A cell holds the waiting tokens of
+//! a cluster that have the same key (the values of the joined fields), in first-in first-out lanes.
+//! A transition that can fire with several cells takes the cell whose token for the first input arc
 //! arrived first.
 
 use std::cmp::Reverse;
@@ -15,7 +16,7 @@ use crate::compiled::{Key, LANES_MAX};
 use crate::marking::KeyHasher;
 use crate::stream::Stream;
 
-/// The waiting tokens of one cluster with one key. A cell fills one cache line.
+/// The waiting tokens of one cluster that have the same key. A cell fills one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Cell {
@@ -27,7 +28,8 @@ pub(super) struct Cell {
     /// valid entry for this cell. An entry is valid while the first token for the member's first
     /// input arc stays the same.
     pub(super) queued: u32,
-    /// The positions in the plan's lists at which the entries of the cluster begin.
+    /// The positions in the plan's lists `able` and `members` at which the entries of the cell's
+    /// cluster begin.
     pub(super) table: ClusterTable,
     /// The first and the last token of each lane. Undefined for a lane without tokens.
     pub(super) lanes: [(u32, u32); LANES_MAX],

@@ -24,8 +24,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Err(Failed)
     }
 
-    /// Returns what an inscription reads when it is evaluated with `tokens` as the tokens of the
-    /// input arcs.
+    /// Returns the binding that an inscription (an expression of the net) reads. `tokens` are the
+    /// numbers of the tokens that the input arcs take.
     #[inline(always)]
     pub(super) fn binding<'a>(&'a self, tokens: &'a [u32]) -> Binding<'a> {
         let words = self.records.as_flattened();

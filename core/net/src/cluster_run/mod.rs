@@ -1,5 +1,6 @@
-//! Fires nets in which every token waits in a cell of a cluster. Examples are nets of queues and
-//! servers joined by a key, of keyed counters, and of places that one transition reads.
+//! Fires nets in which every waiting token is in a cell: the store for the tokens of one cluster of
+//! transitions that have the same key (see `cells`). Examples are nets of queues and servers joined
+//! by a key, of keyed counters, and of places that one transition reads.
 //!
 //! A run takes the tokens of an engine over, fires until there is a reason to pause, and gives the
 //! tokens back. The firing rule and the random draws are those of the engine (see `engine`), but a
@@ -81,7 +82,7 @@ struct ClusterRun<'e, 'n, const N: usize> {
     events: EventList,
     /// For each place, whether the number of its tokens is counted.
     counted: Vec<bool>,
-    /// Whether sums for the laws of stations are collected.
+    /// Whether sums are collected from which Little's law and the utilisation law are checked.
     has_laws: bool,
     error: Option<Box<NetError>>,
 }

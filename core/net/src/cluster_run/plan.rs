@@ -89,7 +89,8 @@ pub(super) enum Target {
     Late,
 }
 
-/// The positions in the plan's lists at which the entries of a cluster begin.
+/// The positions in the lists `able` and `members` of `ClusterPlan` at which the entries of one
+/// cluster begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClusterTable {
     /// Position of the cluster's first entry in `able`.
@@ -210,8 +211,8 @@ fn seat_of(place: &Place, net: &Net) -> PlaceSeat {
     }))
 }
 
-/// The range of values of one field with which a token passes a test. None if the test is not of
-/// this form.
+/// The range of values of one field with which a token passes a test. None if the test is of
+/// another kind.
 fn range_of(test: &Test, net: &Net) -> Option<Range> {
     match (&net.views[test.view as usize].filter, test.constant) {
         (Filter::Always, Some((field, word))) => Some(Range {

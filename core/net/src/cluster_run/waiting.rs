@@ -225,8 +225,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.states[transition as usize].set_others(entries);
     }
 
-    /// Returns the cell and lane that a token will enter. They are known as soon as its fields are
-    /// set. UNKNOWN if the cell may be freed before the token arrives.
+    /// Returns the cell and the lane that a token will enter, once the token's fields are set.
+    /// Returns UNKNOWN if the cell may be freed before the token arrives.
     #[inline(always)]
     pub(super) fn position_early(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         if let Some(position) = self.permanent_position(token, place) {

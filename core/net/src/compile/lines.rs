@@ -1,10 +1,11 @@
-//! Assigns constant delays to lines (first-in first-out queues) of the event list.
+//! Gives the constant delays of a net lines in the event list. A line is a first-in first-out queue
+//! of the events with one delay.
 
 use crate::compiled::Transition;
 use crate::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::Value;
 
-/// Assigns each of the first few distinct constant delays of the net to a line (a first-in
+/// Gives each of the first few distinct constant delays of the net a separate line (a first-in
 /// first-out queue) of the event list. Returns the number of lines.
 pub(super) fn assign(transitions: &mut [Transition]) -> usize {
     let constant_s = |delay: &Option<Value>| match delay {

@@ -1,4 +1,5 @@
-//! Compiles a net definition: resolves every name and types every inscription.
+//! Compiles a net definition: replaces every name by an index, and checks the type of every
+//! inscription (the expressions of arcs, guards and delays).
 
 mod clusters;
 mod forward;
@@ -99,7 +100,6 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     Ok(net)
 }
 
-/// Returns a map from each name to its position in the sequence. The names must differ.
 fn numbers<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
     names.cloned().zip(0..).collect()
 }
@@ -305,7 +305,7 @@ fn row_words(
     words.collect()
 }
 
-/// What was expected where a JSON value of the wrong type was found.
+/// The type that was expected where a JSON value of another type was found.
 enum Wanted {
     Type(FieldType),
     Enum(u16),
@@ -432,8 +432,8 @@ mod tests {
     use super::*;
     use crate::compiled::Input;
 
-    /// The rivals of a transition, found directly from their definition by comparing every two
-    /// transitions. A test compares `set_rivals` with this function.
+    /// The rivals of a transition, found by comparing it with every other transition. The test
+    /// compares `set_rivals` with this function.
     fn plain_rivals(transitions: &[Transition], index: usize) -> Vec<u32> {
         let this = &transitions[index];
         let shares = |that: &Transition| {

@@ -58,8 +58,8 @@ fn locals_of(
     Ok(made)
 }
 
-/// Checks the weight of a transition and the numbers of its arcs and locals. Inscriptions are
-/// checked later.
+/// Checks the weight of a transition, and that it has an input arc and not too many arcs.
+/// Inscriptions are checked later.
 fn check_size(definition: &TransitionDefinition, context: &str) -> Result<()> {
     let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
     let reason = if definition.weight.is_some_and(bad_weight) {
@@ -316,8 +316,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Replaces the join of a guard, which looks tokens up by equal fields, by conditions that are
-    /// tested on combinations of tokens.
+    /// Replaces the join of a guard (the look-up of tokens by equal fields) by conditions that are
+    /// tested on each combination of tokens.
     fn unjoin(
         &self,
         guard: &mut Guard,

@@ -24,7 +24,8 @@ pub use space::state_space;
 
 type Row = Vec<u64>;
 
-/// A net, the lists of the run, to which tokens refer by number, and the simulated time.
+/// What is needed to evaluate inscriptions: the net, the lists to which tokens refer by number, and
+/// the simulated time.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     net: &'a Net,
@@ -54,7 +55,8 @@ pub(crate) struct Choice {
 /// Largest number of bindings that one marking may have; more are an error.
 const CHOICES_MAX: usize = 100_000;
 
-/// All bindings of those enabled transitions that have the highest priority.
+/// All bindings of the enabled transitions with the highest priority; enabled transitions of a
+/// lower priority are left out.
 fn choices(net: Ground<'_>, places: &Places) -> Result<Vec<Choice>> {
     let mut found: Vec<Choice> = Vec::new();
     let mut best = u32::MAX;
@@ -118,9 +120,9 @@ fn extend(
     Ok(())
 }
 
-/// Returns two lists. The first has the field values of the tokens of a binding, concatenated in
-/// the order of the arcs. The second has the position of each token in the first list, counted in
-/// tokens.
+/// Returns two lists for a binding. The first has the field values of all bound tokens, in the
+/// order of the input arcs. The second has, for each input arc, the number of its token in the
+/// first list.
 fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
     let mut rows = Vec::with_capacity(chosen.len() * net.stride);
     for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {

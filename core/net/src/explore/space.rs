@@ -152,7 +152,7 @@ fn code_of(places: &Places) -> Vec<u64> {
     places.iter().flat_map(of_place).collect()
 }
 
-/// The smallest and the largest number of tokens of every place.
+/// For each place as JSON, the smallest and the largest number of its tokens over all markings.
 fn bounds(net: &Net, space: &Space) -> Json {
     let mut found = Map::new();
     for (place, definition) in net.places.iter().enumerate() {

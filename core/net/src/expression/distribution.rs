@@ -61,18 +61,18 @@ pub(crate) fn exponential(mean: f64, stream: &mut Stream) -> u64 {
     (unit * mean).to_bits()
 }
 
-/// A histogram from which values are drawn, stored as cumulative shares. Draws are uniform within a
-/// bin.
+/// A histogram from which values are drawn. A bin is drawn in proportion to its weight, then a
+/// value uniformly within the bin.
 #[derive(Debug)]
 pub(crate) struct Table {
     edges: Vec<f64>,
-    /// For each bin, the share of all values in this bin and those before it.
+    /// For each bin, the fraction of all values that lie in this bin or in an earlier one.
     cumulative: Vec<f64>,
 }
 
 impl Table {
-    /// Checks a histogram and converts its weights to cumulative shares. The error says what is
-    /// wrong.
+    /// Checks a histogram and converts its weights to cumulative fractions. The error says what is
+    /// wrong with the histogram.
     pub(crate) fn new(table: &TableDefinition) -> Result<Self, &'static str> {
         let (edges, weights) = (&table.edges, &table.weights);
         if weights.is_empty() || edges.len() != weights.len() + 1 {
@@ -144,8 +144,8 @@ fn normal(mean: f64, standard_deviation: f64, stream: &mut Stream) -> f64 {
 mod tests {
     use super::*;
 
-    /// Asserts that the sample mean and standard deviation agree with those of the distribution,
-    /// within 4 standard errors.
+    /// Asserts that the mean and the standard deviation of draws from `kind` agree with `mean` and
+    /// `standard_deviation`, within 4 standard errors. `first` and `second` are its parameters.
     fn agrees(kind: Draw, first: f64, second: f64, mean: f64, standard_deviation: f64) {
         const DRAWS: u32 = 200_000;
         let mut stream = Stream::new(11, 0, kind as u64);

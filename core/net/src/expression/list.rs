@@ -53,7 +53,7 @@ pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
 ];
 
 impl ListFunction {
-    /// Number of arguments, which the function takes off the stack. It pushes one result.
+    /// Number of arguments. A call takes this number of words off the stack and pushes one result.
     pub(crate) fn arguments(self) -> usize {
         let found = LIST_FUNCTIONS.iter().find(|entry| entry.1 == self);
         found.expect("every function is in the table").2
@@ -97,8 +97,8 @@ impl ListFunction {
     }
 }
 
-/// Returns the type that fits two list types, where the empty list `[]` fits every list type. None
-/// if the types differ.
+/// The type to which both `a` and `b` can be converted: equal types, or two list types of which one
+/// is that of the empty list `[]`. None for any other two types.
 pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
     match (a, b) {
         (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(b),
@@ -108,8 +108,8 @@ pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
     }
 }
 
-/// Converts code to an element of type `wanted` of a list. Minus zero becomes zero, so that equal
-/// lists have equal words.
+/// Converts code to the type `wanted`, for use as an element of a list. Minus zero becomes zero, so
+/// that equal lists have equal words.
 pub(super) fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     let mut typed = convert(typed, wanted)?;
     if wanted == FieldType::Real {
@@ -235,7 +235,6 @@ fn held(name: &str, kind: Element) -> Result<FieldType, String> {
         .ok_or_else(|| format!("{name}() of the empty list has no value"))
 }
 
-/// The error text for a list whose elements have different types.
 fn mixed(kinds: &[FieldType]) -> String {
     let other = kinds.iter().find(|&&kind| kind != kinds[0]);
     let other = other.expect("elements of one type fit");

@@ -90,7 +90,7 @@ pub(crate) enum Value {
         field: u16,
         change: i64,
     },
-    /// A draw from a distribution whose only parameter is a constant.
+    /// A draw from the distribution `kind`, whose only parameter is the constant `parameter`.
     Draw {
         kind: Draw,
         parameter: f64,
@@ -110,8 +110,7 @@ pub(crate) enum Fault {
         draw: Draw,
         value: f64,
     },
-    /// The first element, or all but the first, of an empty list was requested; `name` is the
-    /// function.
+    /// `head` or `tail` was called with an empty list; `name` is the function.
     EmptyList {
         name: &'static str,
     },
@@ -250,8 +249,8 @@ pub(crate) fn evaluate(
     Ok(stack[0])
 }
 
-/// Executes an instruction of the less frequent kinds (functions, draws, parameters). Returns the
-/// new top of the stack.
+/// Executes an instruction of a less frequent kind (function, draw or parameter). `top` is the
+/// number of values on the stack; the new number is returned.
 #[inline]
 fn seldom(
     instruction: Instruction,

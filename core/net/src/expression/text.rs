@@ -28,8 +28,8 @@ impl Scope<'_> {
         Ok(Typed { code, kind })
     }
 
-    /// Code that compares two texts. It leaves -1, 0 or 1 if the first text is before, equal to or
-    /// after the second.
+    /// Code that compares two texts. It leaves an int on the stack: -1, 0 or 1 if the text of
+    /// `left` is before, equal to or after the text of `right`.
     pub(super) fn compared(&self, left: Typed, right: Typed) -> Typed {
         let mut code = left.code;
         code.extend(right.code);

@@ -91,10 +91,10 @@ struct Directory {
     limit: u64,
 }
 
-/// A heap of cells with which a transition can fire. An entry is the arrival number of the cell's
-/// token for the first input arc, and the cell. An entry is out of date if another token is now the
-/// first one of the cell, or if another input arc finds no token in the cell. The engine removes
-/// such entries when it meets them.
+/// The cells with which a transition can fire, as a heap. An entry is (arrival number of the cell's
+/// token for the first input arc, number of the cell). An entry is out of date if another token is
+/// now the first one of the cell, or if another input arc finds no token in the cell. The engine
+/// removes such entries when it meets them.
 type Ready = BinaryHeap<Reverse<(u64, u32)>>;
 
 #[derive(Debug, Default)]
@@ -174,8 +174,8 @@ impl Cells {
 }
 
 impl Marking<'_> {
-    /// Adds a token to its lane in the cell of its key. Returns false if the evaluation of a guard
-    /// fails.
+    /// Adds a token to the lane that its `seat` states, in the cell of the token's key. Returns
+    /// false if the evaluation of a guard fails.
     #[inline(always)]
     pub(super) fn sit(&mut self, token: u32, seat: &Seat) -> bool {
         let lane = match &seat.lanes {

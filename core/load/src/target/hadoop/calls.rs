@@ -1,5 +1,5 @@
-//! The methods of Hadoop's Java classes that the load generator calls. Each is resolved once,
-//! because resolving a method by its name costs as much as some calls.
+//! The methods of Hadoop's Java classes that the load generator calls. Each method is looked up by
+//! name once, because one look-up costs as much as several calls.
 
 use jni::objects::{GlobalRef, JClass, JMethodID, JObject, JStaticMethodID, JValue};
 use jni::signature::{Primitive, ReturnType, TypeSignature};

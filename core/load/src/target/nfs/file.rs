@@ -19,8 +19,9 @@ pub struct NfsFile {
     handle: nfs_fh3,
     offset: u64,
     at_end: bool,
-    /// The server's write verifier as of the first uncommitted write; None without uncommitted
-    /// writes. The verifier changes when the server restarts and may have lost uncommitted writes.
+    /// The server's write verifier when the first of the uncommitted writes was answered; None
+    /// without uncommitted writes. A changed verifier means that the server restarted and may have
+    /// lost them.
     unstable: Option<writeverf3>,
     path: String,
 }

@@ -25,8 +25,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
 /// A blocking socket for the asynchronous crate nfs3_client. A client's thread only waits for its
-/// answer, so it blocks in the kernel, which keeps the latency of an executor out of the
-/// measurement.
+/// answer, so it blocks in the kernel; the latency of an asynchronous runtime is then no part of
+/// the measurement.
 pub struct Wire(TcpStream);
 
 /// Converts the error of a blocking call on a socket: "would block", by which the kernel reports an
@@ -147,8 +147,8 @@ impl Server {
 /// there is none.
 type Called<T, E> = std::result::Result<Nfs3Result<T, E>, RpcError>;
 
-/// A client's connection to the server. NFSv3 is stateless, so the call after a failure reconnects.
-/// The failed call itself is reported, not retried.
+/// A client's connection to the server. NFSv3 is stateless, so the connection can be opened again
+/// at the next call after a failure. The failed call itself is reported, not retried.
 pub struct Connection {
     server: Server,
     client: Option<Nfs3Client<Wire>>,
@@ -212,7 +212,8 @@ pub fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
 }
 
-/// Whether the error says that the server lost a file that it had just found.
+/// Whether `error` is NFS3ERR_STALE: the server no longer knows a file whose handle it had given
+/// out.
 pub fn is_stale(error: &Error) -> bool {
     error.context == nfsstat3::NFS3ERR_STALE.to_string()
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::spec::{Service, Spec};
 use crate::{run, Control, ErrorKind, Outcome, Plan};
 
-/// A directory that exists for one test and is removed at its end.
 struct Place(PathBuf);
 
 impl Place {

@@ -114,8 +114,6 @@ mod tests {
 
     use super::*;
 
-    /// A temporary folder of one test with its open descriptor; the folder is removed when the test
-    /// ends.
     struct Folder(PathBuf, OwnedFd);
 
     impl Folder {
