@@ -193,7 +193,8 @@ impl Engine<'_> {
     }
 
     /// Checks the number of tokens that an output arc makes, records it for the law of token
-    /// conservation, and returns it. `word` is the number, or the reason why its computation failed.
+    /// conservation, and returns it. `word` is the number, or the reason why it could not be
+    /// computed.
     pub(crate) fn turns_of(
         &mut self,
         transition: usize,

@@ -294,7 +294,7 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Whether a token meets `filter`: the conditions of an input arc that concern this token alone.
+    /// Whether a token meets `filter`: the conditions of an input arc on a single token.
     #[inline(always)]
     fn passes(&mut self, token: u32, filter: &Filter) -> Result<bool, Fault> {
         match filter {

@@ -11,13 +11,13 @@ use crate::pattern;
 use crate::rank::Options;
 use crate::tree::{Forest, NONE};
 
-/// A call counts as queued at its server if it starts soon after the end of the previous call there.
-/// The time between the two must be at most 1 / `QUEUE_SLACK` of the pause that the caller made
-/// before the call.
+/// A call counts as queued at its server if it starts soon after the end of the previous call
+/// there. The time between the two must be at most 1 / `QUEUE_SLACK` of the pause that the caller
+/// made before the call.
 const QUEUE_SLACK: u64 = 20;
 
-/// A gap without explanation is a time interval whose end no recorded event explains. Gaps that take
-/// less than 1 / `OPEN_SHARE` of the duration of their tree are ignored.
+/// A gap without explanation is a time interval whose end no recorded event explains. Gaps that
+/// take less than 1 / `OPEN_SHARE` of the duration of their tree are ignored.
 const OPEN_SHARE: u64 = 50;
 
 /// A hypothetical change of the recorded execution, such as a faster step.

@@ -199,10 +199,10 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// Finds calls that each precede the end of the item with the same index (`ends`, ns), for at
-    /// least 98 % of the items, although no waiting is visible. Considers only calls of one name on
-    /// a neighbouring lane (distance 1 in `near`) that are as many as the items. Of several such
-    /// groups, returns that with the smallest lag; None if there is none.
+    /// Finds calls whose starts (or whose ends) precede the ends of the items with the same
+    /// indices, for at least 98 % of the items, although no waiting is visible. `ends` has the end
+    /// of each item, ns. Considers only calls of one name on a neighbouring lane (distance 1 in
+    /// `near`) that are as many as the items. Returns the calls with the smallest lag, or None.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
