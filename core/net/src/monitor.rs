@@ -140,8 +140,8 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
     })
 }
 
-/// Rejects lists, records and texts in a log: their cells are freed when the run ends, but the log
-/// is not.
+/// Rejects logged expressions whose type is a list, a record or a text. Their values are numbers of
+/// cells, which are freed when the run ends, before the log is read.
 fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
     match fields.iter().find(|entry| {
         matches!(
@@ -318,8 +318,8 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// The figures of the monitor as JSON. `area` returns the time integral of the number of tokens
-    /// in a place.
+    /// The results of the monitor as JSON. `area` returns, for the index of a place, the time
+    /// integral of the number of tokens in the place, and their number at the end.
     pub(crate) fn result(
         &self,
         net: &Net,

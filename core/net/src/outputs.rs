@@ -37,8 +37,8 @@ impl Chain {
 }
 
 impl Engine<'_> {
-    /// Makes one token for an output arc and schedules its arrival. `chosen` are the tokens of the
-    /// binding.
+    /// Makes one token for an output arc, or forwards a token of the binding `chosen`. A token with
+    /// a delay is scheduled or linked to `chain`; one without a delay arrives at once.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,
@@ -181,8 +181,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Evaluates the number of tokens that an output arc makes, and records it for the law of token
-    /// conservation.
+    /// Returns the number of tokens that an output arc makes: the value of its expression, which is
+    /// also recorded for the law of token conservation, or 1 if the arc has no expression.
     fn turns(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u64> {
         let net = self.net;
         let Some(count) = &net.transitions[transition].outputs[arc].count else {
@@ -192,8 +192,9 @@ impl Engine<'_> {
         self.turns_of(transition, arc, word)
     }
 
-    /// Checks the number of tokens that an output arc makes, and records it for the law of token
-    /// conservation. `word` is the number, or the reason why it could not be computed.
+    /// Checks the number of tokens that an output arc makes, records it for the law of token
+    /// conservation, and returns it. `word` is the number, or the reason why it could not be
+    /// computed.
     pub(crate) fn turns_of(
         &mut self,
         transition: usize,

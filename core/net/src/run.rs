@@ -193,8 +193,9 @@ impl<'n> Replication<'n> {
         }
     }
 
-    /// Fires as a run over clusters up to the end of the warm-up or of the replication, if the net
-    /// allows such a run.
+    /// Fires in a faster way that is possible if all tokens wait in the cells of clusters. Stops at
+    /// the end of the warm-up or of the replication and returns why. If the net has no such plan
+    /// (`cluster_plan`), fires nothing and returns `Pause::Idle`.
     fn fire_clusters(&mut self, stop: &AtomicBool) -> Result<Pause> {
         let Some(plan) = &self.net.cluster_plan else {
             return Ok(Pause::Idle);

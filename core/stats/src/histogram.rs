@@ -111,8 +111,8 @@ impl Histogram {
         middle_of(number)
     }
 
-    /// Raises the maximum to at least this value in ns. A caller that counts bucketed data by their
-    /// lowest values restores the true maximum by it.
+    /// Raises the maximum to at least this value in ns. A caller that knows only the buckets of its
+    /// values records the lowest value of each bucket, and then sets the true maximum here.
     pub fn raise_maximum(&mut self, value_ns: u64) {
         self.maximum = self.maximum.max(value_ns);
     }

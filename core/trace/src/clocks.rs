@@ -112,8 +112,9 @@ fn difference(left: u64, right: u64) -> Option<i64> {
     i64::try_from(i128::from(left) - i128::from(right)).ok()
 }
 
-/// Returns the middle of the range of offsets that lie in the most intervals, or zero if zero lies
-/// in equally many.
+/// Estimates the offset of a callee's clock. `bounds` has, for each call, the interval of offsets
+/// in ns that the call allows. The estimate is the middle of the range of offsets that the most
+/// calls allow, or zero if equally many calls allow zero.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {

@@ -1,5 +1,5 @@
-//! Sums over the calls at each node of a profile, separately for each host. They are stored only if
-//! the calls of a node are of several hosts.
+//! Sums over the calls at each node of a profile (calls with one call path and shape), separately
+//! for each host. They are stored only for nodes whose calls are of several hosts.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -219,8 +219,8 @@ impl Forest {
         }
     }
 
-    /// Of several spans with one id, keeps the longest, since the others were probably truncated.
-    /// Counts the others as losses.
+    /// Of the spans `claims`, which have the same id, returns the longest, since the others were
+    /// probably truncated. Counts the others as losses.
     fn choose<'a>(
         &mut self,
         claims: impl Iterator<Item = &'a Span> + Clone,
@@ -429,8 +429,8 @@ impl Forest {
     }
 }
 
-/// Finds the position of the span `parent_id` in a trace sorted by span id. The search begins at
-/// `place`.
+/// Finds the position of the span `parent_id` in a trace sorted by span id. None if it is missing.
+/// `place` is the position of the child, from which the likely position is computed.
 fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
     // If ids have no gaps, as those from one counter, the difference of two ids is the distance of
     // the spans.

@@ -189,8 +189,9 @@ fn a_final_failure_and_a_concurrent_failure_are_no_retries() {
 /// retried.
 type Figures = (u64, u64, u64, bool);
 
-/// Computes the expected figures of each node from the definition of the compression. The key of a
-/// node in the result is the path of structures from the root to the node's calls.
+/// Computes what is expected of each node from the definition of the compression. The key of a node
+/// is the path of structures from the root to the node's calls. The value is (number of calls, sum
+/// of durations in ns, further figures).
 fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Figures)> {
     let again = |node: u32| {
         let span = &forest.spans[node as usize];

@@ -1,9 +1,9 @@
 //! Generates random numbers, each of which is a function of a key. So a number does not depend on
 //! how many numbers were drawn before it.
 
-/// Returns 64 random bits for the key (seed, a, b, purpose). The finalising function of SplitMix64
-/// (Steele et al. 2014) is applied to each word of the key. The same key always gives the same
-/// bits.
+/// Returns 64 random bits for the key (seed, a, b, purpose). `a` and `b` are any numbers that
+/// identify the draw, such as a client and a file. The finalising function of SplitMix64 (Steele et
+/// al. 2014) is applied to each word of the key. The same key always gives the same bits.
 pub fn draw(seed: u64, a: u64, b: u64, purpose: u64) -> u64 {
     Keyed::new(seed, a).at(b).bits(purpose)
 }

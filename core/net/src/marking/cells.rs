@@ -337,8 +337,8 @@ impl Marking<'_> {
         }
     }
 
-    /// Removes from their places the tokens of the first binding of a transition that is a member
-    /// of a cluster.
+    /// Removes the tokens `chosen` from their places. They are the first binding of `transition`,
+    /// and `member.0` is the index of the transition's cluster.
     #[inline(always)]
     pub(crate) fn take_from_cell(&mut self, member: (u32, u32), transition: usize, chosen: &[u32]) {
         let cluster = &self.net.clusters[member.0 as usize];

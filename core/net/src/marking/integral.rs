@@ -1,10 +1,11 @@
-//! Collects the time integral of the number of tokens in a place, and the stays of the tokens.
-//! Little's law compares the two.
+//! Collects two values for a place: the time integral of the number of tokens in it, and the sum of
+//! the durations for which tokens stay in it. By Little's law, the two are equal.
 
 use super::Marking;
 
-/// The exact time integral of a place's number of available tokens since the latest restart, in
-/// nanoseconds times tokens.
+/// The exact time integral of the number of available tokens of a place, in nanoseconds times
+/// tokens. `token_ns` is the part from the latest call of `watch` (a restart) to the time
+/// `since_ns`. `most` is the largest number of tokens since the restart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Area {
     pub(crate) since_ns: u64,
@@ -25,7 +26,7 @@ pub(super) struct Stays {
 }
 
 impl Area {
-    /// The integral since time zero.
+    /// The integral since time zero, in nanoseconds times tokens.
     pub(crate) fn whole_ns(&self) -> u128 {
         self.earlier_ns + self.token_ns
     }
@@ -53,7 +54,7 @@ impl Stays {
 
 impl Marking<'_> {
     /// Starts the time integral of a place's number of tokens at the present time, or restarts it.
-    /// A restart keeps the earlier part.
+    /// After a restart, the integral of the earlier time is in `earlier_ns`.
     pub(crate) fn watch(&mut self, place: usize) {
         if !std::mem::replace(&mut self.counted[place], true) {
             self.counts[place] = self.here(place).count() as u32;
@@ -101,14 +102,16 @@ impl Marking<'_> {
         area
     }
 
-    /// Removes one stay from the records, so that a test can observe a violation of Little's law.
+    /// Subtracts 1 ns from the sum of the stays, so that a test can observe a violation of Little's
+    /// law.
     #[cfg(test)]
     pub(crate) fn lose_a_stay(&mut self, place: usize) {
         let stays = self.stays[place].as_mut().expect("the place is watched");
         stays.stayed_ns -= 1;
     }
 
-    /// The places at which Little's law is asserted.
+    /// The indices of the places whose stays are recorded. Little's law is asserted for these
+    /// places.
     pub(crate) fn little_places(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.stays.len()).filter(|&place| self.stays[place].is_some())
     }

@@ -11,7 +11,8 @@ use crate::bucket::{Bucket, NONE};
 use crate::compiled::{Discipline, Key, Net, Transition};
 use crate::ranked::{Rank, Ranked};
 
-/// Values of a joined field below this limit are looked up in a table, larger ones by hash.
+/// Values of a joined field below this limit are looked up in a table. Larger values are looked up
+/// by hash, unless `direct_limits` returns a higher limit for the transition.
 const DIRECT_KEYS: u64 = 1_024;
 
 /// Largest total size, in words, of all tables that have more than `DIRECT_KEYS` entries.
@@ -75,7 +76,8 @@ pub(super) struct Group {
     hashed: bool,
 }
 
-/// All groups of one transition: those found by hash, those that are ready, and unused ones.
+/// The numbers of the groups of one transition. `by_key` has the groups that are found by hash,
+/// `ready` the groups whose buckets all hold tokens, and `free` the numbers that can be reused.
 #[derive(Debug, Default)]
 pub(super) struct Join {
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
@@ -111,8 +113,9 @@ impl Hasher for KeyHasher {
 }
 
 impl Marking<'_> {
-    /// The bucket for a token whose only joined field has the value `word`. Called if the value has
-    /// no entry in the table yet, or is too large for the table.
+    /// The bucket for a token whose only joined field has the value `word`. Called for a value
+    /// without an entry in the table. If the value is too large for the table, the bucket is looked
+    /// up by hash. Otherwise the function creates the buckets of the value and their entries.
     #[inline(never)]
     pub(super) fn bucket_of_one(
         &mut self,

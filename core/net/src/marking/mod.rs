@@ -44,15 +44,15 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
-    /// The locals of the transition that fires, and the parameter `turn`, which numbers the tokens
-    /// of an output arc that makes several.
+    /// The locals of the transition that fires (values computed once per firing). The next value is
+    /// the parameter `turn`: the number of the token that is made, if an output arc makes several.
     pub(crate) parameters: Vec<u64>,
     free_token: u32,
     /// Number of tokens, both in places and in transit.
     pub(crate) live: usize,
     pub(crate) nodes: Nodes,
-    /// All buckets. The first ones belong to the views that are not joined: such a view and its
-    /// bucket have the same number.
+    /// All buckets. A view is the set of tokens that meet the condition of one input arc. If the
+    /// arc is not joined with others, its view has one bucket, with the same number as the view.
     buckets: Vec<Bucket>,
     /// For each view, a table from the value of its only joined field to the bucket of that value.
     /// Contains only values below the limit in `direct_limits`.
@@ -64,7 +64,7 @@ pub(crate) struct Marking<'n> {
     /// For each group, the values of the joined fields that its tokens have in common.
     group_keys: Vec<Key>,
     joins: Vec<Join>,
-    /// The waiting tokens of all clusters.
+    /// The waiting tokens of all clusters (transitions that share input places, and these places).
     cells: Cells,
     pub(crate) counts: Vec<u32>,
     /// For each place with reset arcs, its tokens by arrival number.
@@ -144,7 +144,8 @@ impl<'n> Marking<'n> {
         index
     }
 
-    /// Sends a token that was taken to another place, with unchanged field values.
+    /// Changes the place of a token that was taken from its old place. The token is not available
+    /// in the new place yet. Its field values stay unchanged.
     #[inline]
     pub(crate) fn forward(&mut self, token: u32, place: u32) {
         let token = &mut self.nodes.tokens[token as usize];
@@ -226,8 +227,8 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Adds a token to the views that require its value of the dispatch field. Returns false if a
-    /// guard fails.
+    /// Adds a token to the buckets of the input arcs that require the value which the token has in
+    /// the field `dispatch.field`. Returns false if the evaluation of a guard fails.
     fn enter_dispatched(&mut self, token: u32, dispatch: &Dispatch) -> bool {
         let word = self.row(token)[dispatch.field as usize];
         let views = dispatch.of(word).iter();
@@ -293,7 +294,7 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Whether a token meets the view's conditions on a single token.
+    /// Whether a token meets `filter`: the conditions of an input arc on a single token.
     #[inline(always)]
     fn passes(&mut self, token: u32, filter: &Filter) -> Result<bool, Fault> {
         match filter {
@@ -416,8 +417,8 @@ impl<'n> Marking<'n> {
         &self.buckets[index as usize]
     }
 
-    /// Frees the cells of lists to which no token refers, if there are enough cells for this to
-    /// pay.
+    /// Frees the list cells to which no token refers. Does nothing if few cells are in use, since a
+    /// search for unused cells takes time.
     #[cold]
     pub(crate) fn sweep_lists(&mut self) {
         if !self.lists.get_mut().is_full() {
@@ -469,7 +470,7 @@ impl<'n> Marking<'n> {
         totals
     }
 
-    /// The place with the most tokens, including those in transit to it.
+    /// The index of the place with the most tokens, including the tokens in transit to the place.
     pub(crate) fn fullest_place(&self) -> usize {
         let totals = self.totals();
         (0..totals.len())

@@ -38,8 +38,8 @@ impl Marking<'_> {
         found
     }
 
-    /// Stops counting the tokens of places, so that tokens that are counted already may arrive
-    /// again. Returns, for each place, whether its tokens were counted.
+    /// Stops the counting of tokens in all places. Tokens that are already counted may then arrive
+    /// again without being counted twice. Returns, for each place, whether its tokens were counted.
     pub(crate) fn count_nothing(&mut self) -> Vec<bool> {
         let nothing = vec![false; self.counted.len()];
         std::mem::replace(&mut self.counted, nothing)
@@ -50,9 +50,9 @@ impl Marking<'_> {
         self.counted = counted;
     }
 
-    /// Replaces all tokens. Numbers of tokens in places, time integrals and stays are kept: they
-    /// must be those of the new tokens. Returns false if a guard fails; the failure is then in
-    /// `guard_fault`.
+    /// Replaces all tokens by `tokens`. Keeps the recorded number of tokens in each place, the time
+    /// integrals and the stays, so these must already be those of the new tokens. Returns false if
+    /// a guard fails; the failure is then in `guard_fault`.
     #[must_use]
     pub(crate) fn refill(&mut self, tokens: Tokens) -> bool {
         let counted = self.count_nothing();

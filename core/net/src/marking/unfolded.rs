@@ -1,5 +1,5 @@
-//! Writes field values as words that do not depend on the numbers of list cells, so that markings
-//! of different runs can be compared.
+//! Writes field values as words that can be compared between runs. A token stores a list or a text
+//! as the number of a cell, which differs from run to run. Here the elements are written instead.
 
 use super::{Marking, Token};
 use crate::definition::FieldType;
@@ -29,7 +29,8 @@ impl Marking<'_> {
         found.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// Appends a field value to `into`, as words that do not depend on the numbers of list cells.
+    /// Appends the field value `word` to `into`. A list or a text is written as its length and its
+    /// elements, since the number of its cell differs from run to run.
     fn unfold(&self, lists: &Lists, word: u64, kind: FieldType, into: &mut Vec<u64>) {
         match kind {
             FieldType::Text => {

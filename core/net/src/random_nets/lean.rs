@@ -1,4 +1,5 @@
-//! Tests that a run over clusters and the reference engine fire alike on small random nets.
+//! Tests that a run over clusters (the faster way to fire, see `cluster_run`) and the reference
+//! engine fire alike on small random nets.
 
 use std::sync::atomic::AtomicBool;
 
@@ -197,7 +198,8 @@ fn runs_over_clusters_and_reference_fire_alike() {
     );
 }
 
-/// The results of a net's replications, with or without runs over clusters.
+/// Runs the replications of a net and returns their results as text. `clusters` says whether runs
+/// over clusters are used.
 fn results(net: &Json, options: &Json, clusters: bool) -> String {
     let read = NetDefinition::from_json(&net.to_string()).expect("a net as data");
     let mut compiled = compile(read).expect("the net compiles");

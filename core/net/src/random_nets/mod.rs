@@ -11,8 +11,8 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
-/// The nets that a generator makes: any nets, or nets whose transitions form clusters, with or
-/// without a key.
+/// The nets that a generator makes: any nets, or nets whose transitions form clusters (share input
+/// places). With a key, a transition takes only tokens with equal values of one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Any,

@@ -347,8 +347,8 @@ impl Reference {
         }
     }
 
-    /// Removes the bound tokens from their places. In a random place the last token fills the gap,
-    /// as in the engine, so that both draw the same tokens.
+    /// Removes the bound tokens from their places. If the discipline of a place is "random", the
+    /// last token fills the gap, as in the engine, so that both engines draw the same tokens.
     fn remove(&mut self, bound: Bound) {
         let taken: Vec<(usize, u64)> = bound
             .iter()

@@ -214,7 +214,8 @@ fn number(value: &Value, key: &str) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Returns a key's value in microseconds as nanoseconds. Whole microseconds are converted exactly.
+/// Converts the value of a key from microseconds to nanoseconds. Whole numbers are converted
+/// exactly. None if the value is missing, negative, too large or not a number.
 fn micros(value: &Value, key: &str) -> Option<u64> {
     let told = value.get(key)?;
     if let Some(whole) = told.as_u64() {

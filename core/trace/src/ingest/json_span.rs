@@ -16,7 +16,7 @@ pub enum Identity {
     /// The span has no such id.
     #[default]
     None,
-    /// The id has a wrong length or other characters than digits.
+    /// The id has a wrong length, or a character that is not a hexadecimal digit.
     Wrong,
     /// The number that the digits denote.
     Number(u128),

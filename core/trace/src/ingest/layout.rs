@@ -349,8 +349,8 @@ impl Values {
         at
     }
 
-    /// The last 8 bytes that were read are a time, that is, a value. Excludes them from the
-    /// comparison. Returns their offset in the span.
+    /// Excludes the last 8 bytes that were read, which are a time, from the comparison with other
+    /// spans. Returns their offset in the span.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);

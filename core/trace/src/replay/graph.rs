@@ -11,13 +11,13 @@ use crate::pattern;
 use crate::rank::Options;
 use crate::tree::{Forest, NONE};
 
-/// Bounds the delay from the end of one call on a server to the start of the next call there. If
-/// the delay is at most 1 / `QUEUE_SLACK` of the pause that the next call's caller made before the
-/// call, the next call counts as queued at the server.
+/// A call counts as queued at its server if it starts soon after the end of the previous call
+/// there. The time between the two must be at most 1 / `QUEUE_SLACK` of the pause that the caller
+/// made before the call.
 const QUEUE_SLACK: u64 = 20;
 
-/// Bounds which gaps without explanation (times whose end no recorded event explains) are
-/// considered: those that take at least 1 / `OPEN_SHARE` of the duration of their tree.
+/// A gap without explanation is a time interval whose end no recorded event explains. Gaps that
+/// take less than 1 / `OPEN_SHARE` of the duration of their tree are ignored.
 const OPEN_SHARE: u64 = 50;
 
 /// A hypothetical change of the recorded execution, such as a faster step.
@@ -261,8 +261,8 @@ impl Graph {
         self.after[event as usize].push(one);
     }
 
-    /// Adds the inferred dependencies as edges, and subtracts the time that segments spent waiting
-    /// for them from the segments' work.
+    /// Adds an edge for each inferred dependency in `releases`. The time for which a segment waited
+    /// for such an event is no longer counted as the segment's work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.lanes.segments.len()];

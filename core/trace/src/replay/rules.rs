@@ -19,9 +19,9 @@ const ITEMS_MIN: usize = 8;
 /// Minimum fraction of its tree's duration that a stream of segments must take for its dependencies
 /// to be inferred.
 const SHARE_MIN: f64 = 0.005;
-/// Bounds the variation of the lag from an event to the end of a segment. The end counts as caused
-/// by the event if the lag differs from the usual lag by at most this fraction of the usual time
-/// between two ends.
+/// The lag is the time from an event to the end of a segment. The end counts as caused by the event
+/// if the lag differs from the usual lag by at most this fraction of the usual time between two
+/// consecutive ends.
 const SLACK: f64 = 0.1;
 /// Minimum fraction of the still unexplained pauses that an event must explain to be accepted as
 /// their cause.
@@ -199,9 +199,10 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// Finds events that each precede the end of one item, for nearly all items, although no
-    /// waiting is visible. Only events on a neighbouring lane that are as many as the items are
-    /// considered. Of several, those with the smallest lag are returned.
+    /// Finds calls whose starts (or whose ends) precede the ends of the items with the same
+    /// indices, for at least 98 % of the items, although no waiting is visible. `ends` has the end
+    /// of each item, ns. Considers only calls of one name on a neighbouring lane (distance 1 in
+    /// `near`) that are as many as the items. Returns the calls with the smallest lag, or None.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
