@@ -54,9 +54,9 @@ SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
 
 @dataclass(frozen=True)
 class Load:
-    """The settings of a measured workload: its name, the length of a round in seconds, and the
-    length of the warm-up in seconds and the number of counted rounds, both for the tracing agent
-    and for the peer.
+    """The settings of one measured workload. `warm_up_s` (seconds) and `rounds` (counted rounds)
+    are those of the runs with our tracing agent, `peer_warm_up_s` and `peer_rounds` those of the
+    runs with the OpenTelemetry agent.
     """
 
     name: str
@@ -82,8 +82,8 @@ WRITER = "dfslab-agent"
 
 @dataclass(frozen=True)
 class Took:
-    """The cost of a round: wall-clock seconds per file, and the processor seconds per file that the
-    client and the daemons used.
+    """The mean time per file in one round: `wall_s` is wall-clock time, `cpu_s` the processor time
+    of the client and the daemons.
     """
 
     wall_s: float
@@ -255,7 +255,8 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """Makes the testbed of `contender` record or pause. The command is sent before every turn,
+        """Makes the agents of `contender` record calls if `recording`, else pause. An untraced
+        testbed has no agents, so nothing is done for it. The command is sent before every turn,
         also when nothing changes, so that all turns have the same cost of the command.
         """
         if not contender.traced:
@@ -278,8 +279,9 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """One of the compared alternatives: a testbed, and whether its agents record in this
-    alternative's turns.
+    """One of the compared alternatives. It is a testbed together with a mode of its tracing agents:
+    during the turns of this team, the agents record or are paused. A traced testbed belongs to two
+    teams.
     """
 
     contender: Contender
@@ -326,9 +328,11 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """Runs the counted rounds. Returns for each round the cost of each team, by the team's name. A
-    team is a testbed that either records or does not. One uncounted round precedes them, since all
-    testbeds have just worked concurrently.
+    """Runs `rounds` counted rounds (times SCALE) after one uncounted round. Returns for each
+    counted round the cost of each team, by the team's name. A team is a testbed that either records
+    or does not.
+
+    The uncounted round is needed because all testbeds have just worked concurrently.
     """
     told = []
     testbeds: dict[int, list[str]] = defaultdict(list)
@@ -355,7 +359,8 @@ def compared(
     told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
     """Returns two ratios of the teams (testbeds) `ours` to the teams `theirs`: the ratio of their
-    wall-clock times per file, and the ratio of their processor times per file.
+    wall-clock times per file, and the ratio of their processor times per file. `told` holds for
+    each round the cost of each team.
     """
     wall = [{name: took.wall_s for name, took in one.items()} for one in told]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
@@ -367,8 +372,8 @@ PAUSED = ("paused 1", "paused 2")
 
 
 def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
-    """Returns the ratios `wall` and `spent` of a comparison called `name` as JSON data, with their
-    90 % intervals.
+    """Returns two ratios as JSON data, each with its 90 % interval: `wall` of wall-clock times and
+    `spent` of processor times. The keys begin with `name`, the name of the comparison.
     """
     return {
         f"{name}_slowdown": wall.value,

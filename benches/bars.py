@@ -15,7 +15,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar: the largest or the smallest allowed value of a figure."""
+    """A limit that a measured figure must keep. `limit` is the largest allowed value if `sense` is
+    "at most", and the smallest if `sense` is "at least".
+    """
 
     limit: float
     sense: str = "at most"
@@ -31,8 +33,8 @@ class Bar:
         return value <= self.limit if self.sense == "at most" else value >= self.limit
 
     def verdict(self, value: float, interval: tuple[float, float] | None = None) -> str:
-        """Returns "kept" or "missed", the verdict on a figure. ", unsure" is appended when the
-        figure's interval contains the bar.
+        """Returns "kept" if `value` meets the bar, else "missed". ", unsure" is appended when the
+        confidence interval `interval` of the value contains the limit.
         """
         word = "kept" if self.kept(value) else "missed"
         unsure = interval is not None and interval[0] < self.limit < interval[1]

@@ -210,8 +210,9 @@ def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
-    """Runs one round of our load generator and returns its report. The round starts after a pause,
-    once its prepared files are on disk.
+    """Runs the load generator once with operations of the type `operation`, and returns its report.
+    `stream` holds further fields of the operation stream. Measuring starts when the prepared files
+    are on disk and a pause of `think_time_s` has passed.
     """
 
     def gate() -> float:
@@ -241,8 +242,9 @@ def our_dfsio(
 
 
 def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
-    """Returns the seconds that one MiB takes across the border between our process and Java: the
-    median over rounds, after as many warm-up rounds.
+    """Returns the seconds that moving one MiB between our process and Java takes, for reads or
+    writes (`kind`). It is the median over rounds on a file system that does nothing; as many
+    warm-up rounds precede.
     """
     changes: dict[str, object] = {
         "uri": "nothing:///",
@@ -269,8 +271,8 @@ def our_namenode(target: HadoopTarget, kind: str) -> float:
 
 
 def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
-    """Returns for every figure the pairs (ours, theirs) of all rounds, and the seconds per MiB at
-    the border between our process and Java.
+    """Returns two dictionaries: for every figure the pairs (ours, theirs) of all rounds, and for
+    "write" and "read" the seconds per MiB that data takes between our process and Java.
     """
     class_path = compiled(testbed, folder)
     known = java.client(testbed.java_configuration)
@@ -304,14 +306,16 @@ def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float
 
 
 def alone(work: Work) -> float:
-    """Runs the work after all earlier writes have reached the disk, and returns its figure."""
+    """Waits until all earlier writes have reached the disk, then runs `work` and returns its
+    figure.
+    """
     os.sync()
     return work()
 
 
 def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
     """Runs our work and theirs in turn. Returns for every figure the pairs (ours, theirs) of all
-    rounds except warm-up rounds; each value is the mean of two runs.
+    rounds except warm-up rounds; each value is the geometric mean of two runs.
     """
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
@@ -331,8 +335,8 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
 
 
 def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Returns the middle ratio of our figure to theirs over the rounds, and the bounds of its 95 %
-    interval.
+    """Returns the middle ratio of our figure to theirs over the rounds (`paired.middle` of its
+    logarithms), and the lower and upper bound of its 95 % interval.
     """
     logs = [math.log(ours / theirs) for ours, theirs in pairs]
     ratio, low, high = (math.exp(value) for value in middle(logs, NINETEEN_OF_TWENTY))
@@ -340,8 +344,8 @@ def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]
 
 
 def within(pairs: list[tuple[float, float]]) -> str:
-    """Returns the verdict on whether our figure and theirs differ by at most BAR, and whether the
-    interval over these rounds makes the verdict sure.
+    """Returns one of VERDICTS: "yes" if our figure and theirs differ by at most BAR, else "no". ",
+    unsure" is appended if the interval of their ratio contains a limit of the allowed range.
     """
     ratio, low, high = middle_ratio(pairs)
     limits = (1 - BAR, 1 + BAR)

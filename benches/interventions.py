@@ -213,11 +213,10 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
 
 
 def _around(healthy_s: list[float], number: int) -> float:
-    """Returns the median duration in seconds of the rounds around an intervention in which nothing
-    was slowed: up to three before it and up to three after it.
+    """Returns the median duration in seconds of the rounds around the intervention with index
+    `number`: up to three rounds before it and up to three after it, in which nothing was slowed.
 
-    A disturbance by other machines affects one or two rounds, and disturbances are far apart in
-    time.
+    Several rounds are used because a disturbance by other machines affects only one or two.
     """
     return statistics.median(healthy_s[max(0, number - 2) : number + 4])
 

@@ -26,8 +26,8 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ("glusterfs", "moosefs", "cephfs", "juicefs", "nfs", "hdfs-hosts", "alluxio")
 LARGE = 0.25
-# The keys are (file system, workload). The values hold the lower and upper bound of the relative
-# error with its sign, and the explanation of the error.
+# The keys are (name of the scenario, workload). The values hold the lower and upper bound of the
+# relative error with its sign, and the explanation of the error.
 EXPLAINED = {
     ("cephfs", "sequential_read"): (
         0.25,
@@ -70,7 +70,7 @@ def explanation(row: dict[str, Any]) -> str:
 
 
 def _testbed(point: Point) -> str:
-    """Returns the identity of the testbed that a configuration needs."""
+    """Returns a text that is equal for configurations which can share one testbed."""
     return point.scenario.model_dump_json(include={"deployment", "file_system"})
 
 

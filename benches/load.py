@@ -48,7 +48,8 @@ FILE_BYTES = 256 << 20
 # one.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
 DIRECTORY = f"dfslab-{os.getpid()}"
-# The bars in ns, each with fio's figure on the machine on which the bar was set.
+# The bars (pass criteria) in ns. The last number of each pair is fio's cost in ns on the machine on
+# which the bar was set.
 PAIRS = (
     Pair("null_ns_per_op", "null_vs_fio", Bar(45.0), "ns", "fio's", 92.0),
     Pair("pread_over_floor_ns", "pread_over_floor_vs_fio", Bar(60.0), "ns", "fio's", 263.0),
@@ -89,8 +90,9 @@ def cpu_s(report: dict[str, Any]) -> float:
 
 
 def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
-    """Returns the processor time of one operation, ns: the slope between `count` and four times
-    `count`."""
+    """Returns the processor time of one operation in ns. `spent_s` returns the seconds of a run
+    with a given number of operations. The difference between runs of four times `count` and of
+    `count` operations excludes the start-up."""
     return (spent_s(4 * count) - spent_s(count)) / (3 * count) * 1e9
 
 
@@ -130,8 +132,8 @@ def null_rounds() -> list[tuple[float, float]]:
 
 
 def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
-    """Returns a function. Given a number of operations, the function returns the processor seconds
-    that the C loop `program` takes for them.
+    """Returns a function that runs the C program `program` with a given number of calls of the kind
+    `what` on the file `path`, and returns the program's processor seconds.
     """
 
     def spent(count: int) -> float:
@@ -165,8 +167,8 @@ def fio_job(count: int, *options: str) -> dict[str, Any]:
 
 
 def fio_s(*options: str) -> Callable[[int], float]:
-    """Returns a function. Given a number of operations, the function returns the processor seconds
-    that fio takes for them, including its start.
+    """Returns a function that runs fio with `options` and a given number of operations, and returns
+    fio's processor seconds, including those of its start.
     """
 
     def children_s() -> float:

@@ -67,10 +67,10 @@ def middle(values: Sequence[float], quantile: float) -> tuple[float, float, floa
 def ratio(
     rounds: Sequence[Mapping[str, float]], ours: Sequence[str], theirs: Sequence[str]
 ) -> Ratio:
-    """Returns the ratio of the time of the teams `ours` to that of the teams `theirs`, with its 90
-    % interval. Each round holds one time per team.
+    """Returns the ratio of the time of the teams `ours` to the time of the teams `theirs`, with its
+    90 % interval. `rounds` holds for each round the time of each team.
 
-    The mean is that of logarithms, so that a ratio of 2 and a ratio of 1/2 cancel.
+    Logarithms of the times are averaged, so that a ratio of 2 and a ratio of 1/2 cancel.
     """
     told = [
         np.mean([np.log(times[team]) for team in ours])

@@ -34,8 +34,9 @@ def cpu_s() -> float:
 
 
 def load_ns(target: dict, operation: str, count: int, size: int) -> float:
-    """Returns the processor time of one operation, ns: the slope between `count` and 4 `count`
-    operations."""
+    """Returns the processor time of one operation of our load generator on `target`, in ns. The
+    difference between runs of `count` and of 4 `count` operations excludes the start-up. The median
+    of ROUNDS such differences is returned. `size` is the file size in bytes."""
     slopes = []
     for _ in range(ROUNDS):
         spent = []

@@ -174,9 +174,9 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
 
 
 def _worst(checks: Sequence[Check], kind: str) -> Check | None:
-    """Returns the check of the quantity `kind` whose measured value deviates most from the declared
-    one; a check without a declared value counts as one without deviation. Returns None if there is
-    no check of this quantity.
+    """Returns the check of the quantity `kind` whose measured value differs most from the declared
+    value. The difference is 0 if nothing is declared. Returns None if there is no check of this
+    quantity.
     """
     alike = [check for check in checks if check.quantity == kind]
     return max(alike, key=lambda c: abs(c.measured - (c.declared or c.measured)), default=None)

@@ -87,7 +87,9 @@ print(json.dumps([took, worked, peak, found.get("reduction")]))
 
 @dataclass(frozen=True)
 class Run:
-    """The resources that one reader of the trace needed."""
+    """The time and memory that one reader of the trace needed. `reduction` is how much the trace
+    was compressed, as the report says; it is None for readers that do not compress.
+    """
 
     wall_s: float
     processor_s: float
@@ -96,8 +98,10 @@ class Run:
 
 
 def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, int, int, int]]:
-    """Returns the spans of a piece of the trace: block writes of up to some hundred packets each.
+    """Returns the spans of one piece of the trace: block writes of up to some hundred packets each.
     Each packet has a disk write and a call to the next replica.
+
+    A span is (name, start in ns, end in ns, identity, parent's identity, thread, bytes).
     """
     spans, at = [], START_NS + number * 10**12
     while len(spans) < SPANS_A_PIECE:

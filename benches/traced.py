@@ -17,8 +17,8 @@ LOAD = Path(__file__).with_name("HdfsMix.java")
 
 
 class Mix:
-    """Runs the Java program HdfsMix on a testbed, in its client host if there is one. `settings`
-    are those of the HDFS client.
+    """A Java client that runs the program HdfsMix on a testbed until the `with` block ends. It runs
+    in the testbed's client host if there is one. `settings` are those of the HDFS client.
     """
 
     def __init__(self, testbed: Testbed, **settings: str) -> None:
@@ -62,14 +62,20 @@ class Mix:
 
 
 def snapshot(profiles: Path) -> dict[str, callprofile.File]:
-    """Waits for the next profile of every traced process and returns the profiles by file name."""
+    """Waits until every traced process has written its next profile. Returns the profiles in the
+    folder `profiles` by file name.
+    """
     return callprofile.await_written(profiles)
 
 
 def between(
     before: dict[str, callprofile.File], after: dict[str, callprofile.File]
 ) -> list[callprofile.File]:
-    """Returns for each process the profile of its activity between two snapshots."""
+    """Returns for each process the profile of its calls between two snapshots, `before` and
+    `after`.
+
+    A process without a profile in `before` has its whole profile.
+    """
     return [
         callprofile.since(before[name], file) if name in before else file
         for name, file in after.items()

@@ -24,8 +24,8 @@ DIGITS = 2
 
 @dataclass(frozen=True)
 class Share:
-    """The number of expressions of one module or package folder (`room`) that are typed `Any`, and
-    the number of all its expressions.
+    """How many expressions of one module or package folder (`room`) are typed `Any`, and how many
+    expressions it has in total.
     """
 
     room: str
@@ -39,7 +39,8 @@ class Share:
 
 
 def rows(report: str) -> Iterator[Share]:
-    """Yields the share of each module in mypy's report, whose lines have a name, two counts and a
+    """Yields the counts of each module of the package from mypy's report. The report's lines have a
+    module name, the number of expressions typed `Any`, the number of all expressions, and a
     percentage.
     """
     for line in report.splitlines():
@@ -68,8 +69,8 @@ def _by_percent(share: Share) -> float:
 
 
 def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
-    """Returns whether the share of all folders is within the limit, and a sentence with the share
-    and the limit.
+    """Returns whether the share of expressions typed `Any` in all folders is at most `percent_max`,
+    and a sentence with the share and the limit.
     """
     whole = Share("all", sum(one.anys for one in rooms), sum(one.expressions for one in rooms))
     percent = round(whole.percent, DIGITS)
@@ -81,14 +82,18 @@ def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
 
 
 def limit(pyproject: Path) -> float:
-    """Returns the largest allowed share in per cent, as pyproject.toml sets it."""
+    """Returns the largest allowed share of expressions typed `Any` in per cent, as pyproject.toml
+    sets it.
+    """
     return float(
         tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["any-share"]["percent_max"]
     )
 
 
 def main() -> int:
-    """Runs mypy. Returns 0 if it finds no error and the share is within the limit, else 1."""
+    """Runs mypy. Returns 0 if mypy finds no error and the share of expressions typed `Any` is
+    within the limit, else 1.
+    """
     with tempfile.TemporaryDirectory() as made:
         words = [sys.executable, "-m", "mypy", "--any-exprs-report", made]
         checked = subprocess.run(words, cwd=HOME, check=False)

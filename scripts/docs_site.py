@@ -53,7 +53,9 @@ def stage(folder: Path) -> None:
 
 
 def build(folder: Path) -> list[Path]:
-    """Runs Sphinx over a staged folder. Returns the first page of the site, and the man page."""
+    """Runs Sphinx over a staged folder. Returns two paths: the first page of the site, and the man
+    page.
+    """
     for builder in BUILDERS:
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", builder]
         command += ["-c", str(folder / "docs"), str(folder), str(folder / "_built" / builder)]

@@ -31,7 +31,8 @@ DOCUMENTS = {
         "A net as the engine reads it; generated from core/net/schema.json.",
     ),
 }
-# For each format of a string in a schema: the module and the Python type that the string becomes.
+# For each `format` of a string in a schema: the module to import from, and the Python type to use
+# in that module instead of `str`.
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
@@ -78,7 +79,8 @@ def default_of(kind: str, schema: Mapping[str, Any]) -> str:
 
 
 def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
-    """Yields the source lines of a field.
+    """Yields the source lines of the field `key` of a class. `kind` is its annotation; `default` is
+    the source text of its default, or None for a required field.
 
     A field named like a Python keyword gets an underscore at its end, and keeps its name in
     documents.
@@ -95,17 +97,23 @@ def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
 
 
 def base_of(schema: Mapping[str, Any]) -> str:
-    """Returns the base class for a struct, which determines whether unknown keys are errors."""
+    """Returns the name of the base class for a struct's class: `StrictDocument`, which refuses
+    unknown keys, or `Document`.
+    """
     return "StrictDocument" if schema.get("additionalProperties") is False else "Document"
 
 
 def is_struct(schema: Mapping[str, Any]) -> bool:
-    """Returns whether the schema becomes a class. If not, it becomes a union of types."""
+    """Returns whether the schema describes a struct, which becomes a class. Any other schema
+    becomes an alias of a union of types.
+    """
     return "properties" in schema
 
 
 def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the source lines of a type alias for a union of types, which may be recursive."""
+    """Yields the source lines of a type alias `name` for a union of types: the schema's description
+    as a comment, then the alias. The union may refer to itself.
+    """
     indent = "# "
     yield from textwrap.wrap(
         text_of(schema), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
@@ -160,8 +168,8 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def module_text(schema: Mapping[str, Any], sentence: str) -> str:
-    """Returns the text of a module with a class for each struct of a document. The class of the
-    whole document is last.
+    """Returns the source text of a module with a class for each struct of a document. The class of
+    the whole document is last. `sentence` is the module's docstring.
     """
     structs = {**schema["$defs"], schema["title"]: schema}
     text = json.dumps(structs)
@@ -170,8 +178,8 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     bodies: list[str] = []
     for name in in_order(structs):
         make = class_lines if is_struct(structs[name]) else alias_lines
-        # The empty lines before a definition, by the formatter's rule: two around classes, one
-        # after imports.
+        # The number of empty lines before a definition follows the formatter: two before a class,
+        # one between the imports and an alias.
         gap = [""] if make is alias_lines and not bodies else ["", ""]
         bodies += [*gap, *make(name, structs[name])]
     pydantic = [

@@ -105,8 +105,8 @@ class Message:
 
 
 class _Texts(ast.NodeVisitor):
-    """Finds the errors that one module raises, and the texts of the names that occur in their
-    messages.
+    """Finds the errors that one module raises. A message may contain names; `scopes` holds the text
+    expressions that are assigned to these names.
     """
 
     def __init__(self, module: str, tree: ast.Module) -> None:
@@ -179,7 +179,7 @@ def _join(parts: Iterator[str] | list[str]) -> str:
 
 
 def messages(package: Path = PACKAGE) -> list[Message]:
-    """Returns every message of the sources once, in sorted order."""
+    """Returns every error message in the sources of `package` once, in sorted order."""
     found: set[Message] = set()
     for path in package.rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path("python") / "dfslab"
 # The files and folders from which the distributions are built.
 SOURCES = ("python", "core", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE")
-# The folder of compiled files. If it is shared with other builds (CARGO_TARGET_DIR), their compiled
-# dependencies are reused.
+# The folder of compiled files. If CARGO_TARGET_DIR names a folder that other builds use too,
+# compiled dependencies are reused.
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 

@@ -31,7 +31,7 @@ PATHS = ("run: ", "page: ", "trace: ")
 
 @dataclass(frozen=True)
 class Try:
-    """A command of the tutorial, and words that its output must contain.
+    """A command of the tutorial (`words`), and the texts that its output must contain (`expected`).
 
     `is_wrapped` tells whether the lines of the output must fit the terminal. It is False for TOML,
     whose lines are not wrapped.
@@ -87,8 +87,8 @@ class Environment:
         _run([UV, "pip", "install", "--quiet", "--python", str(self.python), *packages], ROOT)
 
     def dfslab(self, one: Try) -> str:
-        """Runs a command and returns its output. Raises SystemExit with a message if the exit code
-        or the output is wrong.
+        """Runs dfslab with the words of `one` and returns its output. Raises SystemExit with a
+        message if the exit code or the output is wrong.
         """
         own = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         own |= {"COLUMNS": str(COLUMNS), "HOME": str(self.work)}

@@ -1,5 +1,5 @@
-"""Returns parts of Markdown documents: tables, and text whose characters are not taken for
-markup.
+"""Functions that return Markdown: tables, table cells and inline code, with special characters
+escaped.
 """
 
 from __future__ import annotations

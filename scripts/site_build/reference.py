@@ -95,7 +95,8 @@ HEAD = ("key", "type", "default", "meaning")
 
 def _sections(model: type[BaseModel], path: str) -> Iterator[tuple[str, list[list[str]]]]:
     """Yields the TOML tables of a model and of the models nested in it, down to the depth
-    MOST_DEPTH. Each is a pair of the table's name and the rows of its keys.
+    MOST_DEPTH, as (name of the table, rows for its keys). `path` is the name of the model's own
+    table.
     """
     yield path or "Top level", list(_rows(model))
     for name, field in model.model_fields.items():
@@ -119,7 +120,9 @@ def _default(value: object) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """Returns the type of a key in words, such as "text", from the key's type `annotation`."""
+    """Returns the type of a scenario key in words, such as "text". `annotation` is the key's Python
+    type.
+    """
     if typing.get_origin(annotation) is typing.Annotated:
         return _type(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) is typing.Literal:
@@ -136,8 +139,8 @@ def _type(annotation: Any) -> str:
 
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """Returns the model that the type `annotation` of a key contains, and whether it is in a list.
-    The model is None if the type contains none.
+    """Returns the pydantic model that the type `annotation` contains, or None if it contains none,
+    and whether the model is inside a list.
     """
     origin = typing.get_origin(annotation)
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):

@@ -37,8 +37,8 @@ IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\
 
 @cache
 def of_package() -> dict[str, list[tuple[int, str]]]:
-    """Returns a dictionary from the path of a module of the package to the places at which it reads
-    the machine's clock. A place is (line, source text)."""
+    """Returns for each module of the package, by its path, the places at which the module reads the
+    machine's clock. A place is (line, source text)."""
     sources = {
         module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
         for module in sorted(ROOT.rglob("*.py"))
@@ -78,8 +78,8 @@ def readings(source: str) -> list[tuple[int, str]]:
 
 
 def _owner(value: ast.expr, modules: dict[str, str]) -> str | None:
-    """Returns the imported module or class to which the attribute of `value` belongs, or None if
-    the owner was not imported."""
+    """Returns the name of the imported module or class that `value` stands for, or None if `value`
+    was not imported. `modules` holds the imported names."""
     if isinstance(value, ast.Name):
         return modules.get(value.id)
     if isinstance(value, ast.Attribute) and _owner(value.value, modules) is not None:

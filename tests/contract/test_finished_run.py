@@ -29,8 +29,8 @@ from support import synthetic
 from support.stored import keep_only, store_only
 from typer.testing import CliRunner
 
-# The file sizes and numbers of clients that the test's runs measure: five configurations of each
-# workload. Only one of them is held out, because a fit of step functions needs four.
+# The grid of configurations that the test's runs measure: five for each workload. Only one of the
+# five is held out, because a fit of step functions needs four.
 GRID = {"sizes": synthetic.SIZES, "clients": (1,)}
 COMMANDS = {
     "compare": ("compare",),

@@ -20,15 +20,14 @@ MOST_BASE_BYTES, CORE_BYTES = 200e6, 12.8e6
 
 
 def canonical(name: str) -> str:
-    """Returns a package name in the canonical form (lower case, hyphens) in which package indexes
+    """Returns `name` in lower case and with hyphens, which is the form in which package indexes
     compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def needed(requirements: list[str]) -> dict[str, metadata.Distribution]:
-    """Returns a dictionary from the canonical name of a distribution to the distribution. It has
-    the installed distributions that the requirements need, directly or through other
-    distributions."""
+    """Returns all installed distributions that the requirements need, directly or through other
+    distributions, by their canonical names."""
     found: dict[str, metadata.Distribution] = {}
     waiting = [Requirement(text) for text in requirements]
     while waiting:

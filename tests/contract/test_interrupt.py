@@ -89,8 +89,8 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
 
 
 class InterruptedInItsDestructor:
-    """Raises SIGINT in its destructor. Python does not pass on exceptions of a destructor to any
-    caller.
+    """Raises SIGINT in its destructor. Python prints an exception of a destructor and does not pass
+    it on to the caller.
     """
 
     def __del__(self):

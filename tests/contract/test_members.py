@@ -29,8 +29,9 @@ METHODS = [(name, kind) for name, kind, _ in discover.methods()]
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
-    """Returns a scenario on the smallest legal deployment of a file system. Each role is on a
-    separate node, or all roles are on one node if `apart` is false."""
+    """Returns a scenario on the smallest legal deployment of the file system `system`. If `apart`,
+    each role is on a separate node, else all roles are on one node. `keys` are further tables of
+    the scenario."""
     described = discover.file_system(system)
     if apart:
         nodes = [
@@ -104,8 +105,8 @@ def test_every_operation_has_named_steps_and_a_formula(name):
 
 
 def draws(spec: dict) -> bool:
-    """Returns whether a client's stream has random parts: operation types, sizes, files or
-    offsets."""
+    """Returns whether the stream that `spec` describes has random parts: operation types, sizes,
+    files or offsets."""
     parts = [
         part for whole in (spec.get("phases") or [spec]) for part in (whole, *whole.get("mix", ()))
     ]
@@ -124,7 +125,7 @@ def draws(spec: dict) -> bool:
 
 
 def _single(parts: list[dict]) -> bool:
-    """Returns whether any part of the stream has transfers at offsets (pread or pwrite) instead of
+    """Returns whether any of `parts`, the parts of a stream, uses pread or pwrite instead of
     operations on whole files.
     """
     return any(part.get("operation") in ("pread", "pwrite") for part in parts)

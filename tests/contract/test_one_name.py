@@ -53,8 +53,7 @@ def declared(text: str) -> set[str]:
 
 
 def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Returns a dictionary from the name of a class or type alias to the files that declare it.
-    Names that only one file declares are left out."""
+    """Returns for each class or type alias that several files declare the paths of these files."""
     homes: dict[str, list[str]] = {}
     for path, text in texts.items():
         for name in declared(text):
@@ -76,8 +75,8 @@ def meaning(path: str) -> str:
 
 
 def shared_modules(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Returns a dictionary from a module name to its meanings, for names with more than one
-    meaning."""
+    """Returns for each module name that has several meanings these meanings, as `meaning` defines
+    them."""
     found: dict[str, set[str]] = {}
     for path in paths:
         if not path.endswith("__init__.py"):
@@ -86,8 +85,7 @@ def shared_modules(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def sources() -> dict[str, str]:
-    """Returns a dictionary from the path of every module, relative to the package, to its source
-    text."""
+    """Returns the source text of every module by its path relative to the package."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in ROOT.rglob("*.py")
     }

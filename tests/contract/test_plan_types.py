@@ -29,8 +29,9 @@ NARROWER = {"Share.file_choice"}
 
 
 class Shapes:
-    """Converts JSON Schemas to values that can be compared: a union becomes a set of its
-    alternatives, an object a set of its fields."""
+    """Converts JSON Schemas to sets that can be compared, because the order of alternatives and of
+    fields does not matter: a union becomes the set of its alternatives, an object the set of its
+    fields."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._defs = schema["$defs"]
@@ -64,8 +65,8 @@ class Shapes:
         return frozenset({schema["type"]})
 
     def fields(self, schema: Mapping[str, Any]) -> frozenset:
-        """Returns (name, whether Python always writes the field, alternatives for the value) for
-        each field of an object's schema."""
+        """Returns a set with an element for each field of an object's schema: (name, whether Python
+        always writes the field, allowed alternatives of its value or "narrower")."""
         assert schema["additionalProperties"] is False
         required = set(schema.get("required", ())) | ALWAYS
         title = schema.get("title", "")

@@ -187,8 +187,7 @@ def place(tmp_path, monkeypatch):
 
 
 def packages():
-    """Returns a dictionary from the name of every package below dfslab that is imported now to its
-    module object."""
+    """Returns every package below `dfslab` that is imported now: its module object by its name."""
     return {
         name: module
         for name, module in sys.modules.items()

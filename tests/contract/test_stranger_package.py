@@ -147,8 +147,8 @@ def test_what_its_importer_reads_is_replayed(installed, tmp_path):
     assert result["load"]["operations"]["pwrite"]["bytes"] == 4096 + 8192
 
 
-# The keys are members that the package adds. Each value is the folder below DFSLAB_PATH in which a
-# single file could provide the same member.
+# The keys are names that the third-party package adds. Each value is the kind of member, and so the
+# folder below DFSLAB_PATH in which a single file could add the same member.
 FOLDERS = {
     "mostly_listed": discover.WORKLOADS,
     "stopwatch": discover.INSTRUMENTS,

@@ -48,7 +48,7 @@ def sizes(path: Path, text: str) -> list[str]:
 
 
 def python_functions(text: str) -> list[tuple[str, int]]:
-    """Returns (name, number of lines) of every Python function in the text."""
+    """Returns (name, number of lines) of every function in the Python source `text`."""
     return [
         (node.name, (node.end_lineno or 0) - node.lineno + 1)
         for node in ast.walk(ast.parse(text))
@@ -57,8 +57,8 @@ def python_functions(text: str) -> list[tuple[str, int]]:
 
 
 def braced_functions(lines: list[str]) -> list[tuple[str, int]]:
-    """Returns (name, number of lines) of every Rust function. A formatted function ends at the
-    brace that has the function's indentation."""
+    """Returns (name, number of lines) of every function in the `lines` of a Rust file. A formatted
+    function ends at the brace that has the function's indentation."""
     found = []
     for start, line in enumerate(lines):
         match = FUNCTION.match(line)
@@ -127,7 +127,7 @@ def test_no_dead_python_file():
         if path.stem.startswith("__") or str(relative).startswith(rooms):
             continue
         dotted = "dfslab." + ".".join(relative.with_suffix("").parts)
-        # The table of commands leaves out the prefix `dfslab.cli.` of modules.
+        # The table of commands names modules of `dfslab.cli` without that prefix.
         listed = dotted.removeprefix("dfslab.cli.")
         by_name = rf"\"(?:{dotted}|{listed})\""
         imported = rf"(?:import|from)\s[^\n]*\b{path.stem}\b|{path.stem},?\n|{by_name}"

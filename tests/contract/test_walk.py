@@ -39,8 +39,8 @@ def steps() -> list[Step]:
 
 
 def signature(step: Step) -> tuple[dict[str, str], str]:
-    """Returns the arguments and the return type of the step's function as its source declares them:
-    (dictionary from an argument to its type, return type)."""
+    """Returns the arguments and the return type that the source declares for the function of
+    `step`: (types by the arguments' names, return type)."""
     body = ast.parse((ROOT / "python" / "dfslab" / step.file).read_text(encoding="utf-8")).body
     *classes, name = step.name.split(".")
     for outer in classes:

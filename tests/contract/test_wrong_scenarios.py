@@ -16,8 +16,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def local(**changes):
-    """Returns a valid scenario table for a local directory. `changes` set dotted keys (with __ for
-    each dot) to other values; None removes a key."""
+    """Returns a valid scenario table for a local directory. Each keyword in `changes` sets one key
+    to another value, or removes the key if the value is None. A keyword stands for a dotted key,
+    with __ instead of each dot."""
     table = {
         "schema": 1,
         "name": "wrong",
@@ -39,8 +40,8 @@ def local(**changes):
 
 
 def hdfs(**changes):
-    """Returns a valid scenario table for HDFS with three DataNodes, in which `changes` set dotted
-    keys to other values."""
+    """Returns a valid scenario table for HDFS with three DataNodes. Each keyword in `changes` sets
+    one key to another value, as in `local`."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     table = local(
         deployment__node=[{"name": "machine", "roles": roles}],

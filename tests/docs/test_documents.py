@@ -55,7 +55,7 @@ EXECUTED = [name for name, text in TEXTS.items() if commands(text)]
 @pytest.fixture
 def place(tmp_path):
     """Creates a folder with the ready scenarios, the files that the README shows, and a finished
-    run of the README's scenario."""
+    run of the README's scenario. Returns the folder's path."""
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     write_files(README, tmp_path)
     copied(tmp_path / "runs" / "mine")
@@ -64,8 +64,9 @@ def place(tmp_path):
 
 
 def write_files(text, folder):
-    """Writes every block of a document whose first line is a comment with a file name to the file
-    of that name. Files without comments, such as traces, are written without that line."""
+    """Writes the files that a document shows into `folder`. A block of code is such a file if its
+    first line is a comment with a file name. Formats without comments, such as JSON, are written
+    without that line."""
     for body in blocks(text, "toml", "python", "text", "json"):
         named = re.match(r"# ([\w./-]+\.(toml|py|strace|json|txt|csv))\n", body)
         if named:
@@ -86,9 +87,9 @@ json.dump([[one.returncode, one.stdout, one.stderr] for one in answers], sys.std
 
 
 def ended_by_ctrl_c(*words, cwd, env):
-    """Starts a command that serves until Ctrl-C, on a free port and without a browser. Sends Ctrl-C
-    after the first line of its output. Returns the exit code 0 if the command then ended with 130,
-    otherwise the command's own exit code."""
+    """Starts a command that serves a page until Ctrl-C, on a free port and without a browser. Sends
+    Ctrl-C after the first line of its output. Returns 0 if the command then ended with INTERRUPTED,
+    otherwise the command's exit code."""
     command = [DFSLAB, *words, "--port", "0", "--no-browser"]
     with subprocess.Popen(
         command,
@@ -214,8 +215,8 @@ def test_the_make_targets_that_documents_name_are_there():
 
 
 def documents():
-    """Returns a dictionary from the file name of each document in the repository's root folder to
-    its text."""
+    """Returns the text of each document in the repository's root folder by the document's file
+    name."""
     return {path.name: path.read_text() for path in ROOT.glob("*.md")}
 
 

@@ -62,7 +62,7 @@ TRACE = tree_profile(
 @pytest.fixture(scope="module")
 def study():
     """Returns a finished run that gives content to almost every section of the page. Its results
-    are planted: computed from a known law of the rate.
+    are computed from a known formula for the rate, with noise.
     """
     results = synthetic.planted(noise=0.05)
     scenario = synthetic.scenario().model_copy(update={"title": HOSTILE})

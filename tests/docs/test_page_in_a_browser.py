@@ -64,7 +64,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module", params=KINDS)
 def path(request, tmp_path_factory) -> Path:
-    """Provides the path of a page. Each kind of page is written once."""
+    """Provides the path of a page of the kind `request.param`. Each kind of page is written
+    once."""
     return KINDS[request.param](tmp_path_factory.mktemp("page"))
 
 

@@ -54,7 +54,8 @@ SERVERS = 6
 
 
 def instances(system):
-    """Returns a dictionary from the name of each role to the number of nodes with this role."""
+    """Returns for each role the number of nodes with this role: SERVERS for a data role, else 1. If
+    the file system refuses these numbers, every role has one node."""
     defaults = {one.key: one.default for one in system.parameters if one.origin == "filesystem"}
     counts = {role.name: SERVERS if role.kind == "data" else 1 for role in system.roles}
     wrong = system.check(defaults, counts)
@@ -79,8 +80,8 @@ def situation(name):
 
 
 def cases(given):
-    """Returns sets of legal parameter values for one file system. They are drawn at random, with
-    the file system's name as the seed."""
+    """Returns several legal sets of parameter values for the file system of `given`. The values are
+    drawn at random, with the file system's name as the seed."""
     name = given.system.name
     seeded = random.Random(FORMER_NAMES.get(name, name))
     counts = instances(given.system)
@@ -105,9 +106,9 @@ def cases(given):
 
 
 def of_case(given, tree, values):
-    """Returns three times of one operation in seconds under the given parameter values: [its
-    latency, the total time for which it keeps resources busy, the same for work that is done after
-    it].
+    """Returns three times of the operation `tree` in seconds, at the parameter values `values`: its
+    latency, the total time for which it keeps resources busy, and the total time for which its
+    background work keeps resources busy after it has ended.
     """
     cost = TreeReader(given.placement, values, given.client, 0.5).read(tree)
     front, behind = (math.fsum(work.values()) for work in (cost.demands, cost.background))
@@ -166,8 +167,8 @@ def of_net(given, operation, tree, values):
 
 
 def described(name):
-    """Returns, for each operation of a file system, its numbers for every set of parameter values,
-    and digests of some of its nets."""
+    """Returns for each operation of the file system `name` its times for every set of parameter
+    values, and digests of some of its nets."""
     given = situation(name)
     grid = cases(given)
     found = {}

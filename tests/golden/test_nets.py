@@ -85,8 +85,8 @@ def situation(system: str, workload: str, folder: Path) -> Situation:
 
 
 def compiled(system: str, workload: str, folder: Path) -> list[str]:
-    """Returns digests of a compiled net and of its firings, for two distributions of service
-    times."""
+    """Returns two digests, of the net and of its firings, for each of two distributions of service
+    times. The net is that of `workload` on the file system `system`."""
     given = situation(system, workload, folder)
     calibrated = given.system.parameters.of_origin("calibrated")
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}

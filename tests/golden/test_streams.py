@@ -78,8 +78,8 @@ def text(name: str, **keys: object) -> str:
 
 
 def texts(folder: Path) -> dict[str, str]:
-    """Returns the JSON text of each stream. The key of the dictionary names the workload and the
-    parameters that differ from the defaults."""
+    """Returns the JSON text of each stream. A key of the dictionary is the name of a workload with
+    the parameters that differ from their defaults."""
     found = {}
     trace = folder / "trace"
     trace.write_text(TRACE * 3)

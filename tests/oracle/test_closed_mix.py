@@ -1,5 +1,6 @@
-"""Tests of closed networks with a delay and one station, and of mixes that are fitted from two
-numbers of clients."""
+"""Tests of closed queueing networks with a delay (think time) and one station (server with a
+queue), and of mixes of reads and writes whose parameters are fitted from rates at two numbers of
+clients."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ def test_without_a_delay_every_client_is_at_the_station():
 
 
 def birth_death_rate(clients, delay_s, demand_s, gain):
-    """Returns the rate from the balance equations of the number of requests at the station, solved
-    as a linear system."""
+    """Returns the rate of `clients` clients at one station. The rate follows from the balance
+    equations of the number of requests at the station, solved as a linear system. With n requests,
+    the station serves at the rate n^`gain` / `demand_s`."""
     flows = np.zeros((clients + 1, clients + 1))
     for n in range(clients):
         flows[n, n + 1] = (clients - n) / delay_s
@@ -54,7 +56,8 @@ def test_the_rate_solves_the_balance_equations(clients, delay_s, demand_s, gain)
 
 
 def planted(clients, delays_s, demands_s, share, gain):
-    """Returns the exact measurements of a mix of reads (`share`) and writes at one station."""
+    """Returns the exact measurements of a mix of operations at one station: reads with the share
+    `share`, otherwise writes."""
     shares = {"read": share, "write": 1 - share}
     delay_s = sum(shares[kind] * delays_s[kind] for kind in shares)
     demand_s = sum(shares[kind] * demands_s[kind] for kind in shares)

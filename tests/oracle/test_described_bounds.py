@@ -169,9 +169,8 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
         file_size="1 MB",
         transfer_size="1 MB",
     )
-    # The write consists of more than the push: create and allocateChunk take two messages each, the
-    # mutation takes two messages, and passing the mutation on to the secondaries takes two more.
-    # Each message has 256 B.
+    # Besides the push, the write needs messages of 256 B: two each for create, allocateChunk and
+    # the mutation, and two more to pass the mutation on to the secondaries.
     control_s = (6 + 2 * (replicas > 1)) * (latency_s + 256 / rate)
     units = -(-size_bytes // unit_bytes)
     ideal_s = size_bytes / rate + replicas * latency_s

@@ -90,13 +90,14 @@ def test_every_key_has_a_case():
 
 
 def usual(load, key):
-    """Returns the keywords of `situation_of` for a load, before `key` is changed."""
+    """Returns the keywords of `situation_of` for the workload `load`, with the default of `key`."""
     keys = {"memory": "512 MiB", "disk": DISK, **load}
     return {**keys, **CROWDED} if key in ("processors", "cores") else keys
 
 
 def changed(load, table, key, value):
-    """Returns the keywords of `situation_of` for a load, with one key changed."""
+    """Returns the keywords of `situation_of` for the workload `load`, with `key` of the scenario
+    table `table` set to `value`."""
     keys = usual(load, key)
     if table is Disk:
         return {**keys, "disk": {**DISK, key: value}}
@@ -115,8 +116,8 @@ def changed(load, table, key, value):
     ("table", "key", "value"), CASES, ids=[f"{t.__name__}.{k}" for t, k, _ in CASES]
 )
 def test_it_moves_a_prediction_or_is_reported(system, table, key, value):
-    """Over all workloads in LOADS, a key either moves a prediction or is reported by all of them.
-    A key that is not reported moves at least one."""
+    """For each workload in LOADS, the key either changes the predicted rate or is reported as
+    ignored. A key that not every workload reports must change at least one rate."""
     moved, silent = False, False
     for load in LOADS:
         before, after = usual(load, key), changed(load, table, key, value)

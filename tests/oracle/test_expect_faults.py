@@ -27,7 +27,7 @@ NOISE_SD = 0.05
 
 
 def place(system: str, known: bool = True) -> DiscoveredPlace:
-    """Returns the description of a mounted file system. If `known` is true, its deployment is
+    """Returns the description of a mounted file system `system`. If `known`, its deployment is
     declared; otherwise only the name of the file system is known."""
     described = discover.file_system(system)
     servers = 1 if system in ("nfs", "juicefs") else SERVERS
@@ -51,8 +51,8 @@ def plan(one: DiscoveredPlace) -> tuple[list[GridOperation], list[HardwareFact],
 
 
 def rates(operations, deployment, seed: int) -> list[float]:
-    """Returns the rates that a deployment would show for these operations, with the noise of
-    measurements."""
+    """Returns for each of `operations` the rate that the deployment would show, with the random
+    noise of a measurement."""
     noise = np.random.default_rng(seed).normal(0.0, NOISE_SD, len(operations))
     found = []
     for one, error in zip(operations, noise, strict=True):

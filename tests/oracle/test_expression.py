@@ -21,7 +21,8 @@ SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 
 
 def expressions(system: str) -> Iterator[Expr]:
-    """Yields every expression in the operation trees of a file system that contains a symbol."""
+    """Yields those expressions in the operation trees of a file system that contain at least one
+    symbol."""
     for tree in discover.file_system(system).operations.values():
         for node in op.walk(tree):
             for value in vars(node).values():
@@ -30,8 +31,8 @@ def expressions(system: str) -> Iterator[Expr]:
 
 
 def by_sympy(value: Expr, at: dict[str, float]) -> float:
-    """Returns the value of an expression by SymPy, exact until the last step. A condition has the
-    value 1 or 0."""
+    """Returns the value of an expression, computed by SymPy with exact numbers until the last step.
+    `at` holds the values of the symbols. A true condition has the value 1, a false one 0."""
     found = sympify(value)
     result = found.subs({s: sympy.Rational(at[s.name]) for s in found.free_symbols})
     return float(bool(result)) if result in (sympy.true, sympy.false) else float(result)

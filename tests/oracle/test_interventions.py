@@ -20,8 +20,9 @@ from verification.figures import bars
 
 
 def intervention(predicted, real, half_width=0.2, base="one", system="nfs"):
-    """Returns a record of a change with a predicted and a measured gain. `half_width`: half of the
-    width of the 90 % interval of ln(predicted gain)."""
+    """Returns a record of one change: its predicted gain `predicted` and its measured gain `real`,
+    as ratios of rates. `half_width` is half of the width of the 90 % interval of ln(predicted
+    gain)."""
     gain = GainEstimate(
         gain=predicted,
         low=predicted * math.exp(-half_width),

@@ -1,5 +1,5 @@
-"""Tests of what limits random configurations of all file systems: making the named limit twice as
-fast gains at least as much as making any other hardware twice as fast."""
+"""Tests of the limit that dfslab names for random configurations of all file systems. Making the
+named limit twice as fast must gain at least as much as making any other hardware twice as fast."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from support.predicted import situation_of
 
 SEEDS = range(40)
 EACH = 5
-# Factor by which another resource may gain more than the named limit. The limit is defined by a
-# small change, and a doubling may go beyond the point at which something else limits; waits of
-# overlapping work are computed with the overlap without load (docs/decisions/021).
+# Largest factor by which doubling another resource may gain more than doubling the named limit. It
+# exceeds 1 because the limit is defined by a small change, and after a doubling something else may
+# limit. Also, waits of overlapping work are computed with the overlap without load
+# (docs/decisions/021).
 MOST_MISSED = 1.02
 KINDS = ("cpu", "disk", "nic")
 EQUAL_LINKS = {
@@ -43,7 +44,8 @@ def better(scenario, resource):
 
 
 def faster(group, kind):
-    """Returns a group of nodes whose processors, disks or adapters take half the time."""
+    """Returns the node group with processors, disks or adapters (`kind`: "cpu", "disk" or "nic")
+    that need half the time."""
     if kind == "cpu":
         return group.model_copy(update={"frequency": group.frequency * 2})
     if kind == "disk":
@@ -71,8 +73,8 @@ def parts_of(limit):
 
 
 def gain(given, resources):
-    """Returns the rate of a configuration whose resources take half the time, divided by the
-    present rate."""
+    """Returns the rate if all `resources` take half the time, divided by the rate of the unchanged
+    configuration."""
     scenario = given.scenario
     for resource in resources:
         scenario = better(scenario, resource)

@@ -23,9 +23,9 @@ HOLD_S, THINK_S = 1.0, 4.0
 
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):
-    """Returns the rate of an event simulation that ends after `done` operations. The `clients`
-    think for `think_s` on average, and then hold a first-come-first-served lock, exclusively with
-    probability `writers_share`."""
+    """Returns the rate from an event simulation that ends after `done` operations. Each client
+    thinks for `think_s` on average, and then holds a lock, exclusively with probability
+    `writers_share`. The lock is granted in the order of requests."""
     draw = random.Random(seed)
     events = [(draw.expovariate(1 / think_s), client, "asks", "") for client in range(clients)]
     heapq.heapify(events)
@@ -69,9 +69,9 @@ def test_waiting_is_near_that_of_the_simulation(clients, share):
 
 
 def net_rates(clients, share, fair=1):
-    """Returns the rate of each replication of a Petri net with the clients and the lock of the
-    event simulation. The lock is exclusive with probability `share`. If `fair` is 0, it is not
-    first-come-first-served."""
+    """Returns the rate of each replication of a Petri net with the same clients and the same lock
+    as the event simulation. The lock is exclusive with probability `share`. If `fair` is 0, the
+    lock is not granted in the order of requests."""
     nodes = [{"name": role, "cores": 64, "roles": {role: 1}} for role in ("client", "namenode")]
     held = {
         mode: op.hold_lock("namenode", mode, op.cpu("namenode", HOLD_S), fair=fair)

@@ -37,7 +37,8 @@ def test_reno_has_the_window_of_its_sawtooth():
 
 
 def test_cubic_has_the_windows_that_its_standard_prints():
-    """RFC 9438, table 1: average windows of Reno and CUBIC (C = 0.4) at a round trip of 0.1 s."""
+    """RFC 9438, table 1: average windows of Reno and CUBIC (C = 0.4) in segments, at a round trip
+    of 0.1 s."""
     for loss, reno, cubic in ((1e-2, 12, 12), (1e-4, 120, 187), (1e-6, 1200, 5930)):
         assert segments_in_flight("reno", loss, 0.1) == pytest.approx(reno, rel=0.03)
         assert segments_in_flight("cubic", loss, 0.1) == pytest.approx(cubic, rel=0.03)

@@ -19,7 +19,7 @@ from dfslab.spec.scenario import Scenario
 
 GIB = 2**30
 # Two figures of each NameNode: its benchmark score (Wu 2013, Table 5), and 1 / k with k in ms (Wu
-# 2013, Table 6). The law of Wu 2013 is: response time = k x ln x for x clients.
+# 2013, Table 6). In the law of Wu 2013, x clients have the response time k x ln x.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -79,8 +79,8 @@ def test_the_law_says_that_throughput_falls():
 
 
 def of_source(requested):
-    """Returns a dictionary from the first words of a source, such as a publication, to the limit on
-    the number of files that follows from this source."""
+    """Returns the limits on the number of files, by the first words of the source from which each
+    limit follows, such as a publication."""
     return {one.source.split(":")[0]: one for one in limits(requested).files}
 
 
@@ -226,9 +226,9 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
     ],
 )
 def test_fluid_and_simulation(peak, fluid_ms, true_ms):
-    """Compares the mean wait in a peak of p requests/s for T = 5 s, at capacity q = 1000/s, by the
-    fluid formula with that by simulation. For p < q the printed formula T (p - q) / 2q is negative;
-    the corrected one gives 0."""
+    """Compares the mean wait by the fluid formula with the mean wait by simulation. `peak`
+    requests/s arrive for T = 5 s at a server with the capacity q = 1000/s. If `peak` is below q,
+    the printed formula T (p - q) / 2q (p is `peak`) is negative; the corrected one gives 0."""
     assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
     if peak < 1000:
         assert 5 * (peak - 1000) / 2000 < 0

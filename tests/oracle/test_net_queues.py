@@ -17,7 +17,8 @@ SEED = 20120530
 
 
 def run(net: dict, **options) -> list[dict]:
-    """Runs a net with a fixed seed and returns its replications as JSON data."""
+    """Runs the net with a fixed seed. Returns the engine's report of each replication as JSON
+    data."""
     answer = core.net_run(json.dumps(net), json.dumps({"seed": SEED, "threads": 2, **options}))
     return json.loads(answer)["replications"]
 
@@ -94,8 +95,8 @@ def near(found: float, wanted: float, error: float) -> None:
 
 
 def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> list[dict]:
-    """Runs a net and returns one dictionary for each replication, from the name of each monitor to
-    its value. The first 1000 mean service times are left out as a warm-up."""
+    """Runs a net and returns one dictionary for each replication, from the name of each quantity to
+    its measured value. The first 1000 s are left out as a warm-up."""
     answers = run(
         net, replications=replications, end_time_s=end_time_s, warm_up_s=1e3, monitors=MONITORS
     )

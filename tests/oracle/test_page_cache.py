@@ -1,5 +1,5 @@
-"""Compares the fluid state of page caches with twins that are simple and slow: an LRU list of
-single pages, and writers and disks that advance in small steps of time."""
+"""Compares the model of page caches, which counts bytes, with slow but simple simulations: an LRU
+list of single pages, and writers and disks that advance in small steps of time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class PagesInOrder:
         return hit
 
     def scan(self, name, count):
-        """Reads the pages of a set from front to back. Returns the number of hits."""
+        """Reads the first `count` pages of the set `name` in order. Returns how many of them were
+        in memory."""
         return sum(self.use((name, number)) for number in range(count))
 
 
@@ -73,8 +74,9 @@ def test_deleted_files_leave_the_memory():
 
 
 def stepped(dirty: DirtyPages, written: float, disk_rate: float, free_s: float, step_s=0.002):
-    """Returns the seconds that writers need for `written` bytes, in small steps of time: they write
-    at their own rate until the limit is reached, then at the rate of the disks."""
+    """Returns the seconds that writers need for `written` bytes, simulated in steps of `step_s`.
+    Without a limit they would need `free_s`. Once the dirty pages have reached their limit, they
+    write at `disk_rate`, the rate of the disks."""
     rate, left, held, time_s = written / free_s, written, dirty.dirty_bytes, 0.0
     while left > 0:
         held -= min(held, disk_rate * step_s)

@@ -72,8 +72,8 @@ def situation(system, operation="read", clients=1, apart=True, **keys):
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize(("system", "operation"), DESCRIBED)
 def test_without_contention_both_give_the_same_latency(system, operation, apart):
-    """For one client and fixed service times, the Petri net and the formula give equal rates. They
-    may differ where the net simulates the units of a pipeline in groups."""
+    """For one client and fixed service times, the Petri net and the formula give equal rates. The
+    rates may differ where the net simulates several units of a pipeline as one."""
     given = situation(system, operation, apart=apart)
     formula = given.predict(given.constants)
     net = simulate(given, given.constants, service="deterministic")

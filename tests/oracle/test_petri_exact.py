@@ -56,8 +56,9 @@ def situation(system, apart, size="1 MiB", **parameters):
 
 
 def both(given, operation, units=MOST_UNITS, sized=False):
-    """Returns (latency in the net, latency of each step in the net by name, cost by the formula)
-    for one operation of one client. Both latencies are means over three operations.
+    """Returns three results for one operation of one client: its latency in the net, the latency of
+    each step in the net by name, and the cost by the formula. Both latencies are means over three
+    operations, in seconds.
 
     The net simulates at most `units` units of a pipeline. If `sized` is true, its tokens carry the
     file size.
@@ -117,7 +118,8 @@ def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
         given.environment["kept"] = 0.0
         latency, _, cost = both(given, operation)
         shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))
-        # At the adapter that the copies share, they may be one message apart.
+        # The latencies in the net and in the formula may differ by the time of the messages at the
+        # adapter that the copies share.
         assert cost.latency_s * 0.999 - ROUNDING_S <= latency <= cost.latency_s + shared
 
 

@@ -20,8 +20,9 @@ WORKLOADS = ("sequential_read", "random_read", "mixture", "ior_easy", "iozone", 
 
 
 def table(system, name, memory_gib=8.0, **workload):
-    """Returns a scenario as nested dictionaries: three nodes for each role that stores data, and
-    disks that are slow compared with the network."""
+    """Returns a scenario on the file system `system` with the workload `name`, as nested
+    dictionaries. Data roles have three nodes where the file system allows several, and disks are
+    slow compared with the network. `workload` holds further keys of the workload."""
     described = discover.file_system(system)
     disk = {"read_rate": "50 MB/s", "write_rate": "50 MB/s", "latency": "1 ms"}
     memory = {"memory": f"{memory_gib} GiB", "disk": disk}
@@ -49,17 +50,19 @@ def table(system, name, memory_gib=8.0, **workload):
 
 
 def situation(*args, **workload):
-    """Returns the configuration of `table`."""
+    """Returns the situation (deployment, file system and workload) of the scenario that `table`
+    returns."""
     return Situation(build(Scenario, table(*args, **workload)))
 
 
 def rate(found):
-    """Returns the predicted operations per second with prior constants."""
+    """Returns the predicted operations per second. The constants have their prior values, as
+    without calibration."""
     return found.predict(found.constants).rate_per_s
 
 
 def cold_of(found):
-    """Returns for each phase that reads the share of bytes that come from disks."""
+    """Returns for each phase with reads the share of the read bytes that comes from disks."""
     return [
         phase.symbols["read"].get("cold", found.environment["cold"])
         for phase in found.phases
@@ -71,7 +74,8 @@ def test_a_warm_scan_larger_than_memory_is_read_from_disk():
     small = situation("nfs", "sequential_read", memory_gib=1.0, operations_per_client=10)
     large = situation("nfs", "sequential_read", memory_gib=8.0, operations_per_client=10)
     cold = situation("nfs", "sequential_read", operations_per_client=10, cache="cold")
-    # 1.25 GiB of files, of which 0.9 GiB fit: the end of the last pass evicts the next to be read.
+    # The files have 1.25 GiB, of which 0.9 GiB fit into the cache in the configuration `small`.
+    # Reading the last files evicts the first ones, which are read next.
     assert cold_of(small) == [1.0]
     assert cold_of(large) == [0.0]
     assert rate(small) == pytest.approx(rate(cold))
@@ -119,7 +123,7 @@ def test_both_models_predict_every_step_of_a_program(model):
     assert names == ["read 1", "write 1", "read 2", "write 2"]
     rates = {one.name: one.rate_per_s for one in found.phases}
     assert rates["read 2"] > 2 * rates["read 1"]
-    # The computing before a write is a part of its time.
+    # Computing before a write counts as part of the write's time.
     assert rates["write 1"] < 2 / 0.010
 
 
@@ -154,9 +158,9 @@ def test_a_lower_background_threshold_leaves_room_for_the_next_phase():
     assert rates[1] > 1.01 * rates[0]
 
 
-# Bytes on disk for each byte that a file system should store. The intent log of OpenZFS stores
-# forced data twice, and ZFS stores blocks of pointers. Ceph's object stores are slower than their
-# disks by a factor that counts as bytes here.
+# Bytes on disk for each byte that a test stores; file systems that are not listed have 1. The
+# intent log of OpenZFS stores forced data twice, and ZFS also stores blocks of pointers. Ceph's
+# object stores are slower than their disks, which counts as more bytes here.
 STORED_AGAIN = {"openzfs": 2.0, "zfs": 1.07, "cephfs": 1.3}
 FORCED = ({}, {"fsync": True}, {"fsync": "write"}, {"sync_io": "data"}, {"cache": "direct"})
 
@@ -164,7 +168,8 @@ FORCED = ({}, {"fsync": True}, {"fsync": "write"}, {"sync_io": "data"}, {"cache"
 @pytest.mark.parametrize("keys", FORCED, ids=str)
 @pytest.mark.parametrize("system", [one for one in SYSTEMS if one not in WITHOUT_DISKS])
 def test_what_is_written_once_is_stored_once(system, keys):
-    """Write-back and fsync together charge the disks for each copy of a file once."""
+    """With write-back and fsync, every copy of a file uses the disks' time exactly once, not
+    twice."""
     given = table(system, "sequential_write", transfer_size="64 KiB", **keys)
     for node in given["deployment"]["node"]:
         node.setdefault("disk", {})["latency"] = "0 s"

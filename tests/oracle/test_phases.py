@@ -38,7 +38,8 @@ GLUSTERFS = {
 
 
 def predicted(model: SequenceModel | PetriModel, name: str, **workload: object) -> Result:
-    """Returns the prediction of a workload of 64 MiB files by four clients on GlusterFS."""
+    """Returns the prediction by `model` for the workload `name` on GlusterFS. Unless `workload`
+    says otherwise, four clients use files of 64 MiB."""
     given = {
         "name": name,
         "clients": 4,
@@ -80,7 +81,8 @@ def test_a_simulated_phase_has_the_rate_of_the_same_work_alone():
     # errors of simulation.
     assert rates["stat"] == pytest.approx(stat.value(), rel=0.1)
     assert set(rates) == {"create", "stat", "remove"}
-    # The interval of a phase is as wide as that of the rate, with the error of the simulation.
+    # The interval of a phase's rate has the same ratio of upper end to rate as the interval of the
+    # whole rate, including the simulation's error.
     whole = both.metrics["rate_per_s"]
     for one in both.phases:
         assert one.rate_per_s_high / one.rate_per_s == pytest.approx(whole.high / whole.value)

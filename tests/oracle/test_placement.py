@@ -1,4 +1,5 @@
-"""Tests of the rate of more servers under random placement, against a simulation of hashing."""
+"""Tests of the predicted rate with more servers if files are placed at random, against a simulation
+of hashing."""
 
 from __future__ import annotations
 

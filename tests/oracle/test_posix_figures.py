@@ -57,8 +57,8 @@ def situation(system, servers, latency="50 us", **keys):
 
 
 def rates_mib_per_s(given):
-    """Returns two throughputs in MiB/s: (result of the formula, result of the net). All constants
-    have their prior values."""
+    """Returns two throughputs in MiB/s: the result of the formula, and that of the Petri net. All
+    constants have their prior values, as without calibration."""
     size = given.environment["file_size"] / MIB
     net = simulate(given, given.constants, service="deterministic")
     return given.predict(given.constants).rate_per_s * size, net.rate_per_s * size

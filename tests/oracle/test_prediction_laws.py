@@ -14,15 +14,15 @@ from support.predicted import SYSTEMS
 
 SEEDS = range(67)
 EACH = 15
-# Largest relative loss of the predicted rate that a faster resource may cause. The model weights
-# the waits of overlapping work by the overlap that this work has without load, and a faster
-# resource changes that overlap a little (docs/decisions/021).
+# Largest relative decrease of the predicted rate that a faster resource may cause. The model
+# weights the waits of overlapping work by the overlap without load, which a faster resource changes
+# a little (docs/decisions/021).
 MOST_LOSS = 0.05
 
 
 def faster(table):
-    """Yields (name of a resource, table of the scenario with a better one) for each resource.
-    Better means twice the rate or the number, or half the latency."""
+    """Yields for each resource (name, table of the scenario in which this resource is better).
+    Better means twice the rate, the size or the number, or half the latency."""
     for place, group in enumerate(table["deployment"]["node"]):
         for path in ("cores", "disk.count", "disk.read_rate", "disk.write_rate", "disk.latency"):
             yield f"{group['name']}.{path}", scaled(table, place, path)

@@ -17,8 +17,8 @@ BLOCKS = (64 * KIB, 256 * KIB, 1 * MIB, 16 * MIB, 100 * MIB)
 
 
 def rate(operation: str, clients: int = 1, **keys) -> float:
-    """Returns the aggregate rate of all clients in B/s. The net's units are stripes by default,
-    which takes less time to simulate than packets."""
+    """Returns the aggregate rate of all clients in B/s. By default the net simulates whole stripes
+    instead of packets (`grain` "chunk"), which takes less time."""
     return simulate(Setup(operation, clients, **{"grain": "chunk", **keys})).throughput_bytes_per_s
 
 

@@ -30,7 +30,8 @@ NETS = {"net-reality": 16, "net-reality-local": 20}
 
 @lru_cache(maxsize=1)
 def studied() -> tuple[Scenario, list[Result], TrainingRows]:
-    """Returns (scenario, results, training rows) of the recorded designed study of Kumar 2018."""
+    """Returns the recorded designed study of Kumar 2018: its scenario, its results, and the rows
+    for training a regression."""
     results = recordings.runs(kumar.STUDY, kumar.STUDY)
     return recordings.scenario(kumar.STUDY), results, rows_of(results)
 

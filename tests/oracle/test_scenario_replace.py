@@ -18,8 +18,8 @@ MOST = 40
 
 
 def edited(table, values):
-    """Returns a copy of the table in which dotted keys have the given values. If a part of a key
-    refers to an element of a list, it is the element's `name`."""
+    """Returns a copy of the scenario's table with new values. The keys of `values` are dotted paths
+    in the table. If a part of a path selects an element of a list, it is the element's `name`."""
     for key, value in values.items():
         place = table
         *path, last = key.split(".")
@@ -91,9 +91,8 @@ def same(one, other):
 
 
 def outcome(work, *given):
-    """Calls `work` with the given arguments. Returns (its result, ""), or (None, text of the error)
-    if the input is refused. For example, a factor that a constraint of an experimental design names
-    cannot be set."""
+    """Calls `work` with the arguments `given`. Returns (result, "") if the call succeeds, and
+    (None, error message) if it raises InputError."""
     try:
         return work(*given), ""
     except InputError as error:
@@ -101,9 +100,9 @@ def outcome(work, *given):
 
 
 def configurations(scenario):
-    """Returns the labels of some configurations of a scenario. For a scenario with a grid, these
-    are configurations spread over the grid. For one with an experimental design, they are two: all
-    factors at their first level, and all at their last."""
+    """Returns the labels of some configurations of a scenario. For a scenario with an experimental
+    design there are two: all factors at their first level, and all at their last. Otherwise the
+    configurations are spread over the grid."""
     if scenario.design.factor:
         ends = [{}, {}]
         for factor in scenario.design.factor:

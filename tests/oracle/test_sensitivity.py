@@ -1,5 +1,5 @@
-"""Tests of sensitivity analysis: the importance of factors estimated from data alone, the detection
-of collinear factors, and proposals for further runs."""
+"""Tests of sensitivity analysis: the importance of factors as estimated from measurements, the
+detection of factors that change together, and proposals for further runs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ EACH = jobs.SIZES[SIZE] // jobs.PARTS
 
 
 def made(make: Any) -> list[str]:
-    """Returns all lines of the input that the generator `make` creates."""
+    """Returns all lines that the generator `make` writes as a job's input, over all of its
+    parts."""
     return [line for part in range(jobs.PARTS) for line in make(part, EACH)]
 
 
@@ -84,8 +85,8 @@ def bayes() -> dict[tuple[int, str], float]:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory) -> dict[str, list[str]]:
-    """Returns a dictionary from the name of each job to the lines of its output. All jobs run in
-    one local Spark on one folder."""
+    """Returns the lines of output of each job by the job's name. All jobs run in one local Spark
+    with one folder."""
     if not PYTHON.exists():
         pytest.skip("no Spark here: `make spark` installs it")
     folder = tmp_path_factory.mktemp("spark")

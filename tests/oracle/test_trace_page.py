@@ -73,8 +73,8 @@ class Page(HTMLParser):
 
 
 def recorded(folder: Path) -> list[Path]:
-    """Returns the path of the recorded profiles of the processes and clients of a real HDFS. One
-    process also has exemplar traces."""
+    """Returns the path of a recording that the tests use: profiles of the processes and clients of
+    a real HDFS. One process also has exemplar traces."""
     return [RECORDING]
 
 

@@ -12,8 +12,8 @@ ROOT = None
 
 
 class Tree:
-    """A node of a call tree: one call, or several calls of the same structure that were merged into
-    one. It has the child calls as `children`."""
+    """A node of a call tree, with the calls that it made as `children`. It stands for one call, or
+    for several merged calls of the same structure (`count`)."""
 
     def __init__(self, span, self_ns):
         duration_ns = span["end"] - span["start"]
@@ -57,9 +57,9 @@ def merge_same(trees):
 
 
 def recover_parents(spans, losses):
-    """Returns a dictionary from the key (trace id, span id) of each span to the key of its parent,
-    which is ROOT for a root. A span that is its own parent, a span whose parent is missing, and the
-    earliest span of a cycle become roots. They are counted in `losses` by kind."""
+    """Returns for each span its parent, both as keys (trace id, span id); the parent of a root is
+    ROOT. A span that is its own parent, a span whose parent is missing, and the earliest span of a
+    cycle become roots. `losses` counts these spans by kind."""
     parents = {}
     for key, span in spans.items():
         parent = (span["trace"], span["parent"])
@@ -85,9 +85,9 @@ def recover_parents(spans, losses):
 
 
 def twin_profile(arrived):
-    """Returns (merged call trees, number of trees before merging, losses) for the spans `arrived`,
-    which are in their order of arrival. The losses are numbers of damaged spans by kind of
-    damage."""
+    """Computes the profile of the spans `arrived`, which are in their order of arrival. Returns
+    three results: the merged call trees, the number of trees before merging, and the numbers of
+    damaged spans by kind of damage."""
     losses = Counter()
     spans = {}
     for span in arrived:
@@ -172,8 +172,8 @@ def plain(node):
 
 
 def sums_by_path(nodes, above=()):
-    """Returns the sums over compressed call trees by calling context. The key is the path of names,
-    and the value is [count, bytes, total time, self time]."""
+    """Returns sums over the call trees `nodes` by calling context. The key is the path of names
+    from the root, and the value is [number of calls, bytes, total time in ns, self time in ns]."""
     sums = defaultdict(lambda: [0, 0, 0, 0])
     for node in nodes:
         path = (*above, node.name)

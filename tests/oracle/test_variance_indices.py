@@ -34,7 +34,8 @@ def legal(count, levels=LEVELS, constraints=()):
 
 
 def middles(rows):
-    """Returns the levels as the midpoints of equal parts of the interval [0, 1]."""
+    """Returns the levels in `rows` as numbers in [0, 1]: level i of LEVELS becomes the midpoint of
+    the i-th of LEVELS equal parts of the interval."""
     return (np.array(rows) + 0.5) / LEVELS
 
 

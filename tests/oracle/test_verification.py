@@ -14,8 +14,9 @@ from verification.page import PAGE, page
 from verification.sampling import sampled
 
 pytest_plugins = ["pytester"]
-# Each part of a recording's figures, such as those for one way to hold out runs, is a separate test
-# case, because half of the parts refit a model several times.
+# A recording of Kumar's study has its figures in several parts, such as one for each way to hold
+# out runs. Each part is a separate test case, because half of the parts refit a model several
+# times.
 KUMAR = [(one, part) for one in kumar.subjects() for part in kumar.parts(one)]
 HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 

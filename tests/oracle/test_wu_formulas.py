@@ -84,8 +84,8 @@ def test_table_1_is_found_by_walking():
         identity, _, meaning, _, default, origin, source, where = row.cells()
         assert meaning
         assert where
-        # Every parameter has a default except queue lengths, which are outcomes. Every parameter of
-        # the file system names its source.
+        # Every parameter has a default value except queue lengths, which result from the load.
+        # Every parameter that belongs to the file system names its source.
         assert default or identity in ("Dp4", "Dp5", "Dp6")
         assert source or origin != "filesystem"
 

@@ -24,12 +24,13 @@ class Storage:
 
 @dataclass(frozen=True)
 class Application:
-    """The calls of all processes of an application. Each process does an equal part of them, except
-    if `active` says that fewer processes do everything.
+    """The I/O calls of all processes of an application. Each process makes an equal part of the
+    calls, except if `active` says that fewer processes make all of them.
 
-    adjacent, forwards: share of the calls that begin at, or at or behind, the end of the call
-    before. targets: storage targets that work at the same time. split: stripes that each call needs
-    on average. extent_bytes: size of all files.
+    `adjacent` is the share of calls that begin where the call before ended, and `forwards` the
+    share that begin there or behind it. `targets` is the number of storage targets that work at the
+    same time. `split` is the mean number of stripes that a call needs. `extent_bytes` is the total
+    size of all files.
     """
 
     processes: int = 16
@@ -69,7 +70,7 @@ class Application:
         return data_s[0], data_s[1] + syncs_s, metadata_s
 
     def counters(self, storage: Storage) -> IoCounters:
-        """Returns the counters that Darshan records of the application on a storage system."""
+        """Returns the counters that Darshan would record if this application ran on `storage`."""
         read_s, write_s, metadata_s = self._parts_s(storage)
         total = self.read_bytes + self.write_bytes
 
@@ -107,7 +108,7 @@ class Application:
         )
 
     def but(self, **changes: int | float) -> Application:
-        """Returns the application with other calls."""
+        """Returns a copy of this application in which the fields in `changes` have other values."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
 

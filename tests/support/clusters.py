@@ -54,8 +54,8 @@ def runs(pid: int) -> bool:
 
 
 def apart_s(spans: Sequence[SpanRow], parts: Sequence[Sequence[int]]) -> float:
-    """Returns the seconds from the time at which the first of the shards has ended to the time at
-    which the last of them begins. `parts` lists the clients of each shard.
+    """Returns the seconds from the first end of a shard to the last begin of a shard. `parts` lists
+    the clients of each shard.
 
     The result is negative if all shards worked at the same time.
     """

@@ -34,8 +34,8 @@ def placement(*nodes: dict[str, Any], **keys: Any) -> Placement:
 
 
 def free_network(*roles: str, **values: float) -> dict[str, float]:
-    """Returns constants of models under which the network and the processors of the given roles
-    cost nothing. `values` set the costs that a test needs."""
+    """Returns values of model parameters with which the network and the processors of `roles` cost
+    nothing. `values` are further parameters, such as the costs that a test needs."""
     found = {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
     for role in roles:
         found |= {

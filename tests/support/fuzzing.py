@@ -61,12 +61,13 @@ def _records(path: Path) -> object:
 
 
 def _tool(path: Path) -> object:
-    """Reads a file with whichever reader of other tools' results recognises it, and applies the
-    rules of `dfslab check` to the results."""
+    """Reads a file as the result of another tool, whose format is detected, and applies the rules
+    of `dfslab check` to it."""
     return judged(of_report(tool_report.read(path)))
 
 
-# The keys are targets of fuzzing. Each value is (name under which the input is stored, reader).
+# The targets of fuzzing by name. Each value is (name of the file in which the input is stored,
+# reader of this file).
 TARGETS: dict[str, tuple[str, Reader]] = {
     "blkparse": ("given.txt", _calls("blkparse")),
     "counters": ("given.txt", counter_reports.report),

@@ -16,7 +16,7 @@ INSCRIBED = ("guard", "delay", "token", "count", "value", "body")
 
 
 def plain(net):
-    """Returns a net, in any of its forms, as JSON data."""
+    """Returns a net as JSON data. The net is a dictionary, a `Net`, or a net definition."""
     if isinstance(net, dict):
         return net
     definition = net.document() if isinstance(net, Net) else net

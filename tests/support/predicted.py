@@ -64,15 +64,15 @@ def situation_of(system, workload, **keys):
 
 
 def rate_bytes_per_s(given):
-    """Returns the throughput in bytes per second that the sequence model predicts with prior
-    constants."""
+    """Returns the throughput in bytes per second that the sequence model predicts. The constants
+    have their prior values, as without calibration."""
     found = given.predict(given.constants)
     return found.rate_per_s * found.moved_bytes
 
 
 def simulated_bytes_per_s(given):
-    """Returns the throughput in bytes per second that the Petri net predicts with prior
-    constants."""
+    """Returns the throughput in bytes per second from a simulation of the Petri net with fixed
+    service times. The constants have their prior values, as without calibration."""
     found = simulate(given, given.constants, service="deterministic", replications=1)
     return found.rate_per_s * given.environment["file_size"]
 

@@ -20,8 +20,8 @@ RUN = RECORDED / "run"
 
 @pytest.fixture
 def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a copy of the recorded run: eight configurations of writes, which were measured,
-    traced and predicted."""
+    """Returns the path of a copy of the recorded run: eight configurations of writes, which were
+    measured, traced and predicted."""
     return copied(tmp_path_factory.mktemp("recorded"))
 
 

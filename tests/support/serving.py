@@ -76,7 +76,8 @@ class Served:
 
 @contextmanager
 def served(runs: Path, token: str = "", host: str = "127.0.0.1") -> Iterator[Served]:
-    """Serves a folder of runs on a free port within the context."""
+    """Serves the folder `runs` by the web application on a free port until the context ends.
+    `token` and `host` are settings of the application."""
     listening, settings = bind(ServeSettings(runs, host, 0, token))
     server = server_of(settings)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

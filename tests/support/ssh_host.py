@@ -47,10 +47,9 @@ known_hosts = "{known_hosts}"
 class SshHost:
     """An SSH server on the loopback address that runs requested commands as sshd does.
 
-    Each command runs in a shell in a new session, receives the signals that its client sends, and
-    outlives a closed connection, at which its
-    standard input ends. If `deaf` is true, the signals are ignored, as by OpenSSH before
-    7.9.
+    Each command runs in a shell in a new session and receives the signals that its client sends.
+    When the connection is closed, the command's standard input ends, but the command continues. If
+    `deaf` is true, the server ignores the client's signals, as OpenSSH before 7.9 does.
     """
 
     def __init__(self, folder: Path):
@@ -145,8 +144,8 @@ class SshHost:
                         self.deaf or os.killpg(child.pid, getattr(signal, f"SIG{reported.signal}"))
 
     def cluster(self, nodes: int = 2, key: Path | None = None) -> dict[str, Any]:
-        """Returns the keys with which a scenario names a cluster of workers on this host. `key` is
-        the client's private key."""
+        """Returns the keys of a scenario for a cluster on this host: one scheduler and `nodes`
+        workers. `key` is the path of the client's private key."""
         return {
             "hosts": ["127.0.0.1"] * (1 + nodes),
             "connect_options": self.options(key),
@@ -173,7 +172,7 @@ class SshHost:
         return any(word in command for command in self.commands)
 
     def alive(self) -> list[str]:
-        """Returns the live processes that any command has started."""
+        """Returns one line of text for each live process that any command has started."""
         return [line for _, line in self._processes()]
 
     def _processes(self) -> list[tuple[psutil.Process, str]]:

@@ -46,8 +46,8 @@ def lines(folder):
 
 
 def damage_line(folder, number, change):
-    """Replaces the record with the given number (from 1) by the result of `change`, a function of
-    its bytes. The index is not changed."""
+    """Replaces the record with the number `number` (from 1) by `change(record)`, both as bytes. The
+    index is not changed."""
     all_lines = records(folder).read_bytes().splitlines(keepends=True)
     all_lines[number] = change(all_lines[number])
     records(folder).write_bytes(b"".join(all_lines))

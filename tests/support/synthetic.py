@@ -50,8 +50,8 @@ def operation(point: Point) -> str:
 
 
 def measured(point: Point, rate: float, repetition: int = 0, method: str = "measure") -> Result:
-    """Returns a measured result of one configuration with the given rate in operations per second,
-    and the latency that follows from it."""
+    """Returns a result of one configuration as if it had been measured. `rate` is in operations per
+    second; the latency follows from it and the number of clients."""
     name = operation(point)
     latency = point.scenario.workload.clients / rate
     return Result(
@@ -75,8 +75,8 @@ def predicted(point: Point, rate: float, low: float, high: float, method: str) -
 
 
 def planted_rate(point: Point) -> float:
-    """Returns the rate of the planted law in operations per second: log2 rate = 16 - 0.7 log2(file
-    size in MiB) + 0.5 log2(clients). Writes have a third of this rate."""
+    """Returns the planted rate of a configuration in operations per second. For reads, log2 rate =
+    16 - 0.7 log2(file size in MiB) + 0.5 log2(clients). Writes have a third of this rate."""
     size = float(point.scenario.workload.parameters["file_size"].split()[0])
     size /= 1024 if "KiB" in point.scenario.workload.parameters["file_size"] else 1
     clients = point.scenario.workload.clients
@@ -85,8 +85,9 @@ def planted_rate(point: Point) -> float:
 
 
 def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -> list[Result]:
-    """Returns measured results of all configurations under the planted law, with lognormal noise of
-    width `noise`."""
+    """Returns measured results of all configurations of a scenario, with the rates of
+    `planted_rate`. Each rate has lognormal noise whose logarithm has the standard deviation
+    `noise`."""
     random = np.random.default_rng(seed)
     return [
         measured(point, planted_rate(point) * float(np.exp(noise * random.normal())), repetition)
@@ -96,8 +97,8 @@ def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -
 
 
 def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
-    """Returns the spans of two hundred reads as OTLP data. The hosts' disks serve the reads in
-    rotation, each slowed by the factor in `hosts`."""
+    """Returns the spans of two hundred reads as OTLP data. The disks of `hosts` serve the reads in
+    rotation. The value of a host is the factor by which its disk is slower."""
     source = random.Random(seed)
     spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
     for number in range(200):
@@ -128,7 +129,7 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
 
 
 def without_times(recorded: bytes) -> bytes:
-    """Returns the operations of a recorded run without their start times, so that two runs can be
-    compared."""
+    """Returns the operations of a recorded run without their start times, both in binary form, so
+    that two runs can be compared."""
     rows = RECORDED.iter_unpack(recorded)
     return b"".join(ONE_OPERATION.pack(*operation) for *operation, _ in rows)

@@ -76,7 +76,7 @@ class Testbed(BaseTestbed):
 
     @property
     def held(self) -> TestbedFolder:
-        """Returns the folder with the record by which the testbed is taken down."""
+        """Returns the testbed's folder, whose record is used to take the testbed down."""
         return self._folder
 
     def record(self, **changes: Any) -> None:

@@ -56,7 +56,8 @@ def testbed(own_state):
 
 @pytest.fixture(scope="module")
 def written(testbed, tmp_path_factory):
-    """Writes a file of 32 MiB through the client's mount and returns (path, seconds)."""
+    """Writes a file of 32 MiB through the client's mount. Returns (path of the local source file,
+    seconds that the write took)."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(SIZE_BYTES))
     began = time.monotonic()
@@ -67,7 +68,8 @@ def written(testbed, tmp_path_factory):
 
 
 def in_use(folder: Path) -> list[str]:
-    """Returns processes whose command line contains the folder, and mounts in the folder."""
+    """Returns what still uses `folder`: the lines of mounts in it, and the processes whose command
+    lines contain its path."""
     found = [line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
     for entry in Path("/proc").glob("[0-9]*"):
         try:

@@ -17,7 +17,8 @@ COMMAND = ["dd", "if=/dev/zero", "of=written", f"bs={SIZE_BYTES}", f"count={WRIT
 
 
 def calls(folder: Path) -> list[Entry]:
-    """Returns the steps of the single calls that a recording has, by their calling path."""
+    """Returns the steps of the calls in the trace that a recording wrote to `folder`, one entry for
+    each calling path."""
     return trace.profile([folder / "calls.trace"]).ranking
 
 

@@ -34,7 +34,8 @@ SYSTEMS = {
 
 
 def requested(system: str, **workload) -> Scenario:
-    """Returns a scenario with four client hosts, whose links are limited to 40 Mbit/s.
+    """Returns a scenario of the file system `system` with four client hosts, whose links are
+    limited to 40 Mbit/s. `workload` sets keys of the workload.
 
     The links are so slow that even a busy machine can serve sixteen clients.
     """

@@ -48,13 +48,14 @@ def shell(testbed: Testbed, *words: str) -> None:
 
 
 class Calls(Bean, extra="allow"):
-    """A metrics object of the NameNode with its counts of calls. The fields are methods, under the
-    names that Hadoop's metrics give them."""
+    """A metrics object of the NameNode with a count of calls for each method. The fields have the
+    names of Hadoop's metrics."""
 
 
 def served(testbed: Testbed) -> dict[str, int]:
-    """Returns a dictionary from each method to the number of its calls, from the NameNode's own
-    metrics. These lag by up to 10 s, so the function waits until they no longer change."""
+    """Returns the number of calls of each method that the NameNode has served, from its own
+    metrics. The metrics lag by up to 10 s, so the function waits until the numbers no longer
+    change."""
     port = testbed.uri.rpartition(":")[2]
     Calls.NAME = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}

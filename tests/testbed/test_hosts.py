@@ -60,7 +60,7 @@ class Bare(BaseTestbed):
 
     @classmethod
     def prepare(cls, parameters, notify):
-        """Installs nothing, because the testbed needs no programs."""
+        """Does nothing, because the testbed needs no programs."""
 
     def start(self):
         """Starts one sleeping process in each host."""

@@ -56,7 +56,8 @@ def started(words: list[str], folder: Path) -> subprocess.Popen:
 
 
 def phases() -> list[str]:
-    """Returns the stage of each recorded testbed, such as "up", which its record on disk states."""
+    """Returns for each testbed in the state folder its stage, such as "up", which the testbed's
+    record on disk states."""
     records = [folder.read() for folder in state.folders()]
     return [record.phase for record in records if record]
 
@@ -67,7 +68,8 @@ def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 240
 
 
 def killed(child: subprocess.Popen, after_s: float) -> bool:
-    """Kills the process after `after_s` seconds, and returns whether it was still running."""
+    """Kills the process `child` after `after_s` seconds. Returns whether the process was still
+    running."""
     time.sleep(after_s)
     ran = child.poll() is None
     child.kill()

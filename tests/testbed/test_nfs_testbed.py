@@ -27,8 +27,9 @@ def testbed(nothing_left):
 
 
 def plan(testbed, kinds, changes=None, target=None, **top) -> str:
-    """Returns, as JSON, a plan of three clients with operations of the given kinds in a new
-    directory of the export. `changes` replace fields of the stream, `top` fields of the plan."""
+    """Returns the JSON text of a load plan for three clients. The clients run operations of the
+    types `kinds` in a new directory of the export. `changes` replace fields of the operation
+    stream, `top` fields of the plan."""
     stream = {
         "seed": 7,
         "clients": 3,

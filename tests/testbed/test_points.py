@@ -25,14 +25,15 @@ JARS = {
 
 
 def cuts(text: str) -> list[tuple[str, str]]:
-    """Returns (class, method) of every line that names code to instrument. Comments are skipped."""
+    """Returns (class, method) of every line of an instrumentation-points file that names code to
+    instrument. Comments are skipped."""
     lines = [re.sub(r"(^|\s)#.*", "", line).split() for line in text.splitlines()]
     return [(words[1], words[2]) for words in lines if words and words[0] in ACTIONS]
 
 
 def declared(said: str, owner: str) -> set[str]:
-    """Returns the methods of the class `owner` as javap prints them, with types shortened to their
-    simple names."""
+    """Returns each method of the class `owner` twice, as "name" and as "name(types)". `said` is the
+    output of javap for this class. Types are shortened to their simple names."""
     found = set()
     while "<" in said:
         said = re.sub(r"<[^<>]*>", "", said)

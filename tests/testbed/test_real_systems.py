@@ -114,8 +114,8 @@ def measured(session: access.InstrumentSession, case: Case, **workload: Any):
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
 def case(request, nothing_left):
-    """Provides (case, session). All tests of a file system use one testbed, which belongs to the
-    session."""
+    """Provides the test case of one file system and the session of its testbed, as (case, session).
+    All tests of a file system share this testbed."""
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
@@ -352,8 +352,8 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
 
 
 AWAY_S = 1.5
-# Faults that pass: (fault, action that ends it, time of the fault in seconds). The first one comes
-# late, because a workload on a busy machine needs seconds to reach its normal rate.
+# Temporary faults: (fault, action that ends it, time of the fault in seconds of the run). The first
+# fault comes late, because a workload on a busy machine needs seconds to reach its normal rate.
 PASSING = [("pause", "resume", 6.0), ("cut", "heal", 10.5), ("slow", "heal", 15.0)]
 
 

@@ -79,8 +79,7 @@ def planted(jar, classes, tmp_path):
 
 
 def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns a dictionary from the path of every node of a call profile, such as "top/leaf", to
-    the node."""
+    """Returns every node of a call profile by its path, such as "top/leaf"."""
     found: dict[str, dict[str, Any]] = {}
 
     def add(node: dict[str, Any], above: str) -> None:
@@ -429,8 +428,8 @@ def join(classes: Path, process: int, jar: Path, reported: str) -> None:
 
 
 def awaited(folder: Path, calls: int, step: str = "top") -> int:
-    """Waits for a snapshot that has at least `calls` calls of a step, and returns the number of
-    calls in it."""
+    """Waits for a snapshot in `folder` with at least `calls` calls of the step `step`. Returns the
+    number of calls in this snapshot."""
     counts = [0]
 
     def counted() -> bool:
@@ -444,8 +443,8 @@ def awaited(folder: Path, calls: int, step: str = "top") -> int:
 
 
 def kept(folder: Path) -> dict[str, list[int]]:
-    """Returns a dictionary from the name of each step to the start times, in ns, of its spans in
-    the folder's exemplar traces."""
+    """Returns the start times in ns of the spans in the folder's exemplar traces, by the name of
+    the step."""
     found: dict[str, list[int]] = {}
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:

@@ -19,11 +19,10 @@ from dfslab.studies.contract import Findings, FinishedRun
 
 @dataclass(frozen=True)
 class Law:
-    """The law by which the tests compute rates from the number of clients.
+    """The formula by which the tests compute rates from the number of clients.
 
     `first` is the rate of one client, and the rate grows as the number of clients to the power
-    `exponent`. `spread` has, for each of three repetitions, the factor by which its rate is
-    multiplied.
+    `exponent`. `spread` has the factor for the rate of each of three repetitions.
     """
 
     first: float = 100.0

@@ -26,8 +26,8 @@ attended.run(work)
 
 
 def started(work: str) -> tuple[subprocess.Popen[str], int]:
-    """Starts a program that executes `work` in a child process under a waiting parent. Returns (the
-    parent, PID of the child)."""
+    """Starts a program that runs the Python code `work` in a child process while its parent waits.
+    Returns (parent process, PID of the child)."""
     program = PROGRAM.format(work=work)
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", program],

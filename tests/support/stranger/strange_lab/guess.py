@@ -20,7 +20,7 @@ class Guess:
         self._rate_per_s = 1.0
 
     def fit(self, results: Sequence[Result]) -> Guess:
-        """Stores the first measured rate."""
+        """Stores the rate of the first result, and returns the model."""
         self._rate_per_s = results[0].value()
         return self
 

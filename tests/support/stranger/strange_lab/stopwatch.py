@@ -13,7 +13,7 @@ NAMES = ("stopwatch",)
 
 
 class Stopwatch(access.InSession):
-    """An instrument that measures without the load generator."""
+    """An instrument that times one listing of a directory, without the load generator."""
 
     name = "stopwatch"
 

@@ -33,7 +33,7 @@ class Testbed(BaseTestbed):
 
     @classmethod
     def prepare(cls, parameters: Parameters, notify: Notify) -> None:
-        """Installs nothing, because the server needs only Python."""
+        """Does nothing, because the server needs only Python."""
 
     @classmethod
     def port_count(cls, parameters: Parameters) -> int:
