@@ -41,7 +41,7 @@ BASELINES = ("serial", "mean")
 def subjects() -> list[str]:
     """Returns the names of all recordings. If several recordings follow the same plan, the name of
     their pool is included as well."""
-    found = []
+    found: list[str] = []
     for name in SCENARIOS:
         found += recordings.of_scenario(name)
         found += [plan for plan, members in recordings.plans(name).items() if len(members) > 1]
