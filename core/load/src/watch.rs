@@ -116,7 +116,8 @@ impl CallSlot {
 pub struct Watch {
     pub(crate) runner: CallSlot,
     clients: OnceLock<Vec<(u32, Arc<CallSlot>)>>,
-    /// Records, by client number, that clients handed over with `lend` outside the timed part.
+    /// The record of each client that has handed it over with `lend`, by client number. A client
+    /// does so while it waits for other clients, or calls the target outside the timed part.
     lent: Mutex<BTreeMap<u32, Record>>,
     /// Copies of clients' records without spans, by client number, made during the timed part.
     copies: Mutex<BTreeMap<u32, Record>>,

@@ -113,8 +113,12 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 
 def _single(name: str, kind: Single) -> str:
-    """Returns the name of the type `kind`. For a colour, which is the type of records in a list,
-    this is the name of the colour. `name`: the field, for error messages."""
+    """Returns the name of the type `kind` of a field or of the elements of a list, such as "int" or
+    the name of an enumeration. In lists of records, `kind` is a colour, whose name is returned.
+
+    `name`: the field's name, for error messages. Raises InputError if `kind` is no allowed type, or
+    is a colour with a list among its fields.
+    """
     if isinstance(kind, Colour):
         if any(word.startswith(LIST) for _, word in kind.fields):
             raise InputError(f"field {name}", kind.name, "records in a list hold single values")

@@ -113,8 +113,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.enqueue(this, transition, (lead, cell, latest));
     }
 
-    /// Returns the token that arrived first in some lanes of a cell, and its lane. The bits of
-    /// these lanes are set in `mask`. At least one of the lanes must hold a token.
+    /// Finds the token that arrived first among the lanes (first-in first-out lists of tokens) of
+    /// `cell` whose bits are set in `mask`. Returns the numbers of the token and of its lane. At
+    /// least one of these lanes must hold a token.
     #[inline(always)]
     pub(super) fn first_of(&self, cell: u32, mask: u32) -> (u32, u8) {
         let found = &self.cells.cells[cell as usize];

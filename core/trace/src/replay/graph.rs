@@ -1,5 +1,6 @@
-//! The graph of the events of a forest of call trees, whose edges are happens-before relations. One
-//! pass over the graph replays the execution.
+//! A graph of the events in recorded call trees. An event is the start or the end of a segment of a
+//! call. An edge leads from an event to one that cannot happen before it. One pass over the graph
+//! replays the execution.
 
 use std::collections::{BTreeMap, HashMap};
 

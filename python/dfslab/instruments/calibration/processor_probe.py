@@ -1,5 +1,6 @@
-"""Measures what a processor spends: on a message through a TCP socket, on each byte of it, and on
-reading and writing memory. Measures the time of a request to a FUSE file system.
+"""Measures one core and one file system: the processor time in seconds of sending and receiving a
+TCP message and each byte of it, the rates in bytes per second of reading and writing memory, and
+the time in seconds of a request to a FUSE file system.
 """
 
 from __future__ import annotations

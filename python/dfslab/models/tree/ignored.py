@@ -20,7 +20,7 @@ from dfslab.spec.steps.node import Later, walk, writes_back
 OF_WORKLOADS = ("nodes", "processes", "mmap")
 OF_DISKS = ("iops", "file_system", "capacity", "medium")
 OF_PROCESSORS = ("processors", "cores", "frequency", "share")
-# Keys whose values appear in the operation trees as symbols with another name.
+# For each key of a scenario: the symbols in the operation trees whose values depend on the key.
 SYMBOLS = {
     "cache": ("cold", "direct", "kept"),
     "fsync": ("fsync", "forced"),

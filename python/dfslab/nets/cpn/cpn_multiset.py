@@ -59,10 +59,14 @@ def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
-    """Returns the tokens `entry` of a multiset, reduced by the number of tokens in `gone`. The
-    tokens within `entry` are equal to each other, and so are those within `gone`. If the two values
-    differ, nothing is removed; if only the run can tell, the result contains both cases. Raises
-    InputError if the number of tokens in `entry` is not known."""
+    """Removes the tokens `gone` from the tokens `entry` of a multiset, and returns the rest of
+    `entry`. All tokens of an entry have the same value.
+
+    If the values of `entry` and `gone` are equal, the count of `entry` falls by the count of
+    `gone`, at most to 0. If the values differ, `entry` is returned unchanged. If it is known only
+    when the net runs whether they are equal, the result depends on the comparison. Raises
+    InputError if the values may be equal and the number of tokens in `entry` is not known.
+    """
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:
         return entry

@@ -83,10 +83,12 @@ def way(result: Result) -> str:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
-    """Adds, to each series over nodes, the configuration with one node.
+    """Adds the results on one node to each curve in `panel_of` whose clients are spread over several
+    nodes.
 
-    This configuration is measured only once, so its results are in the series over processes or
-    threads.
+    Results on one node belong to a curve over processes or threads, so they are taken from the
+    curve of the same name there. A curve stays as it is if that curve has no result with the number
+    of clients that the curve has on each node.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():

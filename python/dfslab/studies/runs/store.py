@@ -99,7 +99,7 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """A context that holds an exclusive lock on the folder. If another process holds the lock,
-        raises RunFailed with a text that names this process.
+        raises RunFailed; the error text has the process id of the lock's holder.
 
         The kernel releases the lock when its holder ends, also after a crash.
         """

@@ -169,7 +169,12 @@ def hold(
 
 
 def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subprocess.Popen:
-    """Starts the parent of a host's first process. The first process is its only child."""
+    """Starts `unshare`, which creates the namespaces of an emulated host and then starts the host's
+    first process (INIT) as its only child.
+
+    Returns the process of `unshare`, not that of INIT. If `owned` is true, `unshare` ends when this
+    process ends.
+    """
     words = [
         "unshare",
         "-m",
