@@ -83,12 +83,11 @@ def way(result: Result) -> str:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
-    """Adds the results on one node to each curve in `panel_of` whose clients are spread over several
-    nodes.
+    """Adds the results on one node to each curve in `panel_of` whose clients run on several nodes.
 
     Results on one node belong to a curve over processes or threads, so they are taken from the
-    curve of the same name there. A curve stays as it is if that curve has no result with the number
-    of clients that the curve has on each node.
+    curve of the same name there. A curve over nodes stays as it is if the number of its clients on
+    a node varies, or if no result on one node has that number of clients.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
