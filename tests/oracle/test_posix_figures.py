@@ -183,8 +183,8 @@ def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
             parameters=parameters,
         )
         given.environment["brick.nic_bandwidth"] = given.environment["client.nic_bandwidth"] = 1e12
-        given.environment["kept"] = 0.0
-        time_s = 1 / given.predict(dict.fromkeys(given.constants, 1e-15)).rate_per_s
+        nothing_kept = {**dict.fromkeys(given.constants, 1e-15), "kept": 0.0}
+        time_s = 1 / given.predict(nothing_kept).rate_per_s
         assert time_s == pytest.approx(trips * 4e-3, rel=1e-3), (parameters, size)
 
 

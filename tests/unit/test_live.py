@@ -90,6 +90,8 @@ def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
 
 
 def test_programs_and_pipes_see_nothing_of_it(monkeypatch):
+    # A command that an earlier test called in this process may have had the option --quiet.
+    shared.QUIET.set(False)
     for as_json, is_terminal in ((True, True), (False, False), (False, True)):
         console = Console(file=io.StringIO(), force_terminal=is_terminal)
         monkeypatch.setattr(shared.terminal, "console", lambda _, chosen=console: chosen)

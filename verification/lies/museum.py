@@ -63,8 +63,10 @@ def _evidence(exhibit: Exhibit) -> list[Evidence]:
 @cache
 def honest() -> tuple[str, ...]:
     """Returns the names of all sets of results without faults. They are the recordings of the
-    papers' experiments and the runs in the folder HONEST."""
-    tables = sorted(path.stem for path in recordings.DATA.glob("*.csv"))
+    papers' experiments and the runs in the folder HONEST. Tables of published figures are no runs:
+    they have no scenario."""
+    stems = sorted(path.stem for path in recordings.DATA.glob("*.csv"))
+    tables = [stem for stem in stems if recordings.scenario_of(stem)]
     own = sorted(path.name.removesuffix(SUFFIX) for path in HONEST.glob(f"*{SUFFIX}"))
     return (*tables, *own)
 

@@ -19,7 +19,6 @@ LOADING = (
     ("measure",),
     ("replay",),
     ("expect",),
-    ("advise",),
     ("tune",),
     ("sweep",),
     ("search",),
@@ -55,6 +54,8 @@ def loads(words: list[str]) -> bool:
     False if it reads standard input."""
     if any(word in STANDARD_INPUT for word in words):
         return False
+    if words[:1] == ["advise"]:
+        return any(word.split("=")[0] == "--verify" for word in words)
     return any(tuple(words[: len(command)]) == command for command in LOADING)
 
 

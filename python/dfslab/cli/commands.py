@@ -197,7 +197,8 @@ def fit(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """The time of every measured step as a function, and what was expected of the run.
+    """The time of every measured step as a function, and what was expected; or a table
+    of rates, extended to other numbers of clients or servers.
 
     A CSV table of measured rates (columns clients, operation, rate_per_s, latency_s_mean,
     latency_s_p99) predicts other numbers of clients: dfslab fit rates.csv --clients 4,64

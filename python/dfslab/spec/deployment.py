@@ -117,8 +117,12 @@ class NodeGroup(CheckedModel):
         # A stored run is identified by this text, so the text must stay the same in later versions.
         # A key that a later version adds is omitted while it has its default.
         table: dict[str, object] = handler(self)
-        later = {"power": 0.0, "dirty_background": 0.1, "dirty_limit": 0.2}
-        return {key: one for key, one in table.items() if key not in later or one != later[key]}
+        usual = {
+            "power": self.power == 0.0,
+            "dirty_background": self.dirty_background == 0.1,
+            "dirty_limit": self.dirty_limit == 0.2,
+        }
+        return {key: one for key, one in table.items() if not usual.get(key, False)}
 
     @model_validator(mode="after")
     def _thresholds_in_order(self) -> NodeGroup:

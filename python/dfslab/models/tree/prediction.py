@@ -164,7 +164,7 @@ class Situation:
         if self.trace is None:
             return {
                 name: self.reader(
-                    {**constants, **phase.symbols.get(name, {})}, phase.written_back
+                    {**phase.symbols.get(name, {}), **constants}, phase.written_back
                 ).read(tree)
                 for name, tree in trees.items()
             }
