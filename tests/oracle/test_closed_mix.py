@@ -9,8 +9,9 @@ import math
 import numpy as np
 import pytest
 from dfslab.models.queue.queueing import mean_value_analysis
-from dfslab.models.scaling import closed_mix, delayed_station
+from dfslab.models.scaling import closed_mix, delayed_station, load_table
 from dfslab.models.scaling.closed_mix import OperationPoint
+from dfslab.spec.input_error import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,3 +119,10 @@ def test_more_measurements_than_two_are_fitted_by_least_squares():
     assert mix.rate_per_s(200) == pytest.approx(
         sum(one.rate_per_s for one in planted(200, *truth).values()), rel=1e-4
     )
+
+
+def test_more_operations_in_flight_than_clients_are_refused():
+    head = "clients,operation,rate_per_s,latency_s_mean\n1,read,100,0.01\n"
+    assert load_table.mix_points(head + "16,read,1000,0.0161\n", "rates.csv")
+    with pytest.raises(InputError, match="gives 99 operations in flight"):
+        load_table.mix_points(head + "16,read,1000,0.099\n", "rates.csv")

@@ -4,8 +4,10 @@ the planted cause is first, and the predicted saving is near the true one."""
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
+from dfslab.spec.input_error import InputError
 from dfslab.studies.applications.io_advice import advise
 from support.applications import MIB, Application, Storage
 
@@ -140,3 +142,12 @@ def test_the_figures_of_the_public_pairs_are_current():
     assert before
     wrong = [*lost(found, before), *differences(found, before)]
     assert not wrong, "\n".join([*wrong, "is the change meant? `make verify`, and commit"])
+
+
+def test_a_log_whose_io_outlasts_its_run_is_refused():
+    counters = SMALL.counters(STORAGES[0])
+    assert counters.slowest_rank_s > 3
+    short = replace(counters, run_time_s=counters.slowest_rank_s - 2)
+    with pytest.raises(InputError, match="the log contradicts itself"):
+        advise(short)
+    assert advise(replace(counters, run_time_s=counters.slowest_rank_s - 0.5)).changes

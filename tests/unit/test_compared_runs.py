@@ -98,6 +98,16 @@ def test_a_rule_holds_for_changes_that_are_found():
     assert not compare_runs(run_with(100), run_with(99.9), NAMES, rules).failed
 
 
+def test_two_noisy_repetitions_are_inconclusive():
+    (point, *_) = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points()
+    noisy = [synthetic.measured(point, rate, turn) for turn, rate in enumerate((50, 150))]
+    head, power = compare_runs(noisy, noisy, NAMES).sentences()
+    assert head.startswith("Inconclusive: in ")
+    assert power.endswith("measure more repetitions (run.repetitions).")
+    calm = compare_runs(run_with(100), run_with(100), NAMES).sentences()
+    assert calm[0].startswith("No difference found in ")
+
+
 @pytest.mark.parametrize("text", ["p99", "p98 > 5 %", "p99 > 5", "p99 > 5 ms"])
 def test_a_wrong_rule_is_named(text):
     with pytest.raises(InputError, match="--fail-if"):

@@ -47,6 +47,28 @@ def test_every_phase_of_each_system_has_a_rate_and_an_interval(table):
     assert max(map(len, shown.splitlines())) <= 80
 
 
+def test_hardware_that_feeds_no_accelerator_feeds_none():
+    slow = replace(SYSTEM, client_bytes_per_s=1e8)
+    found = training.accelerators(slow, LOAD)
+    assert (found.count, found.low) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--method", "petri"),
+        ("--metadata-server",),
+        ("--set", "workload.clients=4"),
+        ("--from", "nowhere"),
+    ],
+)
+def test_options_of_scenarios_are_refused_for_a_table(table, words):
+    done = dfslab("predict", table(SYSTEMS), *words)
+    assert done.returncode == 2
+    assert f"{words[0]} = " in done.stderr
+    assert "has no use with a table of hardware" in done.stderr
+
+
 def test_accelerators_are_predicted_from_links(table):
     done = dfslab("predict", table(TRAINING), "--json")
     assert done.returncode == 0, done.stderr

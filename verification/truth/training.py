@@ -51,7 +51,7 @@ def figures() -> list[Figure]:
     made = []
     for model in ("", *MODELS):
         some = [(one, guess) for one, guess in found if model in ("", one.model)]
-        factors = [factor(guess.count, one.reported) for one, guess in some]
+        factors = [factor(max(1, guess.count), one.reported) for one, guess in some]
         others = [
             factor(training.link_roofline(one.system, one.load), one.reported) for one, _ in some
         ]

@@ -65,6 +65,16 @@ def predict(
     if scenario.suffix == ".csv" and scenario.is_file():
         from dfslab.cli.quick.from_hardware import from_hardware
 
+        given = {
+            "--method": method,
+            "--metadata-server": metadata_server,
+            "--servers": servers,
+            "--set": sets,
+            "--from": fitted_on,
+        }
+        for option, value in given.items():
+            if value:
+                raise InputError(option, str(value), "has no use with a table of hardware")
         found = from_hardware(scenario)
         emit(as_json, found.document, found.table)
         return

@@ -113,11 +113,12 @@ def rate_bytes_per_s(capacity: dict[str, float]) -> float:
 def accelerators(
     system: TrainingSystem, load: TrainingLoad, shares: Shares | None = None
 ) -> Accelerators:
-    """Returns the largest number of accelerators that reach their utilisation, at least 1."""
+    """Returns the largest number of accelerators that reach their utilisation; 0 if not even one
+    does."""
     capacity = capacities(system, load.sample_bytes, shares)
     rate = rate_bytes_per_s(capacity)
     exact = rate / load.needed_bytes_per_s
-    low, count, high = (max(1, floor(exact * factor)) for factor in (exp(-ERROR), 1, exp(ERROR)))
+    low, count, high = (floor(exact * factor) for factor in (exp(-ERROR), 1, exp(ERROR)))
     return Accelerators(count, low, high + 1, min(capacity, key=lambda one: capacity[one]), rate)
 
 

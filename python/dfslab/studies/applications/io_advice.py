@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.imports.applications.io_counters import IoCounters
 from dfslab.spec import units
+from dfslab.spec.input_error import InputError
 from dfslab.studies.applications import layout_rules, metadata_rules, transfer_rules
 from dfslab.studies.applications.cost import IoCost
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
@@ -81,7 +82,7 @@ class IoAdvice(BaseModel):
         changing, and what the log does not say."""
         found = [self._first()]
         if self.run_s > 0:
-            share = min(1.0, self.io_s / self.run_s)
+            share = self.io_s / self.run_s
             found.append(
                 f"I/O of the slowest process takes {_time(self.io_s)} of the run's "
                 f"{_time(self.run_s)} ({share:.0%})."
@@ -133,8 +134,16 @@ def _time(time_s: float) -> str:
 
 
 def advise(counters: IoCounters) -> IoAdvice:
-    """Returns the advice from the counters of a log."""
+    """Returns the advice from the counters of a log. Raises InputError if the I/O of a process
+    lasts longer than the whole run."""
     cost = IoCost(counters)
+    # Darshan stores the run's time in whole seconds.
+    if 0 < counters.run_time_s < cost.time_s - 1:
+        reason = (
+            f"is longer than the run of {counters.run_time_s:g} s; the log contradicts itself (a "
+            "clock, a unit, or counters that are summed over processes)"
+        )
+        raise InputError("I/O time of the slowest process", f"{cost.time_s:.4g} s", reason)
     changes, not_worth = [], []
     for rule in RULES if cost.time_s > 0 else ():
         found = rule.judge(cost)

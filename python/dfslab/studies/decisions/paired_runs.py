@@ -31,6 +31,8 @@ RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
+# A comparison that could only find larger relative changes than this one found nothing out.
+NOTHING_FOUND = 1.0
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
@@ -81,7 +83,17 @@ class ComparedRuns(BaseModel):
             f"Repeated rates differ by {_percent(self.noise)}; a change of {_percent(smallest)} "
             "would be found with 80 %."
         )
-        if not found:
+        if not found and smallest > NOTHING_FOUND:
+            head = (
+                f"Inconclusive: in {len(self.rows)} comparisons no difference could be told from "
+                "noise."
+            )
+            power = (
+                f"Repeated rates differ by {_percent(self.noise)}, and only a change by more than "
+                f"a factor of {1 + NOTHING_FOUND:g} would be found; measure more repetitions "
+                "(run.repetitions)."
+            )
+        elif not found:
             head = f"No difference found in {len(self.rows)} comparisons."
         else:
             largest = max(found, key=lambda one: abs(math.log1p(one.change)))
