@@ -30,6 +30,8 @@ access = { directory = "data" }
 name = "sequential_write"
 file_size = "1 MiB"
 operations_per_client = 200
+# The runs together last 8 s at least, so that the signal reaches the run also on a busy machine.
+think_time = "2 ms"
 [run]
 methods = ["measure", "sequence", "mean"]
 repetitions = 2

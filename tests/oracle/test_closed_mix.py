@@ -126,3 +126,9 @@ def test_more_operations_in_flight_than_clients_are_refused():
     assert load_table.mix_points(head + "16,read,1000,0.0161\n", "rates.csv")
     with pytest.raises(InputError, match="gives 99 operations in flight"):
         load_table.mix_points(head + "16,read,1000,0.099\n", "rates.csv")
+
+
+def test_comments_at_the_head_of_a_table_are_skipped_and_lines_counted():
+    text = "# rates.csv\n# of Monday\nclients,operation,rate_per_s,latency_s_mean\n1,read,x,1\n"
+    with pytest.raises(InputError, match="rate_per_s in line 4"):
+        load_table.mix_points(text, "rates.csv")

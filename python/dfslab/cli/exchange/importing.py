@@ -9,6 +9,7 @@ import typer
 
 from dfslab.cli.shared import AsJson, Out, emit
 from dfslab.method import RunFailed
+from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.scenario import read
 from dfslab.studies.runs.imported import import_file
 
@@ -34,7 +35,7 @@ def import_results(
     unknown. With --on, models can be fitted to the run. `dfslab list` names the formats.
     Example: dfslab import fio.json
     """
-    made = import_file(file, out, form, None if on is None else read(on))
+    made = import_file(file, out, form, None if on is None else read(scenario_file(on)))
     rows = [*made.rows, *made.findings]
     documents = [one.model_dump(mode="json") for one in made.results]
     number = len(made.results)

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 app = typer.Typer()
 LARGEST_PORT = 65535
 
+# The folder of runs of all commands. It may be missing, since the first dropped file creates it.
+USUAL_RUNS = Path("runs")
+
 
 @app.command()
 def serve(
     runs: Annotated[
         Path, typer.Option("--runs", metavar="FOLDER", help="Where the run folders are.")
-    ] = Path("runs"),
+    ] = USUAL_RUNS,
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="Any but loopback needs a token.")
     ] = "127.0.0.1",
@@ -40,7 +43,7 @@ def serve(
     Serves until Ctrl-C. Files that are dropped on a page are kept in the folder of the runs.
     Example: dfslab serve --runs runs --no-browser
     """
-    if runs.exists() and not runs.is_dir():
+    if not runs.is_dir() and (runs.exists() or runs != USUAL_RUNS):
         raise InputError("--runs", str(runs), "is no folder")
     from dfslab.web import server
     from dfslab.web.serve_settings import settings_of

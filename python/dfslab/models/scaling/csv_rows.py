@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from math import isfinite
 
 from dfslab.spec.input_error import InputError
@@ -59,22 +60,28 @@ class CsvRow:
 
 
 def columns_of(text: str) -> list[str]:
-    """Returns the names of a table's columns, which are in its first line."""
-    return next(csv.reader(text.splitlines()), [])
+    """Returns the names of a table's columns, which are in its first line that is no comment."""
+    return next(csv.reader(_lines(text)), [])
 
 
 def rows(text: str, file: str, columns: Sequence[str]) -> list[CsvRow]:
     """Returns every row of a table. Raises InputError if one of `columns` is missing, if there are
     no rows, or if a row is too short."""
-    reader = csv.DictReader(text.splitlines())
+    reader = csv.DictReader(_lines(text))
     missing = [one for one in columns if one not in (reader.fieldnames or ())]
     if missing:
         reason = f"no such column; the first line must have the columns {', '.join(columns)}"
         raise InputError(missing[0], None, reason, file)
-    found = [CsvRow(row, reader.line_num, file) for row in reader]
+    comments = len(text.splitlines()) - len(_lines(text))
+    found = [CsvRow(row, comments + reader.line_num, file) for row in reader]
     if not found:
         raise InputError("rows", 0, "the table has no measurement below its first line", file)
     for row in found:
         if any(row.texts[one] is None for one in columns):
             raise InputError(f"line {row.line}", None, "has fewer values than the first line", file)
     return found
+
+
+def _lines(text: str) -> list[str]:
+    """Returns the lines of a table without the comments at its head, which begin with #."""
+    return list(dropwhile(lambda line: line.startswith("#"), text.splitlines()))
