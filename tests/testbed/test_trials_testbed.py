@@ -15,6 +15,11 @@ pytestmark = pytest.mark.testbed
 SCENARIO = """
 schema = 1
 name = "small"
+
+[deployment]
+# A busy machine may give less than the declared rates; other tests check these.
+tolerance = 0.9
+
 [[deployment.node]]
 name = "server"
 count = {servers}
