@@ -13,6 +13,7 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.models.tree.reader import OF_PATHS
 from dfslab.spec.deployment import Network, NodeGroup
 from dfslab.spec.model import CheckedModel
+from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.steps.node import Later, walk, writes_back
 
@@ -39,7 +40,11 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
     scenario's tables."""
     read, used = _symbols(situation, constants), _stations(situation, constants)
     deployment, scenario = situation.scenario.deployment, situation.scenario
-    found = [key for group in deployment.node for key in _of_group(situation, group, read, used)]
+    found = [
+        key
+        for group in deployment.node
+        for key in _of_group(situation, constants, group, read, used)
+    ]
     found += [
         f"deployment.network.{key}"
         for key in _given(deployment.network)
@@ -100,7 +105,11 @@ def _given(table: CheckedModel) -> list[str]:
 
 
 def _of_group(
-    situation: Situation, group: NodeGroup, read: set[str], used: set[tuple[str, str]]
+    situation: Situation,
+    constants: Mapping[str, float],
+    group: NodeGroup,
+    read: set[str],
+    used: set[tuple[str, str]],
 ) -> Iterator[str]:
     """Yields the ignored keys of one group of nodes. `read` has the symbols that have an effect.
     `used` has the role and kind of each station with work."""
@@ -116,7 +125,7 @@ def _of_group(
             yield f"{place}.{key}"
         if key == "memory" and not _has_cache(situation, group, read):
             yield f"{place}.{key}"
-        if key.startswith("dirty_") and not _throttles(situation, group, key):
+        if key.startswith("dirty_") and not _throttles(situation, constants, group, key):
             yield f"{place}.{key}"
     for key in _given(group.disk):
         if key in OF_DISKS or "disk" not in has_work:
@@ -135,16 +144,30 @@ def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
     return bool(data & set(group.roles)) and _writes_back(situation)
 
 
-def _throttles(situation: Situation, group: NodeGroup, key: str) -> bool:
+def _throttles(
+    situation: Situation, constants: Mapping[str, float], group: NodeGroup, key: str
+) -> bool:
     """Returns whether a threshold of dirty pages acts. The limit acts where servers defer writes.
-    The background threshold acts between phases only, and where writers reach the limit."""
+    The background threshold acts between phases only, where writers reach the limit, and where the
+    usual threshold gives another rate."""
     data = {role.name for role in situation.system.roles if role.kind == "data"}
     if not data & set(group.roles) or not _writes_back(situation):
         return False
     if key == "dirty_limit":
         return True
     reached = situation.caches is not None and situation.caches.throttles
-    return reached and len(situation.phases) > 1
+    if not reached or len(situation.phases) < 2:
+        return False
+    usual = Situation(_with_usual(situation.scenario, group, key))
+    return usual.predict(constants).rate_per_s != situation.predict(constants).rate_per_s
+
+
+def _with_usual(scenario: Scenario, group: NodeGroup, key: str) -> Scenario:
+    """Returns the scenario with the default value of one key of a group of nodes."""
+    changed = group.model_copy(update={key: NodeGroup.model_fields[key].default})
+    node = [changed if one is group else one for one in scenario.deployment.node]
+    deployment = scenario.deployment.model_copy(update={"node": node})
+    return scenario.model_copy(update={"deployment": deployment})
 
 
 def _writes_back(situation: Situation) -> bool:
