@@ -70,9 +70,33 @@ def test_counters_are_summed_over_files_and_processes():
 
 
 def test_one_process_that_moved_nearly_all_bytes_of_a_shared_file_is_found():
-    uneven = {"F_VARIANCE_RANK_BYTES": 4e6, "SLOWEST_RANK_BYTES": 3990, "FASTEST_RANK_BYTES": 10}
-    found = counters_of(content(replace(SHARED, values={**SHARED.values, **uneven}), processes=8))
+    found = counters_of(content(written_by(5), processes=8))
     assert (found.active_ranks, found.heaviest_rank_bytes) == (1, 3990)
+
+
+def written_by(rank: int, file: str = "/data/shared") -> FileRecord:
+    """Returns the summed record of a file of which the process `rank` wrote nearly all bytes."""
+    uneven = {
+        "F_VARIANCE_RANK_BYTES": 4e6,
+        "SLOWEST_RANK": rank,
+        "SLOWEST_RANK_BYTES": 3990,
+        "FASTEST_RANK": (rank + 1) % 8,
+        "FASTEST_RANK_BYTES": 10,
+    }
+    return FileRecord(-1, file, {**SHARED.values, **uneven})
+
+
+def test_files_that_other_processes_wrote_are_not_taken_as_the_work_of_one():
+    files = [written_by(rank, f"/data/{rank}") for rank in range(8)]
+    found = counters_of(content(*files, processes=8))
+    assert (found.active_ranks, found.heaviest_rank_bytes) == (8, 3990)
+
+
+def test_many_small_shared_files_are_not_left_out_together():
+    shared = [replace(SHARED, file=f"/data/{number}") for number in range(30)]
+    log = FileRecord(0, "/data/log", {"WRITES": 1, "BYTES_WRITTEN": 10})
+    found = counters_of(content(*shared, log))
+    assert (found.active_ranks, found.heaviest_rank_bytes) == (2, 30 * 2000 + 10)
 
 
 def test_bytes_of_processes_are_unknown_if_only_their_variance_is_known():

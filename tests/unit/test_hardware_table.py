@@ -69,6 +69,16 @@ def test_options_of_scenarios_are_refused_for_a_table(table, words):
     assert "has no use with a table of hardware" in done.stderr
 
 
+def test_what_was_assumed_or_is_not_known_is_named(table):
+    shown = dfslab("predict", table(SYSTEMS.replace("lustre", "lustr"))).stdout
+    words = " ".join(shown.split())
+    assert "new: no results of file system 'lustr' are known" in words
+    assert "Did you mean lustre?" in words
+    no_cores = training.capacities(replace(SYSTEM, client_cores=None), LOAD.sample_bytes)
+    assert f"clients' processors ({training.CORES:g} cores each, assumed)" in no_cores
+    assert "clients' processors" in training.capacities(SYSTEM, LOAD.sample_bytes)
+
+
 def test_accelerators_are_predicted_from_links(table):
     done = dfslab("predict", table(TRAINING), "--json")
     assert done.returncode == 0, done.stderr

@@ -1,2 +1,2 @@
 """Predictions of public measurements by others: each module computes the figures of one table of
-verification/data, beside those of a simple baseline."""
+verification/data, and those of a simple baseline."""

@@ -71,6 +71,7 @@ def _shown(document: Document) -> Mapping[str, Any]:
 
 
 def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("property", "found")
@@ -79,16 +80,16 @@ def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
             table.add_row(key.replace("_", " "), str(value))
     for one in sizes.scans:
         where = f"page {one.page}, transition {one.transition}, arc {one.arc}"
-        table.add_row("scans", f"{where}: {one.reason}")
+        table.add_row("scans", escape(f"{where}: {one.reason}"))
     for key, value in space.items():
         if key == "net":
             continue
         if key == "bounds":
             for place, (least, most) in list(value.items())[:LISTED]:
-                table.add_row(f"tokens in {place}", f"{least} to {most}")
+                table.add_row(escape(f"tokens in {place}"), f"{least} to {most}")
             continue
         shown = ", ".join(str(v) for v in value[:LISTED]) if isinstance(value, list) else str(value)
-        table.add_row(key.replace("_", " "), shown or "none")
+        table.add_row(key.replace("_", " "), escape(shown) or "none")
     return table
 
 
@@ -125,21 +126,22 @@ def run(
         return
     from rich.console import Console
 
-    harmless(Console()).print(_means(found))
+    harmless(Console(emoji=False)).print(_means(found))
 
 
 def _means(found: NetSimulation) -> Table:
+    from rich.markup import escape
     from rich.table import Table
 
     ends = ", ".join(f"{reason} {count}" for reason, count in found.ends.items())
     title = f"{found.net}: {found.replications} runs of {_interval(found.end_time_s)} s ({ends})"
-    table = Table("node", "quantity", "mean and 90 % interval", "most", title=title)
+    table = Table("node", "quantity", "mean and 90 % interval", "most", title=escape(title))
     for name, place in found.places.items():
-        table.add_row(name, "tokens", _interval(place.tokens), str(place.most))
+        table.add_row(escape(name), "tokens", _interval(place.tokens), str(place.most))
     for name, transition in found.transitions.items():
         shown = transition.rate_per_s
         quantity, value = ("firings/s", shown) if shown else ("firings", transition.firings)
-        table.add_row(name, quantity, _interval(value), "")
+        table.add_row(escape(name), quantity, _interval(value), "")
     return table
 
 

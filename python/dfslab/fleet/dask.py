@@ -249,7 +249,7 @@ class Controller:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
-                # `ours` tells whether the worker reads this process's CLOCK_MONOTONIC. A process in
+                # `ours` is true if the worker reads this process's CLOCK_MONOTONIC. A process in
                 # a time namespace does not, although its boot id is the same.
                 ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = ClockOffset(

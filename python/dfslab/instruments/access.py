@@ -206,7 +206,7 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # `own` tells whether agents check that the process of their controller lives. Agents on
+        # `own` is true if agents check that the process of their controller lives. Agents on
         # emulated hosts cannot check this, because each host numbers its processes separately. They
         # need not, because the hosts end with their testbed.
         own = not hosts

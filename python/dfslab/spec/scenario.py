@@ -209,6 +209,17 @@ class Scenario(CheckedModel):
         """Returns the scenario as TOML text, which is read back as an equal scenario."""
         return tomlkit.dumps(self.model_dump(mode="json"))
 
+    def brief_toml(self) -> str:
+        """Returns the scenario as TOML text without most keys that have their defaults.
+
+        If no testbed is started, keys of disks that only a testbed uses, such as their capacity,
+        are left out, too. The text therefore states no hardware that was neither found nor given.
+        """
+        of_testbeds = {"capacity", "file_system", "medium", "iops"}
+        disks = {"deployment": {"node": {"__all__": {"disk": of_testbeds}}}}
+        left_out = None if self.file_system.access.testbed else disks
+        return tomlkit.dumps(self.model_dump(mode="json", exclude_defaults=True, exclude=left_out))
+
     @property
     def emulation(self) -> Emulation | None:
         """Returns the properties of the emulated network: those of the deployment, or the defaults

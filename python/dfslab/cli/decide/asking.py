@@ -32,9 +32,9 @@ AdvisedSource = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
 ]
-# Defaults of two options of `--verify`: PAIRS is the number of runs before and after each change,
-# RECORDS the file to which a record of each change is written.
-PAIRS, RECORDS = 3, Path("runs") / "interventions.jsonl"
+# Defaults of options of `--verify`: PAIRS is the number of runs before and after each change, TIME
+# how long it may take, RECORDS the file to which a record of each change is written.
+PAIRS, TIME, RECORDS = 3, "10 min", Path("runs") / "interventions.jsonl"
 
 
 def lines(sentences: Iterable[str]) -> list[Text]:
@@ -108,7 +108,7 @@ def advise(
     ] = PAIRS,
     time: Annotated[
         str, typer.Option(metavar="TIME", help="With --verify: how long it may take.")
-    ] = "10 min",
+    ] = TIME,
     records: Annotated[
         Path, typer.Option(metavar="FILE", help="With --verify: the file of intervention records.")
     ] = RECORDS,
@@ -125,6 +125,11 @@ def advise(
     predicted ones. Example: dfslab advise scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
+    if not verify:
+        own = {"--pairs": pairs != PAIRS, "--time": time != TIME, "--records": records != RECORDS}
+        for option, is_given in {**own, "--yes": yes}.items():
+            if is_given:
+                raise InputError(option, None, "goes with --verify N, which carries changes out")
     counters = _io_counters(source)
     if counters is not None:
         from dfslab.studies.applications.io_advice import advise as advise_io
@@ -137,11 +142,6 @@ def advise(
     from dfslab.studies.decisions.measured_place import check_is_described
 
     check_is_described(source)
-    if not verify:
-        own = {"--pairs": pairs != PAIRS, "--records": records != RECORDS, "--yes": yes}
-        for option, is_given in own.items():
-            if is_given:
-                raise InputError(option, None, "goes with --verify N, which carries changes out")
     if verify:
         _verify(source, goal, within, prices, verify, pairs, limit_s, records, yes, as_json)
         return

@@ -73,6 +73,9 @@ def tune(
     check_permissions(may or ())
     target = named_output(output, force, as_json).check() if output is not None else None
     scenario, opening, is_running = _opened(source, sets, yes, as_json)
+    if may and (is_running or not scenario.file_system.access.testbed):
+        allowed = "has no use here: only settings of clients are changed in this place"
+        raise InputError("--may", ", ".join(may), allowed)
     plan = plan_tuning(Path(source), scenario, may or (), runs, limit_s, records, is_running)
     check_records(records)
     if len(scenario.points()) > 1:
@@ -80,7 +83,7 @@ def tune(
     note(plan.announcement())
     found, kept = with_progress(as_json, lambda report: tuned(plan, opening, note, report, note))
     if target is not None:
-        target.write(kept.with_methods(scenario.run.methods).toml())
+        target.write(kept.with_methods(scenario.run.methods).brief_toml())
         found = found.model_copy(update={"scenario": str(target.path)})
     if target is None or not target.is_standard:
         emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())

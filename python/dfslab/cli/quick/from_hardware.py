@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from difflib import get_close_matches
 from math import exp
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from dfslab.spec.files import inputs
 
 RATES_NOTE = (
     "90 % intervals. Nothing was measured: the shares of the hardware that systems attain are from "
-    "published IO500 results."
+    "published IO500 results. These state the rate of one port for each node, so a system with "
+    "several ports can exceed it."
 )
 TRAINING_NOTE = (
     "90 % intervals. Nothing was measured: the shares of the hardware that systems attain are from "
@@ -53,15 +55,27 @@ def _trainings(text: str, file: str) -> Scaling:
 
 def _rates(text: str, file: str) -> Scaling:
     document: list[dict[str, object]] = []
-    rows = []
+    rows, notes = [], [RATES_NOTE]
     for name, one in hardware_table.systems(text, file):
+        if one.file_system not in io_hardware.KINDS:
+            notes.append(_unknown(name, one.file_system))
         for phase in (*io_hardware.DATA_PHASES, *io_hardware.METADATA_PHASES):
             rate, low, high = _interval(phase, one)
             values = {"rate_per_s": rate, "low_per_s": low, "high_per_s": high}
             document.append({"system": name, "phase": phase, **values})
             rows.append([words(name), words(phase), _cell(phase, rate, low, high)])
     columns = heads("system", "phase", "rate", left=["phase"])
-    return Scaling(document, Table("Rates of IO500's phases", columns, rows, [RATES_NOTE]))
+    return Scaling(document, Table("Rates of IO500's phases", columns, rows, notes))
+
+
+def _unknown(system: str, file_system: str) -> str:
+    """Returns the note on a system whose file system has no law of its own."""
+    near = get_close_matches(file_system, io_hardware.KINDS, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return (
+        f"{system}: no results of file system '{file_system}' are known; it is taken as average."
+        f"{hint}"
+    )
 
 
 def _interval(phase: str, one: IoHardware) -> tuple[float, float, float]:

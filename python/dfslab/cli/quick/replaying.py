@@ -57,7 +57,7 @@ def replay(
         str, typer.Option(metavar="DIR", help="Where the application was started (strace).")
     ] = "",
     clients: Annotated[
-        int, typer.Option(min=0, help="Processes at once; 0: as many as the trace had.")
+        int, typer.Option(min=0, help="Processes at once, at most the trace's; 0: all of them.")
     ] = 0,
     speed: Annotated[
         float, typer.Option(min=0, max=1e6, help="1: at the trace's times; 0: back to back.")

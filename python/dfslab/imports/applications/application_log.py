@@ -29,8 +29,8 @@ def is_log(path: Path) -> bool:
 def read(path: Path) -> IoCounters:
     """Returns the counters in a log that `is_log` recognises.
 
-    Raises InputError if the log is damaged, has no POSIX calls, or needs a package that is not
-    installed.
+    Raises InputError if the log is damaged or has no POSIX calls, and ModuleNotFoundError if it
+    needs a package that is not installed.
     """
     try:
         if darshan_log.recognises(plain_file.beginning(path, HEAD_BYTES)):

@@ -161,32 +161,33 @@ def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float
     not contain them.
 
     A summed record has the variance of the bytes. Without variance, all processes moved equal
-    parts. With variance, the parts are known only if one process moved nearly all bytes."""
+    parts. With variance, the parts are known only if one process moved nearly all bytes. Summed
+    records without parts are left out as long as they have less than the share SMALL_FILE of all
+    bytes together."""
     found: dict[int, float] = defaultdict(float)
     total = sum(one.size_bytes for one in records)
+    unknown_bytes = 0.0
     for one in records:
-        if one.rank != SHARED:
-            found[one.rank] += one.size_bytes
-        elif one.size_bytes > SMALL_FILE * total:
-            parts = _parts(one, processes)
-            if parts is None:
-                return None
-            for rank, size in enumerate(parts):
-                found[rank] += size
-    return found
+        parts = {one.rank: one.size_bytes} if one.rank != SHARED else _parts(one, processes)
+        if parts is None:
+            unknown_bytes += one.size_bytes
+        for rank, size in (parts or {}).items():
+            found[rank] += size
+    return None if unknown_bytes > SMALL_FILE * total else found
 
 
-def _parts(record: FileRecord, processes: int) -> list[float] | None:
-    """Returns the bytes that each process moved of one file. `record` is the file's record summed
-    over all processes. The first number is the largest; the ranks of the processes are unknown.
-    Returns None if the record does not contain the parts."""
+def _parts(record: FileRecord, processes: int) -> dict[int, float] | None:
+    """Returns the bytes that each process moved of one file, by the rank of the process. `record`
+    is the file's record summed over all processes. Returns None if the record does not contain the
+    parts, or not the rank of the process that moved nearly all bytes."""
     mean = record.size_bytes / processes
     if record.value("F_VARIANCE_RANK_BYTES") <= (EVEN * mean) ** 2:
-        return [mean] * processes
-    heaviest = max(record.value("FASTEST_RANK_BYTES"), record.value("SLOWEST_RANK_BYTES"))
-    if heaviest <= record.size_bytes * NEARLY_ALL:
-        return None
-    return [heaviest]
+        return dict.fromkeys(range(processes), mean)
+    for kind in ("FASTEST_RANK", "SLOWEST_RANK"):
+        heaviest, rank = record.value(f"{kind}_BYTES"), record.values.get(kind, -1.0)
+        if heaviest > record.size_bytes * NEARLY_ALL and rank >= 0:
+            return {int(rank): heaviest}
+    return None
 
 
 def _stripes(

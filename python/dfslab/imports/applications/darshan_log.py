@@ -15,6 +15,8 @@ from dfslab.imports.applications.io_counters import IoCounters
 from dfslab.imports.formats import darshan as darshan_format
 
 DECODER = "dfslab.imports.applications.darshan_decoder"
+# A log that is decoded longer than this is given up. Logs of 100 MB take some 10 s.
+DECODE_LIMIT_S = 300.0
 recognises = darshan_format.recognises
 
 
@@ -32,9 +34,16 @@ def content(path: Path) -> LogContent:
     if find_spec("darshan") is None:
         raise ModuleNotFoundError("No module named 'darshan'", name="darshan")
     command = [sys.executable, "-P", "-W", "ignore", "-m", DECODER, str(path.absolute())]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=DECODE_LIMIT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ValueError(f"was not decoded within {DECODE_LIMIT_S:g} s") from error
     if ended.returncode:
-        raise ValueError("is damaged, or no complete Darshan log")
+        last = " ".join(ended.stderr.split("\n")[-2:]).strip()
+        reason = f" ({last})" if last else ""
+        raise ValueError(f"is damaged, or no complete Darshan log{reason}")
     try:
         return TypeAdapter(LogContent).validate_python(json.loads(ended.stdout))
     except ValueError as error:

@@ -3,11 +3,10 @@ and processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # Sizes below which Darshan counts a request as small. They are upper edges of Darshan's classes of
 # sizes, in bytes.
-SMALL_EDGES = (100, 1024, 10 * 1024, 100 * 1024, 1 << 20)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,6 @@ class IoCounters:
     collective_calls: int | None = None
     independent_calls: int | None = None
     other_bytes: int = 0
-    notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
         if self.processes < 1:

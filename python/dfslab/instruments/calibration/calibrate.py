@@ -154,6 +154,7 @@ def toml(found: Sequence[Quantity]) -> str:
             line("latency", by_name["disk_access"]),
             *disk_remarks(by_name),
             "[deployment.node.adapter]",
+            "# The loopback of this machine: no link to another host was measured.",
             line("bandwidth", by_name["loopback_rate"]),
             "[deployment.network]",
             line("loopback_latency", by_name["loopback_round_trip"], 0.5),

@@ -175,7 +175,7 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # `single` tells whether the durations of single calls were recorded. Without them, as with sums
+    # `single` is true if the durations of single calls were recorded. Without them, as with sums
     # from a server's counters, there are no quantiles and there is no spread.
     single = bool(node.durations) or not node.count
     return TreeNode(

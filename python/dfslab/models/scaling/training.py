@@ -26,8 +26,9 @@ class TrainingSystem:
     """The hardware that feeds a training: clients, which host the accelerators, and storage.
 
     `client_bytes_per_s` is the rate of all links of one client, and `server_bytes_per_s` that of
-    one server. `drive_bytes_per_s` is the read rate of one of the `drives`. Values that are None
-    are unknown, and do not limit. A system without servers has its drives in the clients.
+    one server. `drive_bytes_per_s` is the read rate of one of the `drives`. Links, servers and
+    drives that are None are unknown, and do not limit. If `client_cores` is None, CORES are
+    assumed. A system without servers has its drives in the clients.
     """
 
     clients: int
@@ -90,11 +91,13 @@ class Accelerators:
 def capacities(
     system: TrainingSystem, sample_bytes: float, shares: Shares | None = None
 ) -> dict[str, float]:
-    """Returns the capacity of each known resource, in bytes per second of all its instances."""
+    """Returns the capacity of each known resource, in bytes per second of all its instances. The
+    name of clients' processors says if their number was assumed."""
     known = USUAL if shares is None else shares
     cores = system.clients * (system.client_cores or CORES)
     sample_s = known.sample_s + sample_bytes * known.byte_s
-    found = {"clients' processors": cores * sample_bytes / sample_s}
+    assumed = "" if system.client_cores else f" ({CORES:g} cores each, assumed)"
+    found = {f"clients' processors{assumed}": cores * sample_bytes / sample_s}
     if system.client_bytes_per_s:
         share = known.client_link * (sample_bytes / REFERENCE_BYTES) ** known.exponent
         found["clients' links"] = system.clients * system.client_bytes_per_s * share

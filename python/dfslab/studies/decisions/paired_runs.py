@@ -85,8 +85,7 @@ class ComparedRuns(BaseModel):
         )
         if not found and smallest > NOTHING_FOUND:
             head = (
-                f"Inconclusive: in {len(self.rows)} comparisons no difference could be told from "
-                "noise."
+                f"Inconclusive: in {len(self.rows)} comparisons no difference stood out from noise."
             )
             power = (
                 f"Repeated rates differ by {_percent(self.noise)}, and only a change by more than "

@@ -78,7 +78,7 @@ class PlaceScenario:
         """Returns the scenario as TOML text. Its first lines are comments that state where its
         values are from."""
         lines = [f"# {one}" for one in (*self.hardware, *self.notes)]
-        return "\n".join([*lines, "", self.scenario.toml()])
+        return "\n".join([*lines, "", self.scenario.brief_toml()])
 
 
 def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:

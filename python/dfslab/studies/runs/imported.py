@@ -4,9 +4,10 @@ right."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from dfslab.imports import as_results, tool_report
 from dfslab.imports.applications import application_log, kept_counters
@@ -65,18 +66,27 @@ def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = Non
     with opened.locked():
         for one in found:
             opened.add(one)
-        _keep_counters(file, opened.folder)
-        notes = opened.finish({"imported": file.name, "tool": report.tool, "results": len(found)})
+        unusable = _keep_counters(file, opened.folder)
+        summary: dict[str, JsonValue] = {
+            "imported": file.name,
+            "tool": report.tool,
+            "results": len(found),
+        }
+        notes = [*unusable, *opened.finish(summary)]
     return ImportedRun(opened.folder, found, rows, findings, notes)
 
 
-def _keep_counters(file: Path, folder: Path) -> None:
+def _keep_counters(file: Path, folder: Path) -> list[str]:
     """Copies the I/O counters of an application's log to the run's folder, for `dfslab advise`.
-    Does nothing if `file` is not such a log. Writes nothing if the log cannot be used."""
+    Does nothing if `file` is not such a log. If the log has no usable counters, returns a note with
+    the reason."""
     if not application_log.is_log(file):
-        return
-    with suppress(InputError):
+        return []
+    try:
         kept_counters.save(folder, application_log.read(file))
+    except InputError as error:
+        return [f"no I/O counters were kept for dfslab advise: {error}"]
+    return []
 
 
 def _report(file: Path, form: str) -> ToolReport:

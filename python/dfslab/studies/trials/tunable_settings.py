@@ -23,7 +23,10 @@ _OF_COPIES = ("copies", "replication", "goal", "data_fragments")
 _OF_SYNC = ("sync", "write_through")
 # The values of a number that are tried: the present value times and divided by these factors.
 _STEPS = ("x2", "x4", "/2", "/4")
-_RISKS = {COPIES: "fewer failures lose data", SYNC: "a power failure loses written data"}
+_RISKS = {
+    COPIES: "fewer failures than before are enough to lose data",
+    SYNC: "a power failure loses written data",
+}
 
 
 def check_permissions(may: Sequence[str]) -> None:
@@ -56,8 +59,24 @@ def settings_of(
             # The value is illegal, such as half of an odd number of threads.
             continue
         if change.distance and not why_not(changed, [change]):
-            found.setdefault(changed.toml(), CandidateAction((change,), _RISKS.get(risk, "")))
+            lost = _RISKS[risk] if risk and _sacrifices(scenario, changed) else ""
+            found.setdefault(changed.toml(), CandidateAction((change,), lost))
     return list(found.values())
+
+
+def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
+    """Returns whether the changed scenario protects data less: it forces less data to disk, or a
+    parameter of copies or forced writes is smaller. More data fragments leave fewer for parity."""
+    if scenario.workload.fsync and not changed.workload.fsync:
+        return True
+    system = discover.file_system(scenario.file_system.name)
+    for key, parameter in system.parameters.of_origin("filesystem").items():
+        if _permission(parameter):
+            before = number(parameter, scenario.file_system.parameters.get(key))
+            after = number(parameter, changed.file_system.parameters.get(key))
+            if after > before if key == "data_fragments" else after < before:
+                return True
+    return False
 
 
 def _texts(scenario: Scenario, is_running: bool) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,8 @@ class TriedSetting(BaseModel):
 
     `predicted`: the gain that was stated before the run. `real`: the measured gain, compared with
     the runs of the start settings before and after the run; None if the run failed. `refused`: why
-    the run failed. `record`: id of the intervention record.
+    the run failed. `record`: id of the intervention record. `risk`: what the settings sacrifice,
+    such as durability; "" if nothing.
     """
 
     change: str
@@ -25,6 +26,7 @@ class TriedSetting(BaseModel):
     real: MeasuredGain | None
     refused: str
     record: str
+    risk: str = ""
 
     @property
     def is_better(self) -> bool:
@@ -63,7 +65,8 @@ class Tuned(BaseModel):
         else:
             head = "The start settings are kept: no other setting was measured."
         refused = [f"Not run: {one.change}: {one.refused}" for one in self.tried if one.refused]
-        return [head, *refused]
+        risks = [f"Risk of {one.change}: {one.risk}." for one in self.tried if one.risk]
+        return [head, *risks, *refused]
 
     def table(self) -> Table:
         """Returns a table with one row for each measured combination, in the order of the runs."""

@@ -29,13 +29,10 @@ from dfslab.studies.trials.interleaved import TimeBudget
 from dfslab.studies.trials.intervention_record import MeasuredIntervention, append, prediction_of
 from dfslab.studies.trials.live_measuring import Opening, expected_s, measurable
 from dfslab.studies.trials.measured_gain import START, MeasuredGain
-from dfslab.studies.trials.setting_search import PredictedSetting, SettingSearch
+from dfslab.studies.trials.setting_search import WORTH_A_RUN, PredictedSetting, SettingSearch
 from dfslab.studies.trials.trial_run import Measuring, TrialRun, trial_run
 from dfslab.studies.trials.tuned import TriedSetting, Tuned
 
-# Variance of ln(value of a setting / mean value of the two runs of the start settings around it),
-# divided by the variance of ln(value) of one run: 1 + 1/2.
-_COMPARED = 1.5
 # The goal of tuning, as in `dfslab advise --goal`: bytes or operations per second.
 GOAL = "rate"
 
@@ -131,7 +128,9 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
     for number in range(plan.runs):
         chosen = state.search.next()
         if chosen is None:
-            state.notes.append("no further setting is expected to gain more than 0.5 %")
+            state.notes.append(
+                f"no further setting is expected to gain more than {WORTH_A_RUN:.1%}"
+            )
             return
         name = chosen.action.text
         # After the setting, the start settings are measured again, so time for both is needed.
@@ -147,7 +146,14 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
             f"run {number + 1}: {name}, predicted × {predicted.gain:.2f} "
             f"(90 %: {predicted.low:.2f} to {predicted.high:.2f})"
         )
-        one = TriedSetting(change=name, predicted=predicted, real=None, refused="", record=line.id)
+        one = TriedSetting(
+            change=name,
+            predicted=predicted,
+            real=None,
+            refused="",
+            record=line.id,
+            risk=chosen.action.risk,
+        )
         state.tried.append((chosen, one))
         if _measured(state, measuring, report) and not _compared(state, measuring, report):
             return
@@ -174,11 +180,11 @@ def _compared(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
     chosen, one = state.tried[-1]
     try:
         _run(state, START, state.plan.point.scenario, measuring, report)
-    except RunFailed as error:
+    except (RunFailed, InputError) as error:
         reason = " ".join(str(error).split())
         state.notes.append(f"the start settings could not be measured again: {reason}")
         return False
-    noise_sd = (state.noise_sd() or 0.0) * math.sqrt(_COMPARED)
+    noise_sd = (state.noise_sd() or 0.0) * math.sqrt(_relative_variance(state, one.change))
     state.search.learn(chosen, _log_gain(state, one.change), noise_sd)
     return True
 
@@ -198,13 +204,24 @@ def _run(
 
 def _log_gain(state: _Tuning, name: str) -> float:
     """Returns ln(value of a setting / mean of the runs of the start settings around it)."""
-    at = next(n for n, one in enumerate(state.runs) if one.configuration == name)
-    around = [
-        math.log(one.value)
-        for one in state.runs[max(0, at - 1) : at + 2]
-        if one.configuration == START
-    ]
+    at, around = _around(state, name)
     return math.log(state.runs[at].value) - sum(around) / len(around)
+
+
+def _relative_variance(state: _Tuning, name: str) -> float:
+    """Returns the variance of the setting's `_log_gain`, divided by the variance of ln(value) of
+    one run. It is 1.5 with a run of the start settings before and after the setting, and 2 if the
+    run after it is missing."""
+    _, around = _around(state, name)
+    return 1 + 1 / len(around)
+
+
+def _around(state: _Tuning, name: str) -> tuple[int, list[float]]:
+    """Returns the number of the setting's run, and ln(value) of the one or two runs of the start
+    settings next to it."""
+    at = next(n for n, one in enumerate(state.runs) if one.configuration == name)
+    nearest = state.runs[max(0, at - 1) : at + 2]
+    return at, [math.log(one.value) for one in nearest if one.configuration == START]
 
 
 def _real(state: _Tuning, name: str) -> MeasuredGain | None:
@@ -215,7 +232,7 @@ def _real(state: _Tuning, name: str) -> MeasuredGain | None:
     centre, noise = _log_gain(state, name), state.noise_sd()
     if noise is None:
         return MeasuredGain(gain=math.exp(centre), pairs=1)
-    sd = noise * math.sqrt(_COMPARED)
+    sd = noise * math.sqrt(_relative_variance(state, name))
     half_width = quantiles.student(0.5 + CONFIDENCE / 2, len(state.starts) - 1) * sd
     return MeasuredGain(
         gain=math.exp(centre),

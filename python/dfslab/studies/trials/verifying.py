@@ -142,8 +142,10 @@ def carry_out(
         notes += trial.notes
         if trial.is_interrupted:
             break
+    # After an interrupt, groups that were not begun have no trial.
+    not_begun = Trial(is_interrupted=any(one.is_interrupted for one in trials.values()))
     rows = [
-        _row(one, trials.get(one.start.toml(), Trial()), line, records, clock)
+        _row(one, trials.get(one.start.toml(), not_begun), line, records, clock)
         for one, line in zip(plan.interventions, predictions, strict=True)
     ]
     return VerifiedAdvice(
