@@ -165,7 +165,7 @@ def _plan(
         stream=stream_spec(point.scenario, repetition),
         target=target,
         run_directory=f"dfslab-{uuid.uuid4().hex[:12]}",
-        verify=_verify(point, session),
+        verify=_verify(point),
         time_limit_s=run.time_limit,
         max_errors=run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
         layers=[layer.plan() for layer in run.layer],
@@ -173,15 +173,14 @@ def _plan(
     )
 
 
-def _verify(point: Point, session: access.InstrumentSession) -> Verify:
+def _verify(point: Point) -> Verify:
     """Returns when the run checks the content of files: the scenario's choice `run.verify`, such as
     "sample".
 
     A sample is left out (the result is "none") in the many runs of a design, of which only the
-    rates are used, and in traced runs, whose spans would contain the calls of the check."""
+    rates are used."""
     verify = point.scenario.run.verify
-    is_left_out = bool(point.scenario.design.factor) or session.traced
-    return "none" if verify == "sample" and is_left_out else verify
+    return "none" if verify == "sample" and point.scenario.design.factor else verify
 
 
 def _run(

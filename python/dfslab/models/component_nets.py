@@ -21,6 +21,7 @@ from dfslab.spec.model import InputError
 # Number of random placements of files on servers that are simulated first. Without a requested
 # precision, no further ones are simulated.
 FIRST_PLACEMENTS = 4
+LEAST_PLACEMENTS = 2
 
 
 class Simulated(Protocol):
@@ -86,6 +87,10 @@ def simulate(situation: Situation, grain: str, goal: Goal | None) -> ComponentPr
     steady, and the number of placements grows until the goal is met. Raises InputError if the net
     does not model the workload, RunFailed if a net cannot continue.
     """
+    for phase in situation.phases:
+        if phase.think_time_s or phase.pause_s:
+            allowed = "components knows no pauses of clients; use petri or sequence"
+            raise InputError("workload", situation.scenario.workload.name, allowed)
     if len(situation.phases) == 1:
         return _of_phase(situation, grain, goal)
     found = [
@@ -102,7 +107,8 @@ def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentP
     # With random placements, half of the requested precision is for the extrapolation from a part
     # of the files, and half for the choice of placements.
     precision = None if goal is None else goal.precision / (2 if has_placements else 1)
-    most = max(1, goal.most) if goal else FIRST_PLACEMENTS
+    # A single placement shows nothing of how much placements differ.
+    most = max(LEAST_PLACEMENTS, goal.most) if goal else FIRST_PLACEMENTS
     count = min(FIRST_PLACEMENTS, most) if has_placements else 1
     found: list[Whole] = []
     while True:

@@ -21,13 +21,12 @@ from dfslab.spec.streams.workload import FileParameters, Workload, stream_mix
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
+# Methods that execute operations and need no description of them.
+MEASURING = {"measure", "trace"}
 # Labels that are equal for configurations which differ only in their file system: the index of
 # their grid in the sweep, and the values of all varied keys except the name of the file system.
-MEASURING = {"measure", "trace"}
-# Models that can replay a trace, starting each operation at its recorded time.
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
-# Placeholders of a program's command line that the run replaces. The keys of the workload are
-# placeholders, too.
+# Models that can replay a trace, starting each operation at its recorded time.
 TIMED = {"components", "petri"}
 # Placeholders of a program's command line that the run fills in, in addition to the workload's own
 # keys.

@@ -22,7 +22,7 @@ from dfslab.spec.streams.workload import FileParameters, Size, Streams, fixed
 from dfslab.spec.units import quantity
 
 TITLE = "Requests of a production PVFS: large sequential, mixed, random (Nguyen & Apon, Table 2)"
-Weight = Annotated[float, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -135,7 +135,6 @@ def toml(found: Sequence[Quantity]) -> str:
     """
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    dirty = dirty_limits()
     return "\n".join(
         [
             f"# Measured on kernel {platform.release()}; {len(found[0].values)} times each.",
@@ -145,9 +144,8 @@ def toml(found: Sequence[Quantity]) -> str:
             f'memory = "{memory} B"',
             line("copy_rate", by_name["kept_read_rate"]),
             line("call_time", by_name["kept_read_call"]),
+            *dirty_lines(memory),
             *processor_remarks(by_name),
-            f"# Written data in memory: write-out begins at {text(dirty.background_bytes, 'B')}, "
-            f"writers wait at {text(dirty.limit_bytes, 'B')}.",
             "[deployment.node.disk]",
             line("read_rate", by_name["disk_read_rate"]),
             line("write_rate", by_name["disk_write_rate"]),
@@ -163,6 +161,19 @@ def toml(found: Sequence[Quantity]) -> str:
             "",
         ]
     )
+
+
+def dirty_lines(memory_bytes: int) -> list[str]:
+    """Returns the lines of TOML with the limits of dirty pages, as shares of a node's memory."""
+    dirty = dirty_limits()
+    limits = {
+        "dirty_background": (dirty.background_bytes, "the kernel begins to write out"),
+        "dirty_limit": (dirty.limit_bytes, "writers wait"),
+    }
+    return [
+        f"{key} = {size_bytes / memory_bytes:.4g}  # {meaning} at {text(size_bytes, 'B')}"
+        for key, (size_bytes, meaning) in limits.items()
+    ]
 
 
 def window_line() -> str:

@@ -8,7 +8,6 @@ one pair after the other.
 from __future__ import annotations
 
 import json
-import platform
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +30,7 @@ from dfslab.instruments.calibration.quantities import (
     single,
 )
 from dfslab.method import RunFailed
+from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.hosts import hardware
 
@@ -71,7 +71,10 @@ def measure(
         found: MeasuredHosts = {}
         for at, (host, future) in enumerate(working.items()):
             report(at, total, f"hardware of {host.address}")
-            found[host.address] = future.result()
+            try:
+                found[host.address] = future.result()
+            except InputError as error:
+                raise error.of(host.address) from error
         following = (*calls.hosts[1:], *calls.hosts[:1])
         for at, (host, peer) in enumerate(zip(calls.hosts, following, strict=True)):
             if peer is host:
@@ -145,7 +148,7 @@ def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
     groups = {
         name: {one.name: one.document() for one in quantities} for name, quantities in found.items()
     }
-    return HostsDocument(platform.release(), groups)
+    return HostsDocument("", groups)
 
 
 def toml(found: MeasuredHosts) -> str:
@@ -183,7 +186,6 @@ def toml(found: MeasuredHosts) -> str:
     lines += [
         line("loopback_latency", first["loopback_round_trip"], 0.5),
         remark("Loopback round trip while a stream runs", first["loopback_round_trip_loaded"]),
-        calibrate.window_line(),
         "",
     ]
     return "\n".join(lines)

@@ -145,9 +145,10 @@ def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
 
 @dataclass(frozen=True)
 class HostsDocument:
-    """The profile of a testbed's hosts as JSON.
+    """The profile of the hosts of a testbed or a cluster as JSON.
 
-    `groups` has for each group of nodes its measured quantities by name.
+    `kernel` is the kernel's release; "" for a cluster, whose hosts may differ in it. `groups` has
+    for each group of nodes its measured quantities by name.
     """
 
     kernel: str

@@ -21,7 +21,10 @@ class DirtyLimits:
 
 def dirty_limits(settings: Path = SETTINGS, memory: Path = MEMORY) -> DirtyLimits:
     """Returns the limits of this machine. If the kernel's settings have a limit in bytes, it is
-    used; otherwise the limit is a percentage of the memory that is available now."""
+    used; otherwise the limit is a percentage of the memory that is available now. Like in the
+    kernel (mm/page-writeback.c), a background limit that is not below the other limit is half of
+    it.
+    """
     words = (line.split() for line in memory.read_text("ascii").splitlines())
     available = next(int(line[1]) << 10 for line in words if line[0] == "MemAvailable:")
 
@@ -30,4 +33,7 @@ def dirty_limits(settings: Path = SETTINGS, memory: Path = MEMORY) -> DirtyLimit
         share = int((settings / f"{name}_ratio").read_text("ascii"))
         return given or available * share // 100
 
-    return DirtyLimits(limit("dirty_background"), limit("dirty"))
+    background_bytes, limit_bytes = limit("dirty_background"), limit("dirty")
+    if background_bytes >= limit_bytes:
+        background_bytes = limit_bytes // 2
+    return DirtyLimits(background_bytes, limit_bytes)

@@ -4,7 +4,6 @@ round trip while a stream fills the path. Reads the largest window of a TCP stre
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 from dfslab.testbeds.hosts import hardware
@@ -25,24 +24,9 @@ def several_streams(source: Networked, sink: Networked, count: int = STREAMS) ->
 
 def loaded_round_trip(source: Networked, sink: Networked) -> float:
     """Returns the median round trip of one byte in seconds while a TCP stream from `source` to
-    `sink` fills the path."""
-    started, failures = threading.Event(), list[OSError]()
-
-    def fill() -> None:
-        try:
-            hardware.stream(source, sink, started)
-        except OSError as error:
-            failures.append(error)
-            started.set()
-
-    filling = threading.Thread(target=fill, daemon=True)
-    filling.start()
-    started.wait(hardware.TIMEOUT_S)
-    seconds = hardware.round_trip(source, sink)
-    filling.join(hardware.TIMEOUT_S)
-    if failures:
-        raise failures[0]
-    return seconds
+    `sink` fills the path. The stream lasts until the round trips have ended."""
+    with hardware.filled(source, sink):
+        return hardware.round_trip(source, sink)
 
 
 def window_bytes(limits: Path = SEND_BUFFERS) -> int:

@@ -140,11 +140,13 @@ def units_of(path: Path) -> dict[str, str]:
 
 
 def _is_fuse(directory: Path) -> bool:
-    """Returns whether a directory is on a FUSE file system, by the longest mount point above it."""
-    mounts = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
-    at = directory.resolve()
-    above = [line for line in mounts if at.is_relative_to(line[1])]
-    return max(above, key=lambda line: len(line[1]))[2].startswith("fuse") if above else False
+    """Returns whether a directory is on a FUSE file system, by the longest mount point above it.
+    Of several mounts at one point, the last one counts, because it hides the others."""
+    lines = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
+    # The table writes a blank of a path as the four characters \\040.
+    kinds = {point.replace("\\040", " "): kind for _, point, kind, *_ in lines}
+    above = [point for point in kinds if directory.resolve().is_relative_to(point)]
+    return kinds[max(above, key=len)].startswith("fuse") if above else False
 
 
 def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:

@@ -108,8 +108,10 @@ def repeated(
                 for name, value in probe.measure().items():
                     values[name].append(value)
             except OSError as error:
-                reason = f"{error.strerror}; the directory must be on a disk with direct I/O"
-                raise RunFailed(f"measuring {label} {where}: {reason}") from error
+                reason = error.strerror or str(error) or type(error).__name__
+                hint = "; the directory must be on a disk with direct I/O"
+                advice = hint if label.startswith("disk_") else ""
+                raise RunFailed(f"measuring {label} {where}: {reason}{advice}") from error
         found += [quantity(name, probe.units[name], each) for name, each in values.items()]
     return found
 

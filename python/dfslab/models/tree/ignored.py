@@ -158,8 +158,9 @@ def _throttles(
     reached = situation.caches is not None and situation.caches.throttles
     if not reached or len(situation.phases) < 2:
         return False
-    usual = Situation(_with_usual(situation.scenario, group, key))
-    return usual.predict(constants).rate_per_s != situation.predict(constants).rate_per_s
+    usual = Situation(_with_usual(situation.scenario, group, key)).at(constants)
+    own = situation.at(constants)
+    return usual.predict(constants).rate_per_s != own.predict(constants).rate_per_s
 
 
 def _with_usual(scenario: Scenario, group: NodeGroup, key: str) -> Scenario:

@@ -83,7 +83,12 @@ def phases_of(
     `environment` has the values of symbols in SI units. `client_nodes` is the number of nodes that
     host clients.
     """
-    parts = [one for index, part in enumerate(stream.all_phases) for one in steps_of(index, part)]
+    think_s = scenario.workload.think_time
+    parts = [
+        one
+        for index, part in enumerate(stream.all_phases)
+        for one in steps_of(index, part, think_s)
+    ]
     total = sum(one.part.operations_per_client for one in parts)
     return [
         WorkPhase(
@@ -131,8 +136,9 @@ def is_program(part: Phase) -> bool:
     )
 
 
-def steps_of(index: int, part: Phase) -> list[PhasePart]:
-    """Returns the steps of a program; for any other phase, the phase as a whole.
+def steps_of(index: int, part: Phase, think_time_s: float = 0.0) -> list[PhasePart]:
+    """Returns the steps of a program; for any other phase, the phase as a whole. `think_time_s` is
+    the scenario's think time, which holds for phases that have none of their own.
 
     The clients of a program begin together and do equal work, so they stay together: all of them
     are at the same step at the same time. The generator does not pause before the first operation.
@@ -142,7 +148,8 @@ def steps_of(index: int, part: Phase) -> list[PhasePart]:
     found = []
     for step in range(part.operations_per_client):
         share = part.mix[step % len(part.mix)]
-        pause_s = part.think_time_s if share.think_time_s is None else share.think_time_s
+        usual_s = part.think_time_s or think_time_s
+        pause_s = usual_s if share.think_time_s is None else share.think_time_s
         name = f"{part.name} {share.operation} {step // len(part.mix) + 1}".strip()
         one = part.model_copy(update={"name": name, "mix": [share], "operations_per_client": 1})
         found.append(PhasePart(one, index, step, pause_s if step else 0.0))

@@ -49,7 +49,8 @@ class Situation:
         if self.trace is not None:
             self.environment.update(self.trace.environment())
             moved, written = self.environment["file_size"], float(self.trace.written_bytes)
-            share = written_back_share(scenario, self.system, written)
+            stored = written * max(1.0, self.system.stored_copies(self.parameters))
+            share = written_back_share(scenario, self.system, stored)
             think_s = scenario.workload.think_time
             self.phases = [
                 WorkPhase("", 1.0, self.mix, moved, think_time_s=think_s, written_back=share)
@@ -229,7 +230,7 @@ class Situation:
         """
         if self.caches is not None and self.caches.throttles:
             # What phases leave in the caches differs between the sets of constants.
-            return stacked([self.predict(one) for one in sets])
+            return stacked([self.at(one).predict(one) for one in sets])
         columns = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         # Operation trees are evaluated with arrays in the same way as with numbers.
         constants = cast(Mapping[str, float], columns)

@@ -13,7 +13,8 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -206,9 +207,12 @@ def _slower(one: float | None, other: float | None) -> float | None:
     return min(declared, default=None)
 
 
-def stream(source: Networked, sink: Networked, started: threading.Event | None = None) -> float:
-    """Returns the rate of one TCP stream from `source` to `sink` in steady state, in bytes per
-    second on the wire. Sets `started` when the two hosts are connected."""
+@contextmanager
+def filled(source: Networked, sink: Networked) -> Iterator[None]:
+    """Returns a context in which a TCP stream from `source` to `sink` fills the path.
+
+    Raises OSError if the hosts cannot be connected.
+    """
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -217,8 +221,39 @@ def stream(source: Networked, sink: Networked, started: threading.Event | None =
         )
         sender.start()
         connection, _ = server.accept()
-        if started is not None:
-            started.set()
+        over = threading.Event()
+        receiver = threading.Thread(target=_drain, args=(connection, over), daemon=True)
+        receiver.start()
+        try:
+            yield
+        finally:
+            over.set()
+            receiver.join(TIMEOUT_S)
+            # The sender gets an error, because the connection is closed with data in it.
+            connection.close()
+            sender.join(TIMEOUT_S)
+
+
+def _drain(connection: socket.socket, over: threading.Event) -> None:
+    """Receives until `over` is set."""
+    connection.settimeout(TIMEOUT_S)
+    buffer = bytearray(CHUNK_BYTES)
+    with suppress(OSError):
+        while not over.is_set() and connection.recv_into(buffer):
+            pass
+
+
+def stream(source: Networked, sink: Networked) -> float:
+    """Returns the rate of one TCP stream from `source` to `sink` in steady state, in bytes per
+    second on the wire."""
+    with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
+        server.settimeout(TIMEOUT_S)
+        port = server.getsockname()[1]
+        sender = threading.Thread(
+            target=lambda: source.in_network(lambda: _send(sink.address, port)), daemon=True
+        )
+        sender.start()
+        connection, _ = server.accept()
         with connection:
             rate = received_rate(connection)
         sender.join(TIMEOUT_S)
