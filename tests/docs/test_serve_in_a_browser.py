@@ -138,6 +138,14 @@ def test_runs_are_searched_and_compared(browser, site):
         tab.locator("#sentence:not(:empty)").wait_for()
 
 
+def test_notes_of_the_net_are_shown(browser, site):
+    answer = {"rate_per_s": 10.0, "low": None, "high": None, "notes": ["one note", "another"]}
+    with opened(browser, site, "/") as tab:
+        tab.route("**/api/whatif/net", lambda route: route.fulfill(json=answer))
+        tab.goto(site.address + HOSTS)
+        tab.get_by_text("one note; another").wait_for()
+
+
 def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
     with opened(browser, site, HOSTS, refused=1) as tab:
         board, sentence = tab.locator("#whatif"), tab.locator("#sentence")

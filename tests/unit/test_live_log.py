@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from dfslab.documents.metrics import RATE
 from dfslab.fleet import live_log
 from dfslab.fleet.live_log import FILE, LiveLog, LiveProgress, LiveRate
 from dfslab.fleet.watch import LiveCounts, Watch
-from dfslab.web.live_view import lines_of, live_view
+from dfslab.result import Metric
+from dfslab.studies.runs.records import stored_results
+from dfslab.web.live_view import _row, lines_of, live_view
 from support import recorded
 from support.clock import ManualClock
 
@@ -63,6 +66,50 @@ def test_the_next_configuration_is_another_workload_run(log, clock, tmp_path):
     assert all(one.at_s <= 3 for one in rates)
 
 
+def rates_of(folder):
+    """Returns the rates in the file of a folder, as (workload run, end of the second, rate)."""
+    rates = [one for one in lines_of(folder / FILE) if isinstance(one, LiveRate)]
+    return [(one.workload_run, round(one.at_s), round(one.rate_per_s)) for one in rates]
+
+
+def test_a_first_report_with_operations_counts_from_the_start_of_the_run(log, clock, tmp_path):
+    watch = log.watched(None)
+    for _ in range(2):
+        log.progress(0, 2, "measure")
+        for done in (20, 40):
+            clock.advance(1.0)
+            watch.by_host({"a": counts(done)})
+        # The next run begins a long time after the last report of this one.
+        clock.advance(60.0)
+    assert rates_of(tmp_path) == [(1, 1, 20), (1, 2, 20), (2, 1, 20), (2, 2, 20)]
+
+
+def test_a_host_that_reports_late_has_rates(log, clock, tmp_path):
+    watch = log.watched(None)
+    log.progress(0, 1, "measure")
+    clock.advance(1.0)
+    watch.by_host({"a": counts(20)})
+    clock.advance(1.0)
+    watch.by_host({"a": counts(40), "b": counts(10)})
+    assert rates_of(tmp_path) == [(1, 1, 20), (1, 2, 20), (1, 2, 5)]
+
+
+def test_a_file_that_could_not_be_written_to_its_end_is_removed(log, tmp_path, monkeypatch):
+    log.progress(0, 1, "measure a")
+    with monkeypatch.context() as patched:
+        patched.setattr(live_log, "MOST_BYTES", 0)
+        patched.setattr(live_log, "write_atomically", full_disk)
+        log.progress(0, 1, "measure b")
+    log.progress(0, 1, "measure c")
+    assert (tmp_path / FILE).exists()
+    log.close()
+    assert not (tmp_path / FILE).exists()
+
+
+def full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
 def test_other_callbacks_are_still_called(log):
     called = []
     watch = log.watched(Watch(by_host=called.append, observed=called.append))
@@ -108,3 +155,20 @@ def test_the_view_has_percentiles_of_stored_results(tmp_path):
     assert (view.state, view.share, view.charts) == ("finished", 1.0, "")
     assert "latency p99" in view.results
     assert view.results.count("<tr>") > 5
+
+
+def test_a_damaged_result_is_named_above_the_others(tmp_path):
+    folder = recorded.copied(tmp_path)
+    damaged = sorted((folder / "results").glob("*.json"))[0]
+    damaged.write_text("{")
+    found = live_view(folder).results
+    assert f"Not all results can be read: results/{damaged.name}" in found
+    assert found.count("<tr>") > 5
+
+
+def test_large_rates_have_no_exponent(tmp_path):
+    folder = recorded.copied(tmp_path)
+    one = next(stored_results.each(folder))
+    assert _row(one.model_copy(update={"metrics": {RATE: Metric(value=123456.0)}}))[2] == (
+        "123,456 /s"
+    )

@@ -3,16 +3,21 @@ files and token games."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from dfslab.spec.input_error import InputError
 from dfslab.web import drops, sliders, whatif_board
+from dfslab.web.guard import is_own_name
 from dfslab.web.serve_settings import settings_of
 from support import recorded, synthetic
 from support.serving import served
+from support.waiting import wait_until
 
 KEY = "mine/20260101T000000.000000Z"
 LATER = "mine/20260102T000000.000000Z"
@@ -64,9 +69,16 @@ def test_only_the_own_names_are_answered(site):
         assert site.get("/", Host=name).status == 403, name
 
 
+def test_the_own_name_has_no_case():
+    assert is_own_name("myhost:8787", "MyHost")
+    assert is_own_name("MYHOST", "MyHost")
+    assert not is_own_name("other", "MyHost")
+
+
 def test_forms_of_other_sites_are_refused(site):
     other = site.post("/api/games", {"file": "protocol"}, Origin="http://evil.example")
     assert other.status == 403
+    assert "another web site" in other.document["error"]
     assert site.post("/api/games", {"file": "protocol"}, Origin="null").status == 403
     assert site.post("/api/games", {"file": "protocol"}, Origin=site.address).status == 200
     assert site.get("/api/games").status == 405
@@ -89,7 +101,8 @@ def test_an_address_for_other_machines_needs_the_token(runs):
     with served(runs, "secret", "0.0.0.0") as site:
         assert site.get("/").status == 401
         assert site.get("/?token=wrong").status == 401
-        assert site.post("/api/games", {"file": "protocol"}).status == 401
+        refused = site.post("/api/games", {"file": "protocol"})
+        assert (refused.status, "needs the token" in refused.document["error"]) == (401, True)
         assert site.get("/", Authorization="Bearer secret").status == 200
         entered = site.get("/?q=a&token=secret")
         assert (entered.status, entered.headers["location"]) == (303, "/?q=a")
@@ -116,9 +129,10 @@ def test_a_run_is_shown_without_a_change_of_its_folder(site, runs):
     assert answer.status == 200
     assert "What limits" in answer.text
     assert 'href="/whatif?source=run%3Amine%2F' in answer.text
-    compared = site.get(f"/compare?run={LATER}&run={KEY}")
-    assert "Two runs compared" in compared.text
-    assert f"What differs in {LATER}, compared with {KEY}?" in compared.text
+    for first, second in ((LATER, KEY), (KEY, LATER)):
+        compared = site.get(f"/compare?run={first}&run={second}")
+        assert "Two runs compared" in compared.text
+        assert f"What differs in {LATER}, compared with {KEY}?" in compared.text
     assert site.get(f"/live/{KEY}").status == 200
     assert files_of(runs) == before
 
@@ -221,6 +235,22 @@ def test_failures_are_one_line_for_scripts(site, monkeypatch, error, status, lin
     assert (answer.status, line in answer.document["error"]) == (status, True)
 
 
+def test_an_error_of_the_program_is_logged_and_has_the_headers(site, monkeypatch, caplog):
+    def fail(*_):
+        raise ModuleNotFoundError("No module named 'unknown'", name="unknown")
+
+    monkeypatch.setattr(whatif_board, "board_of", fail)
+    logger = logging.getLogger("uvicorn.error")
+    logger.addHandler(caplog.handler)
+    try:
+        answer = site.post("/api/whatif", {"source": HOSTS})
+        assert wait_until(lambda: "No module named 'unknown'" in caplog.text)
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert answer.status == 500
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
 def test_the_same_content_under_another_name_is_read_again(site):
     net = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_bytes()
     assert site.post("/api/drop?name=b.txt", net + b"\n").status == 400
@@ -271,9 +301,15 @@ def test_a_trace_a_recording_and_a_net_are_shown(site):
     assert site.post("/api/drop?name=one.json", json.dumps(net).encode()).status == 400
 
 
+def kept(runs: Path) -> set[Path]:
+    """Returns what is in the folder of dropped files."""
+    return set((runs / drops.FOLDER).rglob("*"))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
+        ("net.json", b'{"name": "n", "places": [{"nam": 1}], "transitions": []}', "net n"),
         ("empty.json", b"", "is empty"),
         ("noise.bin", bytes(range(256)), "takes results of other tools"),
         ("words.txt", b"hello\n", "takes results of other tools"),
@@ -281,12 +317,30 @@ def test_a_trace_a_recording_and_a_net_are_shown(site):
     ],
 )
 def test_a_file_that_nothing_reads_is_refused_in_one_line(site, runs, name, content, reason):
+    before = kept(runs)
     answer = site.post(f"/api/drop?name={name}", content)
     assert answer.status == 400
+    assert kept(runs) == before
     line = answer.document["error"]
     assert reason in line
     assert "\n" not in line
     assert str(runs) not in line
+
+
+def test_dropped_files_have_a_bound_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(drops, "MOST_KEPT_BYTES", 3 * 1024)
+
+    async def content(byte: bytes):
+        yield byte * 2048
+
+    def keep(name: str, byte: bytes) -> Path:
+        return asyncio.run(drops.keep(tmp_path, name, content(byte)))
+
+    first = keep("a.json", b"a")
+    # The same content takes no further room.
+    assert keep("a.json", b"a") == first
+    with pytest.raises(InputError, match=r"holds 2 KiB of at most 3 KiB"):
+        keep("b.json", b"b")
 
 
 def test_a_file_that_is_too_large_is_refused_and_removed(site, runs, monkeypatch):

@@ -71,12 +71,15 @@ class LiveLog:
     def __init__(self, clock: Clock = REAL) -> None:
         self._clock = clock
         self._path = Path()
+        self._is_open = False
         self._file: TextIO | None = None
         self._bytes = 0
         self._counters: dict[str, SecondCounter] = {}
         self._workload_run = 0
         self._is_counting = False
-        self._done, self._reported_s = 0, 0.0
+        self._start_s = 0.0
+        self._done = 0
+        self._reported_s: float | None = None
         self._share, self._text = 0.0, ""
 
     def open(self, folder: Path) -> None:
@@ -84,11 +87,14 @@ class LiveLog:
         self._path, self._bytes = folder / FILE, 0
         with suppress(OSError):
             self._file = self._path.open("w", encoding="utf-8")
+            self._is_open = True
 
     def close(self) -> None:
-        """Removes the file, because the results of the run hold the figures of each second."""
-        if self._file is not None:
-            self._give_up()
+        """Removes the file, because the results of the run hold the figures of each second. A file
+        that could not be written to its end is removed, too."""
+        self._give_up()
+        if self._is_open:
+            self._is_open = False
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
@@ -106,11 +112,12 @@ class LiveLog:
     def progress(self, done: float, total: float, text: str) -> None:
         """Writes `text`, which states what the run is doing, unless the text is the same as before.
         `done` of `total` is the finished part of the run's work. Operations that are counted later
-        belong to the next workload run.
+        belong to the next workload run, which begins now or at a later report without operations.
 
         A preparation during a run, such as the start of a testbed, reports 0 for `done`. The share
         of the finished work does not change then."""
         self._is_counting = False
+        self._reported_s = self._clock.monotonic_s()
         self._share = done / total if done and total else self._share
         if text != self._text:
             self._text = text
@@ -123,26 +130,28 @@ class LiveLog:
             # The counts were reset, because another workload run has begun.
             self._is_counting = False
         if not self._is_counting and done:
-            self._begin(self._reported_s or now_s)
+            self._begin(now_s if self._reported_s is None else self._reported_s)
         self._done, self._reported_s = done, now_s
-        for host, own in counts.items():
-            second = self._counters.setdefault(host, SecondCounter()).observed(own, now_s)
-            if second is not None and self._is_counting:
-                self._write(
-                    LiveRate(
-                        unix_s=self._unix_s(),
-                        workload_run=self._workload_run,
-                        host=host,
-                        **asdict(second),
-                    )
-                )
+        if self._is_counting:
+            for host, own in counts.items():
+                self._count(host, own, now_s)
+
+    def _count(self, host: str, own: LiveCounts, now_s: float) -> None:
+        """Takes the counts of a host, and writes its rate if a second has passed."""
+        if host not in self._counters:
+            self._counters[host] = SecondCounter()
+            self._counters[host].begin(self._start_s)
+        second = self._counters[host].observed(own, now_s)
+        if second is not None:
+            run, unix_s = self._workload_run, self._unix_s()
+            self._write(LiveRate(unix_s=unix_s, workload_run=run, host=host, **asdict(second)))
 
     def _begin(self, at_s: float) -> None:
         """Begins a workload run, whose first operations were reported after `at_s`."""
         self._is_counting = True
         self._workload_run += 1
-        for counter in self._counters.values():
-            counter.begin(at_s)
+        self._start_s = at_s
+        self._counters.clear()
 
     def _unix_s(self) -> float:
         return self._clock.unix_ns() * 1e-9

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from dfslab.extras import missing
 from dfslab.method import RunFailed
 from dfslab.spec.input_error import InputError
-from dfslab.web.guard import Guard
+from dfslab.web.guard import Guard, script_error
 from dfslab.web.pages import Pages, rendered
 from dfslab.web.script_requests import ScriptRequests
 from dfslab.web.serve_settings import ServeSettings
 
 STATIC = Path(__file__).parent / "static"
-API = "/api/"
 WRONG_INPUT, FAILED, NOT_FOUND, CRASHED = 400, 422, 404, 500
 
 
-def application(settings: ServeSettings) -> Starlette:
+def application(settings: ServeSettings) -> ASGIApp:
     """Returns the application for the runs and the address of `settings`."""
     pages, api = Pages(settings), ScriptRequests(settings)
     routes = [
@@ -49,9 +47,8 @@ def application(settings: ServeSettings) -> Starlette:
         Route("/static/tables.js", pages.tables),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, settings=settings)],
         exception_handlers={
             InputError: _wrong_input,
             RunFailed: _failed,
@@ -61,6 +58,8 @@ def application(settings: ServeSettings) -> Starlette:
             HTTPException: _http_error,
         },
     )
+    # The guard is around the whole application, so that no answer lacks its headers.
+    return Guard(app, settings)
 
 
 def _wrong_input(request: Request, error: Exception) -> Response:
@@ -73,10 +72,12 @@ def _failed(request: Request, error: Exception) -> Response:
 
 def _not_installed(request: Request, error: Exception) -> Response:
     """Names the extra of a library that is not installed. Another missing module is an error of the
-    program."""
+    program: it is raised again, so that the server prints it."""
     assert isinstance(error, ModuleNotFoundError)
     reason = missing(error)
-    return _error(request, reason, FAILED) if reason else _crashed(request, error)
+    if reason is None:
+        raise error
+    return _error(request, reason, FAILED)
 
 
 def _crashed(request: Request, error: Exception) -> Response:
@@ -91,6 +92,4 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 def _error(request: Request, text: str, status: int) -> Response:
     """Returns one line on what is wrong: as JSON for scripts, as a page for people."""
-    if request.url.path.startswith(API):
-        return Response(json.dumps({"error": text}), status, media_type="application/json")
-    return rendered("error.html", status, text=text)
+    return script_error(request, text, status) or rendered("error.html", status, text=text)

@@ -69,8 +69,14 @@ def entries(runs: Path) -> list[RunEntry]:
     are left out."""
     folders = (path.parent for path in runs.glob(f"*/*/{SCENARIO}"))
     known = [one for one in folders if not one.is_symlink() and not one.parent.is_symlink()]
-    known.sort(key=lambda one: (one.name, one.parent.name), reverse=True)
+    known.sort(key=lambda one: age_of(one.relative_to(runs).as_posix()), reverse=True)
     return list(_described(runs, known[:MOST_RUNS]))
+
+
+def age_of(key: str) -> tuple[str, str]:
+    """Returns what orders runs by time, the oldest first: the stamp in the key, and the name."""
+    name, _, stamp = key.rpartition("/")
+    return stamp, name
 
 
 def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:

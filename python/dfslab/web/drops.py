@@ -4,10 +4,12 @@ calls, and nets. A file is kept in a folder of its own below the folder of the r
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +24,8 @@ from dfslab.method import RunFailed
 from dfslab.nets import files
 from dfslab.report import page
 from dfslab.report.page_table import note, table
+from dfslab.spec import units
+from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
 from dfslab.studies.runs.imported import import_file, is_known
 
@@ -67,10 +71,9 @@ async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
         part.flush()
         if not size:
             raise InputError(KEY, name, "is empty")
-        if size + _kept_bytes(home) > MOST_KEPT_BYTES:
-            allowed = f"no room: {home} holds {MOST_KEPT_BYTES >> 30} GiB; remove files there"
-            raise InputError(KEY, name, allowed)
         folder = home / digest.hexdigest()[:KEY_DIGITS]
+        if not any(folder.glob("*")):
+            _check_room(home, name, size)
         folder.mkdir(exist_ok=True)
         path = folder / plain_name(name)
         for other in folder.glob("*"):
@@ -80,8 +83,20 @@ async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
     return path
 
 
-def _kept_bytes(home: Path) -> int:
-    return sum(one.stat().st_size for one in home.glob("*/*") if one.is_file())
+def _check_room(home: Path, name: str, size: int) -> None:
+    """Raises InputError if a new file of `size` bytes has no room among the kept files."""
+    kept = sum(one.stat().st_size for one in home.glob("*/*") if one.is_file())
+    if kept + size > MOST_KEPT_BYTES:
+        held, most = units.text(kept, "B"), units.text(MOST_KEPT_BYTES, "B")
+        allowed = f"no room: {home} holds {held} of at most {most}; remove files there"
+        raise InputError(KEY, name, allowed)
+
+
+def _remove(path: Path) -> None:
+    """Removes a kept file and its folder."""
+    with suppress(OSError):
+        path.unlink()
+        path.parent.rmdir()
 
 
 def plain_name(name: str) -> str:
@@ -102,20 +117,29 @@ def find(runs: Path, key: str) -> Path:
 
 def take(path: Path, runs: Path) -> Dropped:
     """Recognises a kept file, and imports it as a run if it holds results. Raises InputError with
-    the reason of its reader if the file is refused."""
+    the reason of its reader if the file is refused. A file that cannot be shown is kept no
+    longer."""
     try:
-        kind = kind_of(path)
-        if kind == "results":
-            folder = import_file(path, runs).folder
-            address = f"/runs/{folder.relative_to(runs).as_posix()}"
-        elif kind == "net":
-            address = f"/net?file=dropped:{path.parent.name}"
-        else:
-            shown(path, Markup(""))
-            address = f"/dropped/{path.parent.name}"
-        return Dropped(kind=kind, name=path.name, address=address)
+        return _taken(path, runs)
     except InputError as error:
+        _remove(path)
         raise _by_name(error, path) from error
+    except Exception:
+        _remove(path)
+        raise
+
+
+def _taken(path: Path, runs: Path) -> Dropped:
+    kind = kind_of(path)
+    if kind == "results":
+        folder = import_file(path, runs).folder
+        address = f"/runs/{folder.relative_to(runs).as_posix()}"
+    elif kind == "net":
+        address = f"/net?file=dropped:{path.parent.name}"
+    else:
+        shown(path, Markup(""))
+        address = f"/dropped/{path.parent.name}"
+    return Dropped(kind=kind, name=path.name, address=address)
 
 
 def kind_of(path: Path) -> DroppedKind:
@@ -131,13 +155,15 @@ def kind_of(path: Path) -> DroppedKind:
 
 
 def _is_json_net(path: Path) -> bool:
-    """Returns whether a file is a net in JSON. Other files in JSON are traces."""
+    """Returns whether a file is a net in JSON, which may have mistakes: an object with places and
+    transitions. Other files in JSON are traces."""
     if path.suffix != ".json":
         return False
     try:
-        return bool(files.read(path).places)
-    except InputError:
+        found = json.loads(inputs.content(KEY, path, files.BYTES_MOST))
+    except (ValueError, RecursionError):
         return False
+    return isinstance(found, dict) and {"places", "transitions"} <= found.keys()
 
 
 def shown(path: Path, bar: Markup) -> str:

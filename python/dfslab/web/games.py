@@ -19,7 +19,7 @@ from dfslab.spec.input_error import InputError
 MOST_GAMES = 32
 MOST_STEPS = 1000
 MOST_CHOICES = 40
-# Bound of the enabled bindings and tokens that a game may have; larger nets are for `dfslab net`.
+# Bound of the places and transitions of a net together; larger nets are for `dfslab net`.
 MOST_NODES = 400
 
 

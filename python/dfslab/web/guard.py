@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import json
 from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import URL, Headers
@@ -16,8 +17,10 @@ from dfslab.web.serve_settings import LOCALHOST, ServeSettings, is_loopback
 
 COOKIE = "dfslab-token"
 READING = ("GET", "HEAD")
-# Headers of every response. Pages of the application load nothing from other sites, and other sites
-# cannot show them in a frame.
+# The beginning of the paths that only scripts request.
+API = "/api/"
+# Headers of every response, unless it has a header of the same name. Pages of the application load
+# nothing from other sites, and other sites cannot show them in a frame.
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; "
@@ -31,7 +34,8 @@ HEADERS = {
 
 
 class Guard:
-    """The outermost layer of the application. It checks every request before any other code."""
+    """The outermost layer of the application, also around its handling of errors. It checks every
+    request before any other code."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self._app, self._settings = app, settings
@@ -47,29 +51,11 @@ class Guard:
     def _refusal(self, request: Request) -> Response | None:
         """Returns the response to a request that is refused, or None if the request is allowed."""
         host = request.headers.get("host", "")
-        if not self._is_own_name(host):
-            return PlainTextResponse("this address is not served: wrong Host header", 403)
+        if not is_own_name(host, self._settings.host):
+            return _refused(request, "this address is not served: wrong Host header", 403)
         if request.method not in READING and not _is_own_origin(request.headers, host):
-            return PlainTextResponse("refused: the request comes from another web site", 403)
+            return _refused(request, "refused: the request comes from another web site", 403)
         return self._without_token(request) if self._settings.token else None
-
-    def _is_own_name(self, host: str) -> bool:
-        """Returns whether a Host header names this application.
-
-        DNS can make any name resolve to this machine, but not an IP address. Therefore addresses
-        are allowed, and of names only those that the user chose.
-        """
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        if name in (LOCALHOST, self._settings.host):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return is_loopback(name) or not is_loopback(self._settings.host)
 
     def _without_token(self, request: Request) -> Response | None:
         """Returns the response to a request without the token: a refusal, or a redirection that
@@ -79,7 +65,7 @@ class Guard:
         if self._is_token(request.headers.get("authorization", "").removeprefix("Bearer ")):
             return None
         if not self._is_token(request.query_params.get("token", "")):
-            return PlainTextResponse("needs the token that `dfslab serve` printed", 401)
+            return _refused(request, "needs the token that `dfslab serve` printed", 401)
         kept = [(key, value) for key, value in request.query_params.multi_items() if key != "token"]
         address = URL(path=request.url.path, query=urlencode(kept))
         found = RedirectResponse(str(address), 303)
@@ -88,6 +74,38 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._settings.token.encode())
+
+
+def script_error(request: Request, text: str, status: int) -> Response | None:
+    """Returns the answer to a request of a script that is refused or fails, with one line as JSON.
+    Returns None if the request is not made by a script."""
+    if not request.url.path.startswith(API):
+        return None
+    return Response(json.dumps({"error": text}), status, media_type="application/json")
+
+
+def _refused(request: Request, text: str, status: int) -> Response:
+    return script_error(request, text, status) or PlainTextResponse(text, status)
+
+
+def is_own_name(host: str, served: str) -> bool:
+    """Returns whether the Host header `host` names this application, which is served at `served`.
+
+    DNS can make any name resolve to this machine, but not an IP address. Therefore addresses
+    are allowed, and of names only those that the user chose.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    # `name` is in lower case; names of hosts have no case.
+    if name in (LOCALHOST, served.lower()):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return is_loopback(name) or not is_loopback(served)
 
 
 def _is_own_origin(headers: Headers, host: str) -> bool:

@@ -3,6 +3,7 @@ and the results that are stored already."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -118,20 +119,29 @@ def _line(rates: Sequence[LiveRate], host: str, place: int, field: str) -> Serie
 
 
 def _results(folder: Path) -> Markup:
-    """Returns a table of the newest results in the folder of a run, with percentiles of latency."""
+    """Returns a table of the newest results in the folder of a run, with percentiles of latency. If
+    a result is damaged, a line above the table has the reason."""
+    found: deque[Result] = deque(maxlen=MOST_RESULTS)
+    reason = Markup("")
     try:
-        found = list(stored_results.each(folder))[-MOST_RESULTS:]
-    except (RunFailed, OSError, ValueError):
-        return Markup("")
+        found.extend(stored_results.each(folder))
+    except (RunFailed, OSError, ValueError) as error:
+        reason = note(f"Not all results can be read: {_first_line(error, folder)}")
     if not found:
-        return note("No result is stored yet.")
+        return reason or note("No result is stored yet.")
     head = ["configuration", "method", "rate", *(f"latency {one}" for one in STATISTICS)]
-    return table(head, [_row(one) for one in reversed(found)], texts=2)
+    return reason + table(head, [_row(one) for one in reversed(found)], texts=2)
+
+
+def _first_line(error: Exception, folder: Path) -> str:
+    """Returns the first line of an error, without the path of the run's folder."""
+    first, _, more = str(error).replace(f"{folder}/", "").partition("\n")
+    return f"{first}, and {len(more.splitlines())} more" if more else first
 
 
 def _row(result: Result) -> list[str]:
     rate = result.metrics.get(metrics.RATE)
-    shown = f"{rate.value:,.4g}/s" if rate is not None else "failed"
+    shown = units.text(rate.value, "1/s") if rate is not None else "failed"
     configuration = labels_text(dict(result.labels)) or "the only one"
     cells = [configuration, result.method, shown]
     for statistic in STATISTICS:

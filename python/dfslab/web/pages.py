@@ -104,9 +104,10 @@ class Pages:
         keys = request.query_params.getlist("run")
         if len(keys) != 2:
             raise InputError("run", None, f"choose two runs to compare; {len(keys)} are chosen")
-        # The newest run is the first one in the list, but the second one of the comparison.
-        after, before = (catalog.folder_of(self._runs, key) for key in keys)
-        return report(run_pages.comparison(before, after, (keys[1], keys[0]), bar()))
+        # The order of the form is no order in time, because the reader can sort the list.
+        earlier, later = sorted(keys, key=catalog.age_of)
+        before, after = (catalog.folder_of(self._runs, key) for key in (earlier, later))
+        return report(run_pages.comparison(before, after, (earlier, later), bar()))
 
     def whatif(self, request: Request) -> Response:
         """Returns the sliders of a scenario or run; without one, the list to choose from."""

@@ -79,12 +79,14 @@ async function predict() {
 async function simulate() {
   const own = version, line = element("net"), began = performance.now();
   line.textContent = "The net is being simulated …";
+  show(element("notes"), "");
   try {
     const found = await ask("/api/whatif/net", {source, point, positions: positions()});
     if (own !== version) return;
     const interval = found.low === null ? "" : ` (90 %: ${rate(found.low)} to ${rate(found.high)})`;
     const tookMs = Math.round(performance.now() - began);
     line.textContent = `The net gives ${rate(found.rate_per_s)}${interval}, in ${tookMs} ms.`;
+    show(element("notes"), found.notes.join("; "));
     board.dataset.simulatedMs = tookMs;
   } catch (error) {
     if (own === version) line.textContent = `The net: ${error.message}`;
