@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,14 +158,14 @@ def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
     return answer
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the simulations, prints the figures and draws the page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--grain", choices=GRAINS, action="append")
     parser.add_argument("--file-size", type=int, default=512 * MIB)
     parser.add_argument("--precision", type=float)
     parser.add_argument("--out", type=Path, default=Path("pvfs-figures.html"))
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     blocks = tuple(block for block in BLOCKS if block <= given.file_size)
     levels = {
         grain: {
@@ -195,13 +196,13 @@ def main() -> None:
         )
     Console().print(table, compared)
     ended = {}
-    for grain, found in levels.items() if given.precision else ():
+    for grain, exact in levels.items() if given.precision else ():
         rows = [
             row
             for operation, clients in FIGURES
             for row in steady(
                 Setup(operation, clients, file_size=given.file_size, grain=grain),
-                found[f"{operation}_{clients}"],
+                exact[f"{operation}_{clients}"],
                 given.precision,
             )
         ]

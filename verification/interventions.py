@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.changes.change_language import apply, parse_change
@@ -58,9 +59,14 @@ class Base:
     changes: Sequence[str]
 
 
+def workloads() -> list[str]:
+    """Returns the names of the workloads of the table."""
+    return [one["name"] for one in _table()["workload"]]
+
+
 def base_of(system: str, workload: str) -> Base:
     """Returns the base of one file system and one workload of the table."""
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    table = _table()
     own = next(one for one in table["workload"] if one["name"] == workload)
     scenario = read(SCENARIOS / f"{SYSTEMS[system]}.toml").with_sweep([])
     hardware = table["hardware"]
@@ -78,8 +84,9 @@ def base_of(system: str, workload: str) -> Base:
     choice = {key.removeprefix("workload."): value for key, value in own["values"].items()}
     kind = type(found.workload)
     found = found.model_copy(update={"workload": kind.model_validate(choice), "judge": Judge()})
-    name = f"{system}-{workload}"
-    return Base(found.model_copy(update={"name": name}).with_methods([MODEL]), own["changes"])
+    # The ready scenario's title states other hardware.
+    names = {"name": f"{system}-{workload}", "title": f"What do changes of {system} gain?"}
+    return Base(found.model_copy(update=names).with_methods([MODEL]), own["changes"])
 
 
 def plan_of(base: Base) -> VerificationPlan:
@@ -121,11 +128,11 @@ def measured() -> list[Intervention]:
 def figures(recording: str) -> list[Figure]:
     """Returns the figures of all interventions, and the coverage of each file system."""
     found = measured()
-    sure = [one for one in found if one.predicted.predicted.sureness != "cannot tell"]
+    sure = [one for one in found if is_sure(one)]
     regrets = regrets_of(found)
     rows = [
         ("sign", "", _share([is_right(one) for one in sure]), len(sure)),
-        ("cannot-tell", "", 1 - len(sure) / len(found), len(found)),
+        ("cannot-tell", "", _share([not is_sure(one) for one in found]), len(found)),
         ("coverage", "", _share([is_inside(one) for one in found]), len(found)),
         ("regret", "", median(regrets) if regrets else None, len(regrets)),
     ]
@@ -144,6 +151,11 @@ def gain(one: Intervention) -> float:
     assert one.measured is not None
     assert one.measured.gain is not None
     return one.measured.gain.gain
+
+
+def is_sure(one: Intervention) -> bool:
+    """Returns whether the prediction states a direction."""
+    return one.predicted.predicted.sureness != "cannot tell"
 
 
 def is_right(one: Intervention) -> bool:
@@ -175,6 +187,10 @@ def regrets_of(found: Sequence[Intervention]) -> list[float]:
     return regrets
 
 
+def _table() -> dict[str, Any]:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
 def _share(held: Sequence[bool]) -> float | None:
     return sum(held) / len(held) if held else None
 
@@ -183,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Records the changes of one base and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m verification.interventions")
     parser.add_argument("system", choices=list(SYSTEMS))
-    parser.add_argument("workload")
+    parser.add_argument("workload", choices=workloads())
     parser.add_argument(
         "--changes", type=int, default=None, help="only the first changes of the table"
     )

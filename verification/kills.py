@@ -334,6 +334,13 @@ def logged(log: Path | None) -> list[Trial]:
     return [Trial(**json.loads(line)) for line in lines]
 
 
+def cut_to_lines(log: Path) -> None:
+    """Removes what follows the last newline of a log, so that the next entry is a separate
+    line."""
+    if log.exists():
+        os.truncate(log, log.read_bytes().rfind(b"\n") + 1)
+
+
 def remaining(
     systems: list[str], trials: int, seed: int, after_results: bool, done: list[Trial]
 ) -> list[tuple[str, int]]:
@@ -376,6 +383,8 @@ def main() -> None:
     )
     given = parser.parse_args()
     systems, done = given.systems.split(","), logged(given.log)
+    if given.log is not None:
+        cut_to_lines(given.log)
     left = remaining(systems, given.trials, given.seed, given.after_results, done)
     with tempfile.TemporaryDirectory(prefix="kills-", dir=given.folder) as folder:
         trials = Trials(Path(folder), given.seed, given.after_results)

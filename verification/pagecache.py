@@ -33,21 +33,13 @@ def subjects() -> list[str]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns the mean |error| of predicted reads and writes of one table, and for comparison the
-    errors of the simulator of the tables' authors with and without its page cache."""
+    """Returns the mean |error| of predicted reads and writes of one table."""
     found = []
     for op, bar in BARS.items():
         rows = [row for row in table(subject) if row["op"] == op]
         errors = [abs(predicted_s(subject, row) / float(row["measured_s"]) - 1) for row in rows]
         found.append(Figure("pagecache", subject, bar, "", fmean(errors), len(errors)))
     return found
-
-
-def baseline(subject: str, op: str, column: str) -> float:
-    """Returns the mean |error| of the simulator of the tables' authors, whose predictions are in
-    `column`."""
-    rows = [row for row in table(subject) if row["op"] == op]
-    return fmean(abs(float(row[column]) / float(row["measured_s"]) - 1) for row in rows)
 
 
 @cache

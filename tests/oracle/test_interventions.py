@@ -108,3 +108,21 @@ def test_every_resource_is_changed_both_ways(system):
     assert max(gains) > 1.1
     assert len(gains) >= 8
     assert all(one.predicted.low < one.predicted.high for one in plan.interventions)
+
+
+def test_the_base_has_a_title_of_its_own():
+    scenario = interventions.base_of("nfs", "write").scenario
+    assert (scenario.name, scenario.title) == ("nfs-write", "What do changes of nfs gain?")
+
+
+def test_an_unknown_workload_is_refused_with_those_of_the_table(capsys):
+    with pytest.raises(SystemExit):
+        interventions.main(["nfs", "walk"])
+    assert "choose from 'write', 'create', 'read'" in capsys.readouterr().err
+
+
+def test_without_records_no_share_has_a_value(monkeypatch):
+    monkeypatch.setattr(interventions, "read_records", lambda path: [])
+    assert {(one.value, one.points) for one in interventions.figures("interventions")} == {
+        (None, 0)
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from verification.kills import Trial, logged, remaining, summary
+from verification.kills import Trial, cut_to_lines, logged, remaining, summary
 
 
 def test_trials_in_the_log_are_not_repeated(tmp_path):
@@ -21,6 +21,22 @@ def test_trials_in_the_log_are_not_repeated(tmp_path):
     assert after_a_time == [("ssh", 0), ("local", 1), ("ssh", 1)]
     after_results = remaining(systems, 2, seed=1, after_results=True, done=done)
     assert after_results == [("local", 0), ("ssh", 0), ("ssh", 1)]
+
+
+def test_a_line_after_a_cut_line_is_read(tmp_path):
+    log = tmp_path / "kills.jsonl"
+    cut_to_lines(log)
+    assert not log.exists()
+    made = [Trial("local", number, 1, 0.5) for number in range(2)]
+    first, second = (json.dumps(asdict(trial)) + "\n" for trial in made)
+    for text in ("", first[:9], first, first + second[:9]):
+        log.write_text(text)
+        before = logged(log)
+        cut_to_lines(log)
+        assert logged(log) == before
+        with log.open("a") as file:
+            file.write(second)
+        assert logged(log) == [*before, made[1]]
 
 
 def test_the_summary_counts_faults_by_system():

@@ -1,4 +1,4 @@
-"""Predicts IO500's data and metadata rates of 2019 to 2021 from descriptions of hardware.
+"""Predicts IO500's data and metadata rates of 2018 to 2021 from descriptions of hardware.
 
 The institutions are divided into groups; the laws that predict a group are estimated from the
 institutions of all other groups. `python -m verification.truth.hardware` writes the laws from all

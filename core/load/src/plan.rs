@@ -22,7 +22,8 @@ pub enum Verify {
     None,
     /// The ends of some reads are checked within the timed part; afterwards size, ends and last
     /// write of some files. Nothing is checked where the content is not known: on a null target,
-    /// and in replays.
+    /// and in replays. Files are not checked afterwards where clients access files of other
+    /// clients.
     Sample,
     /// All files that remain after the timed part are checked then.
     After,
@@ -162,7 +163,11 @@ impl Plan {
             (self.target.wants_direct(), can.direct_io, "direct I/O"),
             (self.wants_fsync(), can.fsync, "fsync"),
             (self.target.wants_mmap(), can.mmap, "mmap"),
-            (self.wants_places(), can.pread, "read in any order"),
+            (
+                self.wants_places() || self.verify == Verify::Sample,
+                can.pread,
+                "read in any order",
+            ),
             (self.verify.checks_all(), can.verify, "verify content"),
             (
                 self.target.wants_cold() == Some("files"),

@@ -20,8 +20,8 @@ const FIRST_READS: u64 = 64;
 const READS_PER_CHECK: u64 = 64;
 /// Number of bytes that are compared at the start of a read, and likewise at its end.
 const END_BYTES: usize = 64;
-/// Largest number of files over all clients that are checked after the timed part. Each client
-/// checks at least one.
+/// Number of files over all clients that are checked after the timed part. Each client checks at
+/// least one. In addition, each client checks the files of its last writes, at most LAST_WRITES.
 const MOST_FILES: usize = 32;
 /// Number of bytes that are read, after the timed part, at the start and at the end of each checked
 /// file, and at the offset of each last write.
@@ -219,8 +219,8 @@ impl Client<'_> {
         }
         let mut parts = Vec::new();
         if bytes > 0 && self.is_as_created((self.number, file)) {
-            parts.push((0, bytes, 0));
-            parts.push((bytes - BLOCK_BYTES.min(bytes), bytes, 0));
+            let transfer = self.setup.plan.stream.transfer_size_bytes;
+            parts.extend(ends(bytes, transfer).map(|(offset, length)| (offset, length, 0)));
         }
         // An empty file may be overwritten by a write of no bytes, which holds nothing to compare.
         let holds = |last: &Written| last.bytes > 0 && last.offset + last.bytes <= bytes;
@@ -239,23 +239,15 @@ impl Client<'_> {
     /// overwrites. Returns the number of compared bytes.
     fn compare(&mut self, file: u64, parts: &[(u64, u64, u32)]) -> Result<u64> {
         let transfer = self.setup.plan.stream.transfer_size_bytes;
-        let anywhere = self.setup.plan.target.capabilities().pread;
         let mut open = self.target.open(&self.path)?;
         let (mut buffer, from) = self.take_buffer();
         let mut compared = 0;
         let mut outcome = Ok(());
         for &(offset, bytes, generation) in parts {
-            if offset > 0 && !anywhere {
-                continue;
-            }
             let length = bytes.min(BLOCK_BYTES).min(transfer) as usize;
             let block = &mut buffer[from..from + length];
             self.slot.begin(Step::Read, Some(file), self.clock.now());
-            let read = match anywhere {
-                true => open.read_at(block, offset),
-                false => open.read(block),
-            };
-            outcome = read.and_then(|got| {
+            outcome = open.read_at(block, offset).and_then(|got| {
                 let content = &self.setup.content;
                 let of = (file, generation);
                 let differs = content.first_difference(self.number, of, offset, &block[..got]);
@@ -281,6 +273,15 @@ impl Client<'_> {
     fn corrupt(&self, reason: String) -> Error {
         Error::new(ErrorKind::Corruption, "verify", &self.path, reason)
     }
+}
+
+/// The offsets and lengths of the first and the last block of a file of `bytes` bytes. They have no
+/// byte in common, so that a short file has only one block.
+fn ends(bytes: u64, transfer: u64) -> impl Iterator<Item = (u64, u64)> {
+    let first = BLOCK_BYTES.min(transfer).min(bytes);
+    let last = first.max(bytes - first);
+    let blocks = [(0, first), (last, bytes - last)];
+    blocks.into_iter().filter(|(_, length)| *length > 0)
 }
 
 #[cfg(test)]

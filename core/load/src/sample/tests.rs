@@ -8,6 +8,7 @@ use dfslab_workload::Stream;
 
 use super::*;
 use crate::clock::monotonic_ns;
+use crate::ended::Done;
 use crate::record::Record;
 use crate::setup::Setup;
 use crate::target::{File, Target};
@@ -17,6 +18,7 @@ enum Fault {
     None,
     ReadsZeros,
     FlipsLastByte,
+    FlipsFileEnd,
     LosesWrites,
     ShortensWrites,
     WritesAtStart,
@@ -100,6 +102,7 @@ impl File for Open {
         match self.fault {
             Fault::ReadsZeros => buffer[..got].fill(0),
             Fault::FlipsLastByte if got > 0 => buffer[got - 1] ^= 1,
+            Fault::FlipsFileEnd if got > 0 && got == rest.len() => buffer[got - 1] ^= 1,
             _ => (),
         }
         Ok(got)
@@ -134,9 +137,25 @@ impl File for Open {
 /// Executes a stream of one operation type on a target that has `fault` in the timed part. Returns
 /// the number of failed operations, the number of wrong files, and the number of compared bytes.
 fn ran(operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
+    ran_on((16384, 4096), operation, verify, fault)
+}
+
+/// Like `ran`, with files of `bytes` bytes and transfers of `transfer` bytes.
+fn ran_on(sizes: (u64, u64), operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
+    ran_and_seen(sizes, operation, verify, fault, |_| ())
+}
+
+/// Like `ran_on`; calls `seen` with the steps of the last operation.
+fn ran_and_seen(
+    (bytes, transfer): (u64, u64),
+    operation: &str,
+    verify: &str,
+    fault: Fault,
+    seen: impl FnOnce(&[Done]),
+) -> (u64, usize, u64) {
     let text = format!(
-        r#"{{"stream": {{"seed": 3, "clients": 1, "file_size": {{"fixed": 16384}},
-        "files_per_client": 4, "operations_per_client": 20, "transfer_size_bytes": 4096,
+        r#"{{"stream": {{"seed": 3, "clients": 1, "file_size": {{"fixed": {bytes}}},
+        "files_per_client": 4, "operations_per_client": 20, "transfer_size_bytes": {transfer},
         "mix": [{{"operation": "{operation}", "weight": 1.0}}]}},
         "target": {{"kind": "posix", "root": "/"}}, "run_directory": "run",
         "verify": "{verify}"}}"#
@@ -157,6 +176,7 @@ fn ran(operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
         client.read_clock();
         client.execute(operation, None, &mut record);
     }
+    seen(&client.done);
     record.settle();
     assert_eq!(record.count() + record.failures, 20);
     let mut wrong = 0;
@@ -194,6 +214,46 @@ fn wrong_writes_are_found_in_the_files() {
             Fault::WritesAtStart,
         ] {
             assert!(ran(operation, "sample", fault).1 > 0, "{operation}");
+        }
+    }
+}
+
+#[test]
+fn comparisons_do_not_count_as_part_of_the_next_call() {
+    for verify in ["sample", "inline"] {
+        // All of these reads are among the first ones, which are checked.
+        ran_and_seen((8192, 4096), "read", verify, Fault::None, |done| {
+            assert_eq!(done.len(), 4);
+            for calls in done.windows(2).filter(|calls| calls[0].step == Step::Read) {
+                assert!(calls[0].end < calls[1].start, "{verify}");
+            }
+        });
+    }
+}
+
+#[test]
+fn no_byte_of_a_file_is_compared_twice() {
+    for (bytes, transfer, compared) in [
+        (1, 4096, 1),
+        (4096, 65536, 4096),
+        (4097, 65536, 4097),
+        (8191, 65536, 8191),
+        (8192, 65536, 8192),
+        (16384, 65536, 8192),
+        (1000, 1024, 1000),
+        (16384, 1024, 2048),
+    ] {
+        let outcome = ran_on((bytes, transfer), "stat", "sample", Fault::None);
+        assert_eq!(outcome, (0, 0, 4 * compared), "{bytes} {transfer}");
+    }
+}
+
+#[test]
+fn the_end_of_every_file_is_compared() {
+    for bytes in [1, 1000, 4096, 4097, 8191, 8192, 16384] {
+        for transfer in [512, 1024, 4096, 65536] {
+            let outcome = ran_on((bytes, transfer), "stat", "sample", Fault::FlipsFileEnd);
+            assert_eq!(outcome.1, 4, "{bytes} {transfer}");
         }
     }
 }
