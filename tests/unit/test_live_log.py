@@ -11,7 +11,7 @@ from dfslab.fleet.live_log import FILE, LiveLog, LiveProgress, LiveRate
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.result import Metric
 from dfslab.studies.runs.records import stored_results
-from dfslab.web.live_view import _row, lines_of, live_view
+from dfslab.web.live_view import lines_of, live_view, result_row
 from support import recorded
 from support.clock import ManualClock
 
@@ -169,6 +169,6 @@ def test_a_damaged_result_is_named_above_the_others(tmp_path):
 def test_large_rates_have_no_exponent(tmp_path):
     folder = recorded.copied(tmp_path)
     one = next(stored_results.each(folder))
-    assert _row(one.model_copy(update={"metrics": {RATE: Metric(value=123456.0)}}))[2] == (
+    assert result_row(one.model_copy(update={"metrics": {RATE: Metric(value=123456.0)}}))[2] == (
         "123,456 /s"
     )

@@ -130,7 +130,7 @@ def _results(folder: Path) -> Markup:
     if not found:
         return reason or note("No result is stored yet.")
     head = ["configuration", "method", "rate", *(f"latency {one}" for one in STATISTICS)]
-    return reason + table(head, [_row(one) for one in reversed(found)], texts=2)
+    return reason + table(head, [result_row(one) for one in reversed(found)], texts=2)
 
 
 def _first_line(error: Exception, folder: Path) -> str:
@@ -139,7 +139,9 @@ def _first_line(error: Exception, folder: Path) -> str:
     return f"{first}, and {len(more.splitlines())} more" if more else first
 
 
-def _row(result: Result) -> list[str]:
+def result_row(result: Result) -> list[str]:
+    """Returns the cells of one result: configuration, method, rate ("failed" if there is none), and
+    the statistics of the latency in STATISTICS."""
     rate = result.metrics.get(metrics.RATE)
     shown = units.text(rate.value, "1/s") if rate is not None else "failed"
     configuration = labels_text(dict(result.labels)) or "the only one"

@@ -138,7 +138,7 @@ def is_program(part: Phase) -> bool:
 
 def steps_of(index: int, part: Phase, think_time_s: float = 0.0) -> list[PhasePart]:
     """Returns the steps of a program; for any other phase, the phase as a whole. `think_time_s` is
-    the scenario's think time, which holds for phases that have none of their own.
+    the scenario's think time, which holds for phases without one.
 
     The clients of a program begin together and do equal work, so they stay together: all of them
     are at the same step at the same time. The generator does not pause before the first operation.
