@@ -69,7 +69,7 @@ def _rates(text: str, file: str) -> Scaling:
 
 
 def _unknown(system: str, file_system: str) -> str:
-    """Returns the note on a system whose file system has no law of its own."""
+    """Returns the note on a system whose file system has no published results."""
     near = get_close_matches(file_system, io_hardware.KINDS, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return (
