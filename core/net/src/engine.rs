@@ -415,9 +415,6 @@ impl<'n> Engine<'n> {
     fn move_tokens(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
         let net = self.net;
         let definition = &net.transitions[transition];
-        if !self.watched[transition].is_empty() {
-            self.notify_monitors(transition, chosen)?;
-        }
         // The tokens are taken in reverse order of the arcs, because the arcs to servers and states
         // come last by convention. When their token is gone, the group of joined buckets is
         // incomplete, and taking the other tokens does not compute a new rank for the group.
@@ -433,6 +430,9 @@ impl<'n> Engine<'n> {
         }
         if !definition.locals.is_empty() {
             self.compute_locals(transition, chosen)?;
+        }
+        if !self.watched[transition].is_empty() {
+            self.notify_monitors(transition, chosen)?;
         }
         let base_ns = match &definition.delay {
             None => 0,

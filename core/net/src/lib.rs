@@ -28,6 +28,8 @@ mod lint;
 mod lists;
 mod marking;
 mod monitor;
+mod monitor_inscription;
+mod observation;
 mod options;
 mod outputs;
 #[cfg(test)]

@@ -10,10 +10,12 @@ use crate::clock::seconds;
 use crate::compiled::Net;
 use crate::definition::FieldType;
 use crate::error::{known, NetError, Result};
-use crate::expression::{compile, convert, parse, Binding, Fault, Scope, Value, Variable};
+use crate::expression::{Binding, Fault, Value};
 use crate::lists::Lists;
 use crate::marking::Area;
-use crate::options::MonitorDefinition;
+use crate::monitor_inscription::{inscription, names_of, observed_inscription};
+use crate::observation::{Observed, ValuePlan};
+use crate::options::{LevelDefinition, MonitorDefinition, ObservationDefinition};
 use crate::stream::Stream;
 
 /// A monitor that was checked and compiled; all replications share it.
@@ -45,6 +47,7 @@ pub(crate) enum PlanKind {
         from_key: Value,
         to_key: Value,
     },
+    Value(Box<ValuePlan>),
 }
 
 /// The observations of a monitor in one replication.
@@ -61,6 +64,8 @@ pub(crate) struct Monitor<'p> {
     /// For each key, the time in ns at which a sojourn began that has not ended yet.
     open: HashMap<u64, u64>,
     unmatched: u64,
+    /// The numbers that a value monitor observed.
+    observed: Option<Box<Observed>>,
 }
 
 /// Checks the monitors against the net and compiles their expressions.
@@ -133,11 +138,47 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
                 to_key,
             }
         }
+        MonitorDefinition::Value {
+            levels,
+            observations,
+            initial,
+        } => PlanKind::Value(Box::new(value_plan(
+            net,
+            (levels, observations, *initial),
+            context,
+        )?)),
     };
     Ok(Plan {
         kind,
         warm_up_count: monitor.warm_up_count(),
     })
+}
+
+/// Checks and compiles a value monitor.
+fn value_plan(
+    net: &Net,
+    (levels, observations, initial): (&[LevelDefinition], &[ObservationDefinition], Option<f64>),
+    context: &str,
+) -> Result<ValuePlan> {
+    let transition = |name: &str| {
+        let at = transition_of(net, name, context)?;
+        Ok((at, net.definition.transitions[at].locals.len()))
+    };
+    let compile = |text: &str, at: usize, levels: &[String], wanted: FieldType| {
+        let names = names_of(net, at, levels);
+        let compiled = names
+            .and_then(|names| observed_inscription(net, text, at, Some(wanted), (&names, true)));
+        let wrong = |reason| NetError::input(format!("{context}, '{text}'"), reason);
+        Ok(compiled.map_err(wrong)?.0)
+    };
+    ValuePlan::new(
+        initial,
+        levels,
+        observations,
+        &transition,
+        &compile,
+        context,
+    )
 }
 
 /// Rejects logged expressions whose type is a list, a record or a text. Their values are numbers of
@@ -171,50 +212,16 @@ fn place_of(net: &Net, name: &str, context: &str) -> Result<usize> {
     })
 }
 
-/// Compiles an expression over the variables of a transition. Returns its compiled form and its
-/// type, which is `wanted` if that is given.
-fn inscription(
-    net: &Net,
-    text: &str,
-    transition: usize,
-    wanted: Option<FieldType>,
-) -> std::result::Result<(Value, FieldType), String> {
-    let definition = &net.definition.transitions[transition];
-    let mut variables = Vec::new();
-    for (arc, input) in definition.inputs.iter().enumerate() {
-        let place = net.transitions[transition].inputs[arc].place as usize;
-        let colour = &net.definition.places[place].colour;
-        let fields = &net.places[place].fields;
-        if let Some(name) = &input.var {
-            variables.push(Variable {
-                name,
-                arc: arc as u16,
-                colour,
-                fields,
-            });
-        }
-    }
-    let scope = Scope {
-        variables: &variables,
-        net: &net.definition,
-        draws_allowed: false,
-        parameters: &[],
-        texts: None,
-    };
-    let typed = compile(&parse(text)?, scope)?;
-    let kind = wanted.unwrap_or(typed.kind);
-    Ok((convert(typed, kind)?.value(), kind))
-}
-
 impl Plan {
     /// The transitions whose firings the monitor observes.
     pub(crate) fn transitions(&self) -> Vec<usize> {
-        match self.kind {
+        match &self.kind {
             PlanKind::Count { transition, .. } | PlanKind::Log { transition, .. } => {
-                vec![transition]
+                vec![*transition]
             }
-            PlanKind::Sojourn { from, to, .. } if from == to => vec![from],
-            PlanKind::Sojourn { from, to, .. } => vec![from, to],
+            PlanKind::Sojourn { from, to, .. } if from == to => vec![*from],
+            PlanKind::Sojourn { from, to, .. } => vec![*from, *to],
+            PlanKind::Value(plan) => plan.transitions(),
             PlanKind::Marking { .. } => Vec::new(),
         }
     }
@@ -225,11 +232,17 @@ impl Plan {
 pub(crate) struct Window {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
+    /// False if the warm-up never ended, so that the window is empty.
+    pub(crate) is_begun: bool,
 }
 
 impl<'p> Monitor<'p> {
     pub(crate) fn new(plan: &'p Plan) -> Self {
         let stays = matches!(plan.kind, PlanKind::Sojourn { .. }).then(Histogram::new);
+        let observed = match &plan.kind {
+            PlanKind::Value(plan) => Some(Box::new(Observed::new(plan))),
+            _ => None,
+        };
         let (rows, open) = (Vec::new(), HashMap::new());
         Self {
             plan,
@@ -239,10 +252,18 @@ impl<'p> Monitor<'p> {
             stays,
             open,
             unmatched: 0,
+            observed,
         }
     }
 
-    /// Passes a firing to the monitor, before the firing takes its tokens. `observes` is false
+    /// Starts the observation, at the end of the warm-up.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        if let (PlanKind::Value(plan), Some(observed)) = (&self.plan.kind, &mut self.observed) {
+            self.count = observed.begin(plan, now_ns);
+        }
+    }
+
+    /// Passes a firing to the monitor, after the transition's locals were computed. `observes` is false
     /// before the warm-up ends: firings are then not counted, but sojourns begin.
     pub(crate) fn fired(
         &mut self,
@@ -295,6 +316,10 @@ impl<'p> Monitor<'p> {
                 if transition == *from {
                     self.open.insert(from_key.of(binding, unused)?, now_ns);
                 }
+            }
+            PlanKind::Value(plan) => {
+                let observed = self.observed.as_mut().expect("made with the plan");
+                self.count = observed.fired(plan, transition, binding, observes, unused)?;
             }
             _ => {}
         }
@@ -382,6 +407,10 @@ impl<'p> Monitor<'p> {
                     result.as_object_mut().expect("just made").extend(summary);
                 }
                 result
+            }
+            PlanKind::Value(_) => {
+                let observed = self.observed.as_ref().expect("made with the plan");
+                observed.result(window.end_ns, window.is_begun)
             }
         }
     }

@@ -137,13 +137,62 @@ pub enum MonitorDefinition {
         #[serde(default)]
         warm_up_count: u64,
     },
+    /// Observes a number at firings of transitions: its statistics over the observations, and its
+    /// average over time, where each value holds until the next observation.
+    Value {
+        /// Numbers that the monitor keeps up to date, such as the number of tokens of a place.
+        #[serde(default)]
+        levels: Vec<LevelDefinition>,
+        /// The observations, in the order in which they are made at one firing.
+        observations: Vec<ObservationDefinition>,
+        /// The value at time zero. If it is missing, there is no value before the first
+        /// observation.
+        #[serde(default)]
+        initial: Option<f64>,
+    },
+}
+
+/// A whole number of a value monitor that firings change.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelDefinition {
+    /// Name of the number in the expressions of observations.
+    pub name: String,
+    /// The number at time zero.
+    pub initial: i64,
+    /// The firings that change the number.
+    pub changes: Vec<ChangeDefinition>,
+}
+
+/// A change of a level at each firing of a transition.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeDefinition {
+    /// Name of the transition.
+    pub transition: String,
+    /// An int expression over the transition's variables and locals, whose value is added.
+    pub by: String,
+}
+
+/// An observation of a value monitor at each firing of a transition, after levels were changed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObservationDefinition {
+    /// Name of the transition.
+    pub transition: String,
+    /// The observed number: an expression over the transition's variables and locals, the levels of
+    /// the monitor, and `now()`.
+    pub value: String,
+    /// A condition over the same names. If it is false, nothing is observed.
+    #[serde(default)]
+    pub when: Option<String>,
 }
 
 impl MonitorDefinition {
     /// Number of observations that the monitor skips at first.
     pub(crate) fn warm_up_count(&self) -> u64 {
         match self {
-            MonitorDefinition::Marking { .. } => 0,
+            MonitorDefinition::Marking { .. } | MonitorDefinition::Value { .. } => 0,
             MonitorDefinition::Count { warm_up_count, .. }
             | MonitorDefinition::Log { warm_up_count, .. }
             | MonitorDefinition::Sojourn { warm_up_count, .. } => *warm_up_count,

@@ -123,6 +123,12 @@ struct Replication<'n> {
     end_ns: u64,
 }
 
+/// Starts the observation of the monitors at the present time.
+fn begin(engine: &mut Engine<'_>) {
+    let now_ns = engine.marking.now_ns;
+    engine.monitors.iter_mut().for_each(|one| one.begin(now_ns));
+}
+
 impl<'n> Replication<'n> {
     fn new(
         net: &'n Net,
@@ -137,6 +143,9 @@ impl<'n> Replication<'n> {
             .end_time_s
             .map(|end| nanoseconds(end).expect(in_range));
         engine.observes = warm_up_ns == 0;
+        if engine.observes {
+            begin(&mut engine);
+        }
         Ok(Self {
             net,
             plans,
@@ -224,6 +233,7 @@ impl<'n> Replication<'n> {
         self.engine.marking.now_ns = self.warm_up_ns;
         self.engine.observes = true;
         self.engine.watch_places(self.plans);
+        begin(&mut self.engine);
     }
 
     /// Fires for a while at the present instant, and returns an error that names the transitions
@@ -270,7 +280,12 @@ impl<'n> Replication<'n> {
         } else {
             end_ns
         };
-        let window = Window { start_ns, end_ns };
+        let is_begun = engine.observes;
+        let window = Window {
+            start_ns,
+            end_ns,
+            is_begun,
+        };
         let area = |place: usize| (engine.marking.area(place), engine.marking.counts[place]);
         let monitors = engine.monitors.iter();
         let monitors: Vec<Json> = monitors

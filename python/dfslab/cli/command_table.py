@@ -217,6 +217,7 @@ EXAMPLES = {
     "net show": "dfslab net show queue.pnml",
     "net check": "dfslab net check queue.pnml",
     "net run": "dfslab net run queue.pnml",
+    "net states": "dfslab net states queue.pnml --as svg",
     "net play": "dfslab net play queue.pnml",
 }
 # Renamed commands: each key is a former name, which still works, and its value is the present name.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dfslab.documents.document import Document
     from dfslab.documents.net_run import RunLimits
-    from dfslab.documents.net_state import MeanValue, NetSimulation, NetSizes
+    from dfslab.documents.net_state import MeanValue, MonitoredValue, NetSimulation, NetSizes
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetFile = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
@@ -65,6 +65,19 @@ def check(
     harmless(Console(emoji=False)).print(_table(sizes, space))
 
 
+@app.command("states")
+def states(
+    file: NetFile,
+    form: Annotated[str, typer.Option("--as", help="svg, dot, json")] = "svg",
+    markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = 100_000,
+) -> None:
+    """The graph of the strongly connected components of a net's state space."""
+    from dfslab.nets import engine, files, scc_graph
+
+    space = engine.state_space(files.read(file), markings)
+    sys.stdout.write(scc_graph.written(space, form))
+
+
 def _shown(document: Document) -> Mapping[str, Any]:
     """Returns a document as JSON data, without the fields that the engine did not set."""
     return document.model_dump(mode="json", exclude_unset=True)
@@ -82,7 +95,7 @@ def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
         where = f"page {one.page}, transition {one.transition}, arc {one.arc}"
         table.add_row("scans", escape(f"{where}: {one.reason}"))
     for key, value in space.items():
-        if key == "net":
+        if key in ("net", "scc_graph"):
             continue
         if key == "bounds":
             for place, (least, most) in list(value.items())[:LISTED]:
@@ -107,11 +120,12 @@ def run(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides random values.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Simulates a net: tokens of places and rates of transitions, with 90 % intervals."""
+    """Simulates a net: tokens of places, rates of transitions, monitors of a .cpn file, with 90 %
+    intervals."""
     from dfslab.nets import files
     from dfslab.nets.simulate import simulate
 
-    net = files.read(file)
+    read = files.read_file(file)
     limits: RunLimits = {
         "replications": replications,
         "seed": seed,
@@ -120,13 +134,19 @@ def run(
     }
     if end_time is not None:
         limits["end_time_s"] = end_time
-    found = simulate(net, **limits)
+    found = simulate(read.net, read.monitors, **limits)
     if as_json:
         print(found.model_dump_json())
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    harmless(Console(emoji=False)).print(_means(found))
+    console = harmless(Console(emoji=False))
+    console.print(_means(found))
+    if found.monitors:
+        console.print(_monitored(found.monitors))
+    for reason in found.refused_monitors.values():
+        console.print(escape(f"Not run: {reason}"))
 
 
 def _means(found: NetSimulation) -> Table:
@@ -142,6 +162,22 @@ def _means(found: NetSimulation) -> Table:
         shown = transition.rate_per_s
         quantity, value = ("firings/s", shown) if shown else ("firings", transition.firings)
         table.add_row(escape(name), quantity, _interval(value), "")
+    return table
+
+
+def _monitored(monitors: Mapping[str, MonitoredValue]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    columns = ("monitor", "kind", "observations", "mean and 90 % interval", "least", "most", "sum")
+    table = Table(*columns, title="Monitors of the file")
+    for name, one in monitors.items():
+        over = "over time" if one.is_timed else "of observations"
+        nothing = "no time passed" if one.is_timed else "none observed"
+        mean = f"{_interval(one.mean)} {over}" if one.mean else nothing
+        ends = ["" if value is None else f"{value:.4g}" for value in (one.least, one.most)]
+        total = "" if one.sum is None else _interval(one.sum)
+        table.add_row(escape(name), escape(one.kind), _interval(one.count), mean, *ends, total)
     return table
 
 

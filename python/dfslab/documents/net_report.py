@@ -69,7 +69,26 @@ class FiringCount:
     rate_per_s: float | None
 
 
-Monitor = Sojourn | PlaceMarking | Log | FiringCount
+@dataclass(frozen=True)
+class ObservedValues:
+    """The numbers that a value monitor observed: how many, their sum, mean, standard deviation,
+    least and largest, and the last one. Figures that need more observations are None.
+
+    `time_mean` is the mean over the `known_s` seconds for which the monitor had a value.
+    """
+
+    count: int
+    sum: float
+    mean: float | None
+    sd: float | None
+    least: float | None
+    most: float | None
+    last: float | None
+    time_mean: float | None
+    known_s: float
+
+
+Monitor = Sojourn | PlaceMarking | Log | FiringCount | ObservedValues
 
 
 @dataclass(frozen=True)
@@ -112,6 +131,7 @@ class NetReport:
     markings: Mapping[str, PlaceMarking]
     logs: Mapping[str, Log]
     counts: Mapping[str, FiringCount]
+    values: Mapping[str, ObservedValues]
 
 
 def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
@@ -135,6 +155,7 @@ def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
         markings={name: one for name, one in found.items() if isinstance(one, PlaceMarking)},
         logs={name: one for name, one in found.items() if isinstance(one, Log)},
         counts={name: one for name, one in found.items() if isinstance(one, FiringCount)},
+        values={name: one for name, one in found.items() if isinstance(one, ObservedValues)},
     )
 
 
@@ -151,4 +172,9 @@ def _monitor(one: Mapping[str, Any]) -> Monitor:
             return Log(one["count"], [LogRow(row[0], tuple(row[1:])) for row in one["rows"]])
         case "count":
             return FiringCount(one["count"], one["rate_per_s"])
+        case "value":
+            same = ("count", "sum", "mean", "sd", "last", "time_mean", "known_s")
+            return ObservedValues(
+                **{key: one[key] for key in same}, least=one["min"], most=one["max"]
+            )
     raise ValueError(f"no monitor of kind {one['kind']!r}")

@@ -7,6 +7,7 @@ from typing import Literal, TypedDict
 from pydantic import AliasChoices, Field
 
 from dfslab.documents.document import StrictDocument
+from dfslab.documents.net_definition import NetDefinition
 
 
 class CountMonitor(StrictDocument):
@@ -60,7 +61,81 @@ class SojournMonitor(StrictDocument):
     warm_up_count: int | None = None
 
 
-MonitorDefinition = CountMonitor | MarkingMonitor | LogMonitor | SojournMonitor
+class LevelChange(StrictDocument):
+    """A change of a level: `by` is an int expression over the variables and locals of a transition,
+    whose value is added at each firing of the transition."""
+
+    transition: str
+    by: str
+
+
+class Level(StrictDocument):
+    """A whole number that a value monitor keeps up to date, such as the number of all tokens of a
+    place. `initial` is the number at time zero. Expressions of observations use its name."""
+
+    name: str
+    initial: int
+    changes: list[LevelChange]
+
+
+class Observation(StrictDocument):
+    """An observation that a value monitor makes at each firing of a transition, after the levels
+    have changed.
+
+    `value` is a numeric expression over the transition's variables and locals, the levels and
+    `now()`, the simulated time in seconds. Nothing is observed if the condition `when` is false.
+    """
+
+    transition: str
+    value: str
+    when: str | None = None
+
+
+class ValueMonitor(StrictDocument):
+    """A monitor that observes a number at firings of transitions. It reports the mean of the
+    observed values, and the mean over time, for which each value holds until the next observation.
+
+    `initial` is the value at time zero. With None, there is no value before the first observation.
+    """
+
+    kind: Literal["value"] = "value"
+    levels: list[Level] = []
+    observations: list[Observation] = []
+    initial: float | None = None
+
+
+MonitorDefinition = CountMonitor | MarkingMonitor | LogMonitor | SojournMonitor | ValueMonitor
+
+
+class FileMonitor(StrictDocument):
+    """A monitor that a file of a net declares, translated for the engine.
+
+    `kind` is the kind of monitor in the words of CPN Tools, such as "Marking size". `is_timed`
+    tells whether its mean is one over time. If not, it is the mean of the observed values.
+    """
+
+    kind: str
+    is_timed: bool
+    monitor: ValueMonitor
+
+
+class FileMonitors(StrictDocument):
+    """All enabled monitors that a file of a net declares, by name.
+
+    `breakpoints` end a run when they make their first observation. `refused` has the reason for
+    each monitor that cannot run here, and what to use instead.
+    """
+
+    measured: dict[str, FileMonitor] = {}
+    breakpoints: dict[str, ValueMonitor] = {}
+    refused: dict[str, str] = {}
+
+
+class NetFile(StrictDocument):
+    """The content of a file: a net, and the monitors that the file declares for it."""
+
+    net: NetDefinition
+    monitors: FileMonitors = FileMonitors()
 
 
 class DeclaredStation(StrictDocument):

@@ -41,13 +41,49 @@ class NetSizes(Document):
     transitions: int
 
 
+class SccNode(Document):
+    """A strongly connected component of a state space: a largest set of markings each of which can
+    be reached from every other one.
+
+    `firings` is the number of arcs between its markings. A `terminal` component is never left. A
+    `trivial` one is a single marking without an arc to itself. The markings of a `home` component
+    can be reached from every marking. `first_marking` is its first marking in a breadth-first
+    search from the initial marking.
+    """
+
+    markings: int
+    firings: int
+    terminal: bool
+    trivial: bool
+    home: bool
+    first_marking: TokenRows
+
+
+class SccArc(Document):
+    """The firings that lead from one component of a state space to another: their number, and the
+    names of the transitions. `source` and `target` are indices of components."""
+
+    source: int
+    target: int
+    firings: int
+    transitions: list[str]
+
+
+class SccGraph(Document):
+    """The graph of the strongly connected components of a state space. Component 0 contains the
+    initial marking."""
+
+    nodes: list[SccNode]
+    arcs: list[SccArc]
+
+
 class StateSpace(Document):
     """The reachable markings of a net without time, and the properties that follow from them.
 
     `bounds` has for each place the smallest and largest number of tokens. `paths_to_most` has for
     each place the transitions of a shortest path to its largest number of tokens. Some properties
     can be derived only from a complete state space. They are None if the limit of markings was
-    reached.
+    reached. `scc_graph` is None, too, if there are more than 2,000 components.
     """
 
     arcs: int
@@ -63,6 +99,7 @@ class StateSpace(Document):
     markings: int
     net: str
     paths_to_most: dict[str, list[str]]
+    scc_graph: SccGraph | None = None
 
 
 class MeanValue(Document):
@@ -89,13 +126,31 @@ class SimulatedTransition(Document):
     rate_per_s: MeanValue | None
 
 
+class MonitoredValue(Document):
+    """What a monitor of the net's file measured in a simulation: the number of observations per
+    replication, their sum and mean, and the least and largest value in any replication.
+
+    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is one
+    over time, and there is no sum. Figures are None if nothing was observed.
+    """
+
+    kind: str
+    is_timed: bool
+    count: MeanValue
+    sum: MeanValue | None
+    mean: MeanValue | None
+    least: float | None
+    most: float | None
+
+
 class NetSimulation(Document):
-    """The means of a simulation of a Petri net over its replications, for each place and each
-    transition by name.
+    """The means of a simulation of a Petri net over its replications, for each place, each
+    transition and each monitor of the net's file by name.
 
     `end_time_s` is the simulated time at the end of a replication. `ends` maps each reason for an
-    end, such as "end_time" or "dead" (nothing can fire any more), to the number of replications
-    that ended for it.
+    end, such as "end_time", "dead" (nothing can fire any more) or "breakpoint NAME", to the number
+    of replications that ended for it. `refused_monitors` has the reason for each monitor of the
+    file that did not run.
     """
 
     net: str
@@ -104,6 +159,8 @@ class NetSimulation(Document):
     ends: dict[str, int]
     places: dict[str, SimulatedPlace]
     transitions: dict[str, SimulatedTransition]
+    monitors: dict[str, MonitoredValue] = {}
+    refused_monitors: dict[str, str] = {}
 
 
 class Binding(Document):

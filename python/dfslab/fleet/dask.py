@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-import logging
 import re
 import threading
 import time
@@ -22,20 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from dask import config as dask_config
-from distributed import Client, KilledWorker
-from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed import Client
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
 from dfslab.fleet import lease, shards, worker_calls
 from dfslab.fleet.agent import boot
+from dfslab.fleet.each_host import CONNECT_LIMIT_S, JOIN_LIMIT_S, lost_workers_reported, reached
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
 from dfslab.fleet.watch import LiveCounts, Watch
-from dfslab.method import RunFailed
+from dfslab.quiet import quiet
 from dfslab.spec.streams.plan import LoadPlan
 
-CONNECT_LIMIT_S = 10.0
-JOIN_LIMIT_S = 180.0
 CALL_LIMIT_S = 5.0
 LEAVE_LIMIT_S = 20.0
 # A worker that has not answered for this many seconds is considered lost.
@@ -99,22 +96,20 @@ class AgentState:
         self.observed = self.observed.then(LiveCounts(*heard.observed))
 
 
+@quiet("distributed")
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Runs calls, each a function with its arguments, on a cluster's workers. Returns the results
     in the order of the calls.
 
     Raises RunFailed if the scheduler does not answer, or if the worker of a call was lost
-    repeatedly."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    try:
-        with Client(scheduler, timeout=CONNECT_LIMIT_S, set_as_default=False) as client:
-            requested = [client.submit(*call, pure=False) for call in calls]
-            return client.gather(requested)
-    except (*UNREACHABLE, KilledWorker, FutureCancelledError, FuturesCancelledError) as error:
-        reported = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunFailed(f"Dask at {scheduler}: {reported}") from error
+    repeatedly. Raises what a call raises."""
+    with reached(scheduler) as client, lost_workers_reported(scheduler):
+        requested = [client.submit(*call, pure=False) for call in calls]
+        return client.gather(requested)
 
 
+# Dask would log each attempt to reach a lost worker, but the report has each loss once.
+@quiet("distributed")
 def run_load(
     plan: LoadPlan,
     nodes: Nodes,
@@ -126,8 +121,6 @@ def run_load(
     The report has the additional field `fleet`: the scheduler and its state at the end. Every
     worker's entry has its clock's offset and the offset's largest error. Raises LoadFailed if the
     scheduler does not answer."""
-    # Dask would log each attempt to reach a lost worker, but the report has each loss once.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stopping, over = threading.Event(), threading.Event()
 
     def work() -> shards.LoadRun:
@@ -386,7 +379,7 @@ class Controller:
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
-            worker_calls.forget(part.kept)
+            worker_calls.remove_files(part.kept)
         if not self._scheduler_lost and not part.silent:
             with contextlib.suppress(*UNREACHABLE):
                 await self._call(part, worker_calls.forget, part.kept)
@@ -432,20 +425,21 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
     """Returns a context with a new cluster of `nodes` workers. It yields the scheduler's address.
     Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
     module, name, package = KINDS[kind.name]
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    try:
-        if kind.name == "ssh":
-            importlib.import_module(package)  # the class imports it only later
-        make = getattr(importlib.import_module(module), name)
-        with dask_config.set(lease.PRELOAD if kind.name == "ssh" else {}):
-            made = _whole(lambda: make(**kind.options), kind)
-    except ImportError as error:
-        reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
-        raise shards.LoadFailed(reason) from error
-    except Exception as error:  # each of these libraries has other exception classes
-        reason = _words(error.__cause__ or error)
-        raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
     with contextlib.ExitStack() as stack:
+        # Dask's event loop would print the traceback of exceptions that are reported here.
+        stack.enter_context(quiet("distributed", "tornado.application"))
+        try:
+            if kind.name == "ssh":
+                importlib.import_module(package)  # the class imports it only later
+            make = getattr(importlib.import_module(module), name)
+            with dask_config.set(lease.PRELOAD if kind.name == "ssh" else {}):
+                made = _whole(lambda: make(**kind.options), kind)
+        except ImportError as error:
+            reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
+            raise shards.LoadFailed(reason) from error
+        except Exception as error:  # each of these libraries has other exception classes
+            reason = _words(error.__cause__ or error)
+            raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
         stack.callback(_end, made, kind)
         # An SSH cluster runs on other machines, so it gets a lease. Others start without workers.
         if kind.name == "ssh":

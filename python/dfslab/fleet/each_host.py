@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +10,15 @@ from urllib.parse import urlsplit
 
 from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm.core import CommClosedError
 
-from dfslab.fleet.dask import CONNECT_LIMIT_S, JOIN_LIMIT_S, UNREACHABLE
 from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.quiet import quiet
 
+CONNECT_LIMIT_S = 10.0
+JOIN_LIMIT_S = 180.0
+# The exceptions that Dask raises for a call whose worker was lost.
+LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError)
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
@@ -52,23 +55,48 @@ class HostCalls:
 
 
 @contextmanager
+def reached(scheduler: str) -> Iterator[Client]:
+    """Returns a context with a client of the Dask scheduler at an address. Raises RunFailed if the
+    scheduler does not answer; errors inside the context are raised as they are."""
+    try:
+        client = Client(scheduler, timeout=CONNECT_LIMIT_S, set_as_default=False)
+    except OSError as error:
+        raise _unanswered(scheduler, error) from error
+    with client:
+        yield client
+
+
+@contextmanager
+def lost_workers_reported(scheduler: str) -> Iterator[None]:
+    """Returns a context that raises RunFailed if a worker is lost during a call. Errors of the
+    called functions are raised as they are."""
+    try:
+        yield
+    except LOST as error:
+        raise _unanswered(scheduler, error) from error
+
+
+def _unanswered(scheduler: str, error: BaseException) -> RunFailed:
+    reported = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return RunFailed(f"Dask at {scheduler}: {reported}")
+
+
+@contextmanager
 def hosts_of(scheduler: str, expected: int) -> Iterator[HostCalls]:
     """Returns a context with the hosts of a Dask cluster, after `expected` workers have joined the
     scheduler at the address `scheduler`.
 
     Raises RunFailed if the scheduler does not answer, if workers are missing, or if a worker that
-    was called is lost.
+    was called is lost. Errors of called functions are raised as they are.
     """
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    try:
-        with Client(scheduler, timeout=CONNECT_LIMIT_S, set_as_default=False) as client:
+    with quiet("distributed"), reached(scheduler) as client:
+        try:
             client.wait_for_workers(expected, timeout=JOIN_LIMIT_S)
-            yield HostCalls(_one_each(list(client.scheduler_info(n_workers=-1)["workers"])), client)
-    except (InputError, RunFailed):
-        raise
-    except (*UNREACHABLE, KilledWorker, FutureCancelledError, FuturesCancelledError) as error:
-        reported = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunFailed(f"Dask at {scheduler}: {reported}") from error
+            known = list(client.scheduler_info(n_workers=-1)["workers"])
+        except OSError as error:
+            raise _unanswered(scheduler, error) from error
+        with lost_workers_reported(scheduler):
+            yield HostCalls(_one_each(known), client)
 
 
 def _one_each(workers: list[str]) -> tuple[WorkerHost, ...]:

@@ -8,7 +8,6 @@ controller polls its output.
 
 from __future__ import annotations
 
-import logging
 import os
 import select
 import threading
@@ -104,8 +103,6 @@ def held(scheduler: str, connect_limit_s: float) -> Client:
     """Returns a new client of a scheduler that dfslab started. The cluster ends soon after this
     client's process has ended, or after the client is closed. Raises RunFailed if the scheduler
     does not answer within `connect_limit_s` seconds, for example on a busy machine."""
-    # Dask's event loop would print the traceback of the exception that is reported here.
-    logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler, timeout=connect_limit_s, set_as_default=False)
     except OSError as error:

@@ -1,4 +1,7 @@
-"""The functions that a controller calls on a Dask worker. The calls are short and never block."""
+"""The functions that a controller calls on a Dask worker. The calls are short and never block.
+
+Dask passes the worker as the argument `dask_worker`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from distributed import Worker, WorkerPlugin
 
 from dfslab.fleet.agent import boot, lock_file
 from dfslab.fleet.lease import Lease, watched
@@ -34,7 +39,22 @@ class OpenPart:
     over: threading.Event
 
 
-_parts: dict[Path, OpenPart] = {}
+# The name of the plugin of a Dask worker that has the worker's agents.
+PLUGIN = "dfslab agents"
+
+
+class WorkerAgents(WorkerPlugin):
+    """The agents of one Dask worker, by their answer files. It is a plugin of the worker, so that
+    it exists as long as the worker does."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Path, OpenPart] = {}
+
+
+def _parts(worker: Worker) -> dict[Path, OpenPart]:
+    """Returns the agents of a worker, by their answer files."""
+    plugin = worker.plugins.get(PLUGIN)
+    return plugin.parts if isinstance(plugin, WorkerAgents) else {}
 
 
 def clock() -> HostClocks:
@@ -42,10 +62,15 @@ def clock() -> HostClocks:
     return HostClocks(time.time(), time.monotonic(), boot(), platform.node())
 
 
-def open_part(
-    run: str, first: int, last: int, plan: LoadPlan, controller: LiveProcess | None = None
+async def open_part(
+    run: str,
+    first: int,
+    last: int,
+    plan: LoadPlan,
+    controller: LiveProcess | None,
+    dask_worker: Worker,
 ) -> Path:
-    """Starts an agent for the clients `first` to `last` - 1 of a run.
+    """Starts an agent for the clients `first` to `last` - 1 of a run on the worker `dask_worker`.
 
     Returns the path of its answer file. If a `controller` is given, the agent stops when that
     process has ended, or when nobody has polled the agent's output for the time of a lease.
@@ -55,16 +80,18 @@ def open_part(
     kept = folder / f"clients-{first}-{last}.json"
     link = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept, controller)
     part = OpenPart(link, Lease() if controller else None, threading.Event())
-    _parts[kept] = part
+    if PLUGIN not in dask_worker.plugins:
+        await dask_worker.plugin_add(WorkerAgents(), PLUGIN)
+    _parts(dask_worker)[kept] = part
     if part.lease is not None:
         watched(part.lease, lambda: _stop(link), part.over)
     return kept
 
 
-def hear(kept: Path) -> Heard:
+def hear(kept: Path, dask_worker: Worker) -> Heard:
     """Returns the output so far of the agent with the answer file `kept`. If the agent has ended,
-    the result also tells why."""
-    part = _parts[kept]
+    the result also tells why. Raises KeyError if the worker has no such agent."""
+    part = _parts(dask_worker)[kept]
     link = part.link
     if part.lease is not None:
         part.lease.renew()
@@ -79,17 +106,18 @@ def hear(kept: Path) -> Heard:
     return heard
 
 
-def send(kept: Path, command: ControllerCommand) -> None:
-    """Sends a command to the agent with the answer file `kept`."""
-    _parts[kept].link.say(command)
+def send(kept: Path, command: ControllerCommand, dask_worker: Worker) -> None:
+    """Sends a command to the agent with the answer file `kept`. Raises KeyError if the worker has
+    no such agent."""
+    _parts(dask_worker)[kept].link.say(command)
 
 
-def stop(kept: Path) -> None:
+def stop(kept: Path, dask_worker: Worker) -> None:
     """Makes the agent with the answer file `kept` stop and remove its files.
 
     The call does not wait for the agent's end.
     """
-    if (part := _parts.get(kept)) is not None:
+    if (part := _parts(dask_worker).get(kept)) is not None:
         _stop(part.link)
 
 
@@ -98,11 +126,16 @@ def _stop(link: AgentLink) -> None:
     link.stop()
 
 
-def forget(kept: Path) -> None:
-    """Removes the answer file `kept` and the lock file of an agent that has ended."""
-    if (part := _parts.pop(kept, None)) is not None:
+def forget(kept: Path, dask_worker: Worker) -> None:
+    """Closes the connection to an agent that has ended, and removes its files."""
+    if (part := _parts(dask_worker).pop(kept, None)) is not None:
         part.over.set()
         part.link.close(time.monotonic())
+    remove_files(kept)
+
+
+def remove_files(kept: Path) -> None:
+    """Removes the answer file `kept` and the lock file of an agent that has ended."""
     for path in (kept, lock_file(kept)):
         path.unlink(missing_ok=True)
     # The folder is not empty if other agents of the same run still have files there.

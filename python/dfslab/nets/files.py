@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dfslab.documents.net_definition import NetDefinition
+from dfslab.documents.net_run import NetFile
 from dfslab.nets import draw, engine
 from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.cpn import cpn_write
@@ -52,10 +53,10 @@ def _decoded(data: bytes, suffix: str) -> str:
         return data.decode("iso-8859-1")
 
 
-READERS: Mapping[str, Callable[[str], NetDefinition]] = {
-    ".json": _json,
-    ".pnml": pnml.read,
-    ".cpn": cpn.read,
+READERS: Mapping[str, Callable[[str], NetFile]] = {
+    ".json": lambda text: NetFile(net=_json(text)),
+    ".pnml": lambda text: NetFile(net=pnml.read(text)),
+    ".cpn": cpn.read_file,
 }
 FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
@@ -69,7 +70,13 @@ def _recognised(data: bytes) -> str:
 
 
 def read(path: Path) -> NetDefinition:
-    """Reads a file, which may be compressed with gzip, and returns the flat definition of its net.
+    """Reads a file as `read_file` does, and returns the flat definition of its net."""
+    return read_file(path).net
+
+
+def read_file(path: Path) -> NetFile:
+    """Reads a file, which may be compressed with gzip. Returns the flat definition of its net, and
+    the monitors that the file declares; only `.cpn` files declare monitors.
 
     The suffix of the file determines the format. For a pipe whose name has no suffix of `READERS`,
     the content determines it. Raises InputError for an unknown suffix or invalid content.

@@ -1,41 +1,71 @@
-"""Simulates a net and reports the means of its places and transitions with confidence intervals."""
+"""Simulates a net and reports the means of its places, its transitions and the monitors of its file
+with confidence intervals."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Unpack
 
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_run import CountMonitor, MarkingMonitor, MonitorDefinition, RunLimits
-from dfslab.documents.net_state import MeanValue, NetSimulation, SimulatedPlace, SimulatedTransition
+from dfslab.documents.net_report import NetReport, ObservedValues
+from dfslab.documents.net_run import (
+    CountMonitor,
+    FileMonitor,
+    FileMonitors,
+    Level,
+    MarkingMonitor,
+    MonitorDefinition,
+    Observation,
+    RunLimits,
+    Until,
+    ValueMonitor,
+)
+from dfslab.documents.net_state import (
+    MeanValue,
+    MonitoredValue,
+    NetSimulation,
+    SimulatedPlace,
+    SimulatedTransition,
+)
 from dfslab.nets.engine import estimate, run
 
-# The monitors of places and of transitions have these prefixes before the names.
-PLACE, TRANSITION = "place ", "transition "
+# The monitors of places, of transitions and of the file have these prefixes before the names.
+PLACE, TRANSITION, FILE = "place ", "transition ", "file "
+# The monitor that combines all breakpoints of the file.
+BREAKPOINTS = "breakpoints"
+NO_MONITORS = FileMonitors()
 
 
-def simulate(definition: NetDefinition, **limits: Unpack[RunLimits]) -> NetSimulation:
+def simulate(
+    definition: NetDefinition, monitors: FileMonitors = NO_MONITORS, **limits: Unpack[RunLimits]
+) -> NetSimulation:
     """Simulates a net and returns the means over its replications: tokens of each place, firings of
-    each transition.
+    each transition, and what the monitors of the net's file observe.
 
-    Raises InputError if the net or a limit is wrong, RunFailed if a replication cannot continue.
+    A replication also ends at the first breakpoint in `monitors`. Raises InputError if the net or a
+    limit is wrong, RunFailed if a replication cannot continue.
     """
     places = [one.name for one in definition.places]
     transitions = [one.name for one in definition.transitions]
-    monitors: dict[str, MonitorDefinition] = {
+    watched: dict[str, MonitorDefinition] = {
         **{PLACE + name: MarkingMonitor(place=name) for name in places},
         **{TRANSITION + name: CountMonitor(transition=name) for name in transitions},
+        **{FILE + name: one.monitor for name, one in monitors.measured.items()},
     }
-    reports = run(definition, monitors, **limits)
+    until = None
+    if monitors.breakpoints:
+        watched[BREAKPOINTS] = _combined(list(monitors.breakpoints.values()))
+        until = Until(monitor=BREAKPOINTS, count=1)
+    reports = run(definition, watched, until=until, **limits)
     markings = {name: [one.markings[PLACE + name] for one in reports] for name in places}
     counts = {name: [one.counts[TRANSITION + name] for one in reports] for name in transitions}
     return NetSimulation(
         net=definition.name,
         replications=len(reports),
         end_time_s=_mean([one.end_time_ns / 1e9 for one in reports]),
-        ends=dict(Counter(one.reason for one in reports)),
+        ends=dict(Counter(_end(one, list(monitors.breakpoints)) for one in reports)),
         places={
             name: SimulatedPlace(
                 tokens=_mean_of_known([one.mean for one in found]),
@@ -50,6 +80,53 @@ def simulate(definition: NetDefinition, **limits: Unpack[RunLimits]) -> NetSimul
             )
             for name, found in counts.items()
         },
+        monitors=_monitored(monitors.measured, reports),
+        refused_monitors=monitors.refused,
+    )
+
+
+def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:
+    """Returns one monitor that observes whatever any breakpoint observes. The observed value is the
+    number of the breakpoint, from 0."""
+    levels: list[Level] = []
+    observations: list[Observation] = []
+    for number, one in enumerate(breakpoints):
+        levels += one.levels
+        observations += [
+            each.model_copy(update={"value": str(number)}) for each in one.observations
+        ]
+    return ValueMonitor(levels=levels, observations=observations)
+
+
+def _end(report: NetReport, breakpoints: Sequence[str]) -> str:
+    """Returns why a replication ended. For a breakpoint, this includes its name."""
+    if report.reason != "until":
+        return report.reason
+    number = report.values[BREAKPOINTS].last
+    assert number is not None, "a run ends at a breakpoint that was observed"
+    return f"breakpoint {breakpoints[int(number)]}"
+
+
+def _monitored(
+    measured: Mapping[str, FileMonitor], reports: Sequence[NetReport]
+) -> dict[str, MonitoredValue]:
+    """Returns the means over replications of what the monitors of the file observed."""
+    return {
+        name: _monitored_value(one, [report.values[FILE + name] for report in reports])
+        for name, one in measured.items()
+    }
+
+
+def _monitored_value(one: FileMonitor, found: Sequence[ObservedValues]) -> MonitoredValue:
+    means = [each.time_mean if one.is_timed else each.mean for each in found]
+    return MonitoredValue(
+        kind=one.kind,
+        is_timed=one.is_timed,
+        count=_mean([float(each.count) for each in found]),
+        sum=None if one.is_timed else _mean([each.sum for each in found]),
+        mean=_mean_of_known(means),
+        least=min((each.least for each in found if each.least is not None), default=None),
+        most=max((each.most for each in found if each.most is not None), default=None),
     )
 
 

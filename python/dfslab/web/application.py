@@ -42,6 +42,7 @@ def application(settings: ServeSettings) -> ASGIApp:
         Route("/api/games", api.start_game, methods=["POST"]),
         Route("/api/games/{key}/fire", api.fire, methods=["POST"]),
         Route("/api/games/{key}/back", api.back, methods=["POST"]),
+        Route("/api/states", api.states, methods=["POST"]),
         Route("/api/drop", api.drop, methods=["POST"]),
         Route("/static/page.css", pages.style),
         Route("/static/tables.js", pages.tables),

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from dfslab.documents.document import Document, StrictDocument
 from dfslab.spec.input_error import InputError
-from dfslab.web import catalog, drops, live_view, whatif_board
+from dfslab.web import catalog, drops, live_view, state_spaces, whatif_board
 from dfslab.web.games import FireRequest, Games
 from dfslab.web.pages import net_file
 from dfslab.web.serve_settings import ServeSettings
@@ -22,7 +22,8 @@ Requested = TypeVar("Requested", bound=BaseModel)
 
 
 class GameRequest(StrictDocument):
-    """The net of a new game: the name of a ready net, or the key of a dropped one."""
+    """The net of a game or of a state space: the name of a ready net, or the key of a dropped
+    one."""
 
     file: str
 
@@ -77,6 +78,11 @@ class ScriptRequests:
         """Takes firings of a token game back."""
         requested, key = await _body(request, BackRequest), request.path_params["key"]
         return await _work(lambda: self._games.back(key, requested.to_start))
+
+    async def states(self, request: Request) -> Response:
+        """Answers with the state space of a net."""
+        requested = await _body(request, GameRequest)
+        return await _work(lambda: state_spaces.view(net_file(self._runs, requested.file)))
 
     async def drop(self, request: Request) -> Response:
         """Takes a dropped file, whose name is in the address and whose content is the body."""

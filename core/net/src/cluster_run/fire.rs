@@ -40,11 +40,11 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let permanent = self.take(transition, this, cell, &mut bound);
         let chosen = &bound[..usize::from(this.arc_count)];
         let transition = transition as usize;
-        if is_watched {
-            self.tell_monitors(transition, chosen)?;
-        }
         if this.has_locals {
             self.compute_locals(transition, chosen)?;
+        }
+        if is_watched {
+            self.tell_monitors(transition, chosen)?;
         }
         let delay_ns = self.delay_ns(&this.delay, transition, None, chosen)?;
         let firing = Firing {

@@ -145,6 +145,7 @@ fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Ve
             variables: &[],
             net: definition,
             draws_allowed: true,
+            clock_allowed: false,
             parameters: &function.parameters,
             texts: Some(lists),
         };

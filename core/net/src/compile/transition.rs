@@ -105,6 +105,7 @@ impl Builder<'_> {
             variables: &variables,
             net: self.definition,
             draws_allowed: false,
+            clock_allowed: false,
             parameters: &[],
             texts: Some(self.lists),
         };
@@ -330,6 +331,7 @@ impl Builder<'_> {
             variables: &variables,
             net: self.definition,
             draws_allowed: false,
+            clock_allowed: false,
             parameters: &[],
             texts: Some(self.lists),
         };

@@ -3,6 +3,7 @@
 //! This code is simple on purpose. The engine finds only the one binding that fires next; this
 //! module tries each combination of tokens. Tokens with equal field values count as one choice.
 
+mod components;
 mod game;
 mod space;
 

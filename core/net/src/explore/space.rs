@@ -4,11 +4,10 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
-use petgraph::visit::EdgeRef;
 use serde_json::{json, Map, Value as Json};
 
+use super::components::Components;
 use super::{choices, draws, first_places, marking_json, take, Ground, Places, Row};
 use crate::compiled::Net;
 use crate::error::{NetError, Result};
@@ -172,29 +171,16 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
         .filter(|&node| graph.edges(node).next().is_none())
         .map(NodeIndex::index)
         .collect();
-    let components = kosaraju_scc(graph);
-    let mut component_of = vec![0; space.markings.len()];
-    for (index, members) in components.iter().enumerate() {
-        members
-            .iter()
-            .for_each(|node| component_of[node.index()] = index);
-    }
-    let leaves = |members: &Vec<NodeIndex>| {
-        members.iter().any(|&node| {
-            graph
-                .edges(node)
-                .any(|edge| component_of[edge.target().index()] != component_of[node.index()])
-        })
-    };
-    let terminal: Vec<&Vec<NodeIndex>> = components
-        .iter()
-        .filter(|members| !leaves(members))
-        .collect();
-    let fires_in = |members: &[NodeIndex]| -> HashSet<usize> {
-        let edges = members.iter().flat_map(|&node| graph.edges(node));
+    let components = Components::of(graph);
+    let fires_in = |members: &[usize]| -> HashSet<usize> {
+        let nodes = members.iter().map(|&at| NodeIndex::new(at));
+        let edges = nodes.flat_map(|node| graph.edges(node));
         edges.map(|edge| *edge.weight()).collect()
     };
-    let last: Vec<HashSet<usize>> = terminal.iter().map(|members| fires_in(members)).collect();
+    let last: Vec<HashSet<usize>> = components
+        .terminal()
+        .map(|at| fires_in(&components.members[at]))
+        .collect();
     let ever: HashSet<usize> = graph.edge_weights().copied().collect();
     let names = |keep: &dyn Fn(usize) -> bool| -> Vec<&str> {
         let kept = net
@@ -205,22 +191,19 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
     };
     // A home marking can be reached from every marking. If only one strongly connected component
     // has no edge that leaves it, its markings are the home markings; otherwise there are none.
-    let home = if terminal.len() == 1 {
-        terminal[0].len()
-    } else {
-        0
-    };
+    let home = components.home().map(|at| components.members[at].len());
     let shown = dead.iter().take(SHOWN_MAX);
     let paths: Vec<Vec<&str>> = shown.clone().map(|&at| space.path(&net, at)).collect();
     let shown: Vec<Json> = shown
         .map(|&at| marking_json(net, &space.markings[at]))
         .collect();
     let entries = [
-        ("components", json!(components.len())),
+        ("components", json!(components.members.len())),
         ("dead_markings", json!(dead.len())),
         ("dead_markings_shown", json!(shown)),
         ("dead_paths_shown", json!(paths)),
-        ("home_markings", json!(home)),
+        ("home_markings", json!(home.unwrap_or(0))),
+        ("scc_graph", components.graph_json(net, &space.markings)),
         ("dead_transitions", json!(names(&|at| !ever.contains(&at)))),
         (
             "live_transitions",

@@ -27,11 +27,11 @@ pub(crate) struct Variable<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
-    /// The net, with its constants, enumerations and tables.
     pub(crate) net: &'a NetDefinition,
-    /// Whether random draws are allowed. Guards and monitors may not draw, since evaluating them
-    /// must not change later draws.
+    /// Whether draws are allowed, which guards and monitors would repeat or add.
     pub(crate) draws_allowed: bool,
+    /// Whether `now()` is allowed, as it is wherever draws are.
+    pub(crate) clock_allowed: bool,
     /// Parameters of a function, or values that a transition computes once per firing, by name.
     pub(crate) parameters: &'a [(String, FieldType)],
     /// Where texts of inscriptions are stored during compilation; None if they are not stored.

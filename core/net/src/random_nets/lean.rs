@@ -244,7 +244,13 @@ fn results_are_the_same_with_and_without_runs_over_clusters() {
         {"kind": "count", "transition": "second", "when": "c.id == 1"},
         {"kind": "marking", "place": "one"},
         {"kind": "log", "transition": "first", "fields": ["c.id", "c.turns"], "limit": 50},
-        {"kind": "sojourn", "from": "first", "to": "second", "key": "c.id"}
+        {"kind": "sojourn", "from": "first", "to": "second", "key": "c.id"},
+        {"kind": "value", "initial": 3.0,
+         "levels": [{"name": "here", "initial": 3, "changes": [
+             {"transition": "first", "by": "-1"}, {"transition": "second", "by": "1"}]}],
+         "observations": [
+             {"transition": "first", "value": "here * 2 + now()", "when": "c.id != 1"},
+             {"transition": "second", "value": "here + c.id"}]}
     ]);
     let ends = [
         json!({"end_time_s": 200.0}),

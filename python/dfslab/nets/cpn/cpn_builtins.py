@@ -11,7 +11,7 @@ from typing import Any
 from dfslab.nets.cpn.cpn_colours import Colours
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_match import equal
-from dfslab.nets.cpn.cpn_merge import both, compared, fault, merged
+from dfslab.nets.cpn.cpn_merge import both, compared, fault, merged, number_of_tokens
 from dfslab.nets.cpn.cpn_ml import Declaration, parse
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
@@ -276,7 +276,7 @@ class Builtins:
         if isinstance(value, Leaf) and value.kind == TEXT and value.known:
             return constant(len(value.constant), INT)
         if isinstance(value, Bag):
-            value = self.flattened(value)
+            return number_of_tokens(value, self.evaluator)
         if not isinstance(value, Leaf) or value.kind != TEXT:
             found = self.listed(value, "length")
             if found.tail is None:

@@ -228,3 +228,15 @@ def computed(word: str, left: Any, right: Any) -> Any:
     if isinstance(found, int):
         return found if -INT_MOST <= found < INT_MOST else None
     return found if math.isfinite(found) else None
+
+
+def number_of_tokens(bag: Bag, reader: MergeReader) -> Leaf:
+    """Returns the number of tokens of a multiset."""
+    total = constant(0, INT)
+    for entry in bag.entries:
+        count: CpnValue = entry.count
+        if entry.when is not None:
+            count = merged(entry.when, count, constant(0, INT), reader)
+        assert isinstance(count, Leaf)
+        total = count if total.constant == 0 else operated("+", total, count, reader)
+    return total

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dfslab.documents.net_definition import Cell, NetDefinition
+from dfslab.documents.net_run import FileMonitors, NetFile
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import UNIT, Colour
 from dfslab.nets.cpn.cpn_declarations import Declarations
@@ -21,6 +22,17 @@ from dfslab.nets.cpn.cpn_functions import add_functions
 from dfslab.nets.cpn.cpn_inputs import FileArc
 from dfslab.nets.cpn.cpn_ml import parse
 from dfslab.nets.cpn.cpn_transition import Inscriptions, TransitionReader
+from dfslab.nets.cpn.cpn_values import CpnValue
+from dfslab.nets.cpn.monitors.blocks import enabled_monitors, instance_paths
+from dfslab.nets.cpn.monitors.levels import PlaceLevels
+from dfslab.nets.cpn.monitors.subnet import (
+    ReadNodes,
+    ReadPlace,
+    ReadTransition,
+    constructor_name,
+    mark_name,
+)
+from dfslab.nets.cpn.monitors.translate import MonitorTranslator
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
@@ -34,18 +46,32 @@ ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 def read(text: str) -> NetDefinition:
     """Converts the text of a `.cpn` file to a flat net definition. One time unit of the file
     becomes one second. Raises InputError for anything that is not supported."""
-    return definition_of_element(_parse(text))
+    return read_file(text).net
+
+
+def read_file(text: str) -> NetFile:
+    """Converts the text of a `.cpn` file to a flat net definition and the monitors of the file.
+    Monitors that are not supported are named in the result. Raises InputError if the net contains
+    anything that is not supported."""
+    return _file_of_element(_parse(text))
 
 
 def definition_of_element(net: ET.Element) -> NetDefinition:
     """Converts a `cpnet` element to a flat net definition. Raises InputError for anything that is
     not supported."""
+    return _file_of_element(net).net
+
+
+def _file_of_element(net: ET.Element) -> NetFile:
     limit = sys.getrecursionlimit()
     # The evaluator itself limits the depth of recursive functions in the file. Python's limit is
     # set so high that the evaluator's limit is reached first.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
-        return _CpnReader(net).definition()
+        reader = _CpnReader(net)
+        # Functions that only monitors call become functions of the net definition, too.
+        monitors = reader.monitors(net)
+        return NetFile(net=reader.definition(), monitors=monitors)
     except RecursionError:
         raise InputError("cpn", None, "its expressions are nested too deeply") from None
     finally:
@@ -117,6 +143,10 @@ class _CpnReader:
         # The colour set of each place, by the place's name in the flat net.
         self.sets: dict[str, str] = {}
         self.laid: set[str] = set()
+        # The nodes of all page instances, to which monitors refer.
+        self.nodes = ReadNodes()
+        # The names of the transitions that only delay initial tokens.
+        self.delaying: set[str] = set()
         # The initial tokens that become available after time zero. Each key is a place and a time
         # in seconds, and its value has the tokens that are in the place from that time.
         self.later: dict[tuple[str, float], list[list[Cell]]] = {}
@@ -152,6 +182,18 @@ class _CpnReader:
         net.places = list(self.places.values())
         add_functions(self.known.functions, net)
         return net.document()
+
+    def monitors(self, net: ET.Element) -> FileMonitors:
+        """Returns the monitors of the file, translated for the engine."""
+        names = {
+            key: words(node) or key
+            for page in self.pages.values()
+            for key, node in page.transitions.items()
+        }
+        self.nodes.paths = instance_paths(net, names)
+        drawing = self.known.functions.drawing
+        levels = PlaceLevels(self.places, self.net.transitions, self.delaying, drawing)
+        return MonitorTranslator(enabled_monitors(net), self.nodes, self.known, levels).all()
 
     def constants(self) -> dict[str, float]:
         """Returns the declared constants. Those with the name of an enumeration's value are left
@@ -205,9 +247,12 @@ class _CpnReader:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
         self.laid.add(page.key)
         names = dict(sockets)
+        number = self.nodes.next_instance(page.key)
         for place in page.places.values():
             fused = self.fusions.get(place.key, "")
             names.setdefault(place.key, fused or self.free(path + place.name))
+            mark = mark_name(page.name, place.name, number)
+            self.nodes.places[path, place.key] = ReadPlace(names[place.key], place.colour, mark)
             if place.key not in sockets:
                 self.place(page, place, names[place.key])
         arcs = self.arcs(page, names)
@@ -218,7 +263,9 @@ class _CpnReader:
                 ports = self.ports(node, page, name, names)
                 self.lay(inner, f"{path}{name}.", ports, deep + 1)
                 continue
-            self.transition(page, node, path + name, arcs.get(key, []))
+            values = self.transition(page, node, path + name, arcs.get(key, []))
+            own = constructor_name(page.name, name)
+            self.nodes.transitions[path, key] = ReadTransition(path + name, own, number, values)
 
     def free(self, name: str) -> str:
         return name if name not in self.places else f"{name}'"
@@ -272,6 +319,7 @@ class _CpnReader:
             self.places[own], self.sets[own] = Place(own, UNIT, rows), self.sets[name]
             takes, puts = Take(self.places[own], "t"), Put(self.places[name], "t", delay)
             self.net.transition(own, [takes], [puts])
+            self.delaying.add(own)
 
     def inner(self, node: ET.Element, page: _FilePage, name: str) -> _FilePage:
         key = self.subpage(node)
@@ -328,7 +376,10 @@ class _CpnReader:
                 context,
             )
 
-    def transition(self, page: _FilePage, node: ET.Element, name: str, arcs: list[FileArc]) -> None:
+    def transition(
+        self, page: _FilePage, node: ET.Element, name: str, arcs: list[FileArc]
+    ) -> dict[str, CpnValue]:
+        """Adds a transition to the net. Returns the values of its variables in a firing."""
         context = f"page {page.name}, transition {name}"
         one = TransitionReader(name, page.name, self.known, context)
         texts = Inscriptions(*(words(node, f"{part}/text") for part in ("cond", "time", "code")))
@@ -342,3 +393,4 @@ class _CpnReader:
         urgency = PRIORITIES["P_NORMAL"] - level
         for place, colour in one.add_to(self.net, self.places, arcs, texts, urgency):
             self.places[place.name], self.sets[place.name] = place, colour
+        return {key: value for key, value in one.env.items() if key in self.known.variables}

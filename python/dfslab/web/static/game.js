@@ -42,3 +42,22 @@ element("back").addEventListener("click", () => move("back", {to_start: false}))
 element("start").addEventListener("click", () => move("back", {to_start: true}));
 element("ten").addEventListener("click", () => move("fire", {choice: 0, steps: 10}));
 move("new", {file: game.dataset.file});
+
+// The state space is explored on request only, because it may take seconds.
+async function explore() {
+  const button = element("explore");
+  button.disabled = true;
+  try {
+    const space = await ask("/api/states", {file: game.dataset.file});
+    element("facts").replaceChildren(...listed(space.facts));
+    element("no-picture").textContent = space.no_picture;
+    element("components").innerHTML = space.picture;
+    element("components").hidden = element("legend").hidden = !space.picture;
+    show(element("no-states"), "");
+  } catch (error) {
+    show(element("no-states"), error.message);
+  }
+  button.disabled = false;
+}
+
+element("explore").addEventListener("click", explore);

@@ -1,0 +1,1 @@
+"""Reads the monitors of `.cpn` files, and translates them for the engine."""

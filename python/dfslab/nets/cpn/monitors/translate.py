@@ -1,0 +1,281 @@
+"""Translates the monitors of a `.cpn` file to value monitors of the engine. A monitor that cannot
+be translated is refused with a reason; the others run without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dfslab.documents.net_run import (
+    FileMonitor,
+    FileMonitors,
+    Level,
+    LevelChange,
+    Observation,
+    ValueMonitor,
+)
+from dfslab.nets.cpn.cpn_declarations import Declarations
+from dfslab.nets.cpn.cpn_values import (
+    BOOL,
+    INT,
+    REAL,
+    Builtin,
+    CpnValue,
+    Leaf,
+    ListType,
+    clean,
+    constant,
+)
+from dfslab.nets.cpn.monitors.blocks import (
+    BREAKPOINT,
+    DATA_COLLECTION,
+    LIST_LENGTH,
+    MARKING_SIZE,
+    OCCURRENCES,
+    WrittenMonitor,
+)
+from dfslab.nets.cpn.monitors.functions import (
+    MonitorFunction,
+    binding_element,
+    declare_binding_elements,
+    is_false,
+    is_true,
+    marking_of_size,
+    without_draws,
+)
+from dfslab.nets.cpn.monitors.levels import PlaceLevel, PlaceLevels
+from dfslab.nets.cpn.monitors.subnet import ReadNodes, ReadPlace, Subnet, subnet_of
+from dfslab.spec.input_error import InputError
+
+# What to use instead of the kinds of monitors that are not translated.
+INSTEAD: Mapping[str, str] = {
+    "Write in file": "writes a file; a Data collection monitor is reported, and "
+    "dfslab.nets.engine.collect returns time and value of each firing",
+    "User defined": "runs CPN ML of its own; use a Data collection monitor",
+    "Place content break point": "use a Breakpoint that compares the size of the marking",
+    "Transition enabled break point": "use a Breakpoint at the firing of a transition",
+}
+
+
+@dataclass
+class _Draft:
+    """The parts of a value monitor while its functions are evaluated."""
+
+    levels: list[Level] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
+    initial: float | None = None
+
+    def monitor(self) -> ValueMonitor:
+        return ValueMonitor(
+            levels=self.levels, observations=self.observations, initial=self.initial
+        )
+
+
+class MonitorTranslator:
+    """Translates the monitors of one file, given by name."""
+
+    def __init__(
+        self,
+        written: Sequence[WrittenMonitor],
+        nodes: ReadNodes,
+        known: Declarations,
+        levels: PlaceLevels,
+    ) -> None:
+        self.written, self.nodes, self.known, self.levels = written, nodes, known, levels
+        self.evaluator = known.evaluator
+        self.number_of_levels = 0
+        # The monitors that are being translated, because the count of one may depend on another.
+        self.active: list[str] = []
+        declare_binding_elements(
+            [one.constructor for one in nodes.transitions.values()], self.evaluator
+        )
+
+    def all(self) -> FileMonitors:
+        """Translates all monitors."""
+        measured: dict[str, FileMonitor] = {}
+        breakpoints: dict[str, ValueMonitor] = {}
+        refused: dict[str, str] = {}
+        before, self.evaluator.hoist = (
+            self.evaluator.hoist,
+            without_draws(self.evaluator, lambda: self.known.functions.drawing),
+        )
+        try:
+            for one in self.written:
+                try:
+                    monitor = self.draft(one).monitor()
+                except InputError as error:
+                    refused[one.name] = str(error)
+                    continue
+                if one.kind == BREAKPOINT:
+                    breakpoints[one.name] = monitor
+                    continue
+                is_timed = one.is_timed or one.kind in (MARKING_SIZE, LIST_LENGTH)
+                measured[one.name] = FileMonitor(kind=one.kind, is_timed=is_timed, monitor=monitor)
+        finally:
+            self.evaluator.hoist = before
+        return FileMonitors(measured=measured, breakpoints=breakpoints, refused=refused)
+
+    def draft(self, one: WrittenMonitor) -> _Draft:
+        """Translates a monitor. Raises InputError with a way around if that is impossible."""
+        if one.name in self.active:
+            raise InputError(one.context, one.name, "depends on its own count")
+        self.active.append(one.name)
+        try:
+            subnet = subnet_of(one, self.nodes)
+            if one.kind in (MARKING_SIZE, LIST_LENGTH):
+                return self.level_of_place(one, subnet)
+            if one.kind == OCCURRENCES:
+                return self.occurrences(one, subnet)
+            if one.kind in (DATA_COLLECTION, BREAKPOINT):
+                return self.functions(one, subnet)
+            instead = INSTEAD.get(one.kind, "is no kind of monitor that is read; see docs/cpn.md")
+            raise InputError(one.context, one.kind, instead)
+        finally:
+            self.active.pop()
+
+    def level_of_place(self, one: WrittenMonitor, subnet: Subnet) -> _Draft:
+        """Translates a monitor of the number of tokens of a place, or of the length of its list."""
+        if len(subnet.places) != 1:
+            raise InputError(one.context, len(subnet.places), "observes exactly one place")
+        (place,) = subnet.places
+        is_list = isinstance(self.known.colours.sets[place.colour].kind, ListType)
+        if one.kind == LIST_LENGTH and not is_list:
+            raise InputError(one.context, place.colour, "is no list colour set; use Marking size")
+        length = one.kind == LIST_LENGTH
+        found = self.levels.list_length(place.name) if length else self.levels.tokens(place.name)
+        draft = _Draft(initial=float(found.initial))
+        name = self.level(draft, found.initial, found.changes)
+        draft.observations = [
+            Observation(transition=transition, value=name) for transition in found.touching
+        ]
+        return draft
+
+    def occurrences(self, one: WrittenMonitor, subnet: Subnet) -> _Draft:
+        """Translates a monitor that counts the firings of transitions."""
+        if not subnet.transitions:
+            raise InputError(one.context, len(subnet.places), "observes at least one transition")
+        return _Draft(
+            observations=[
+                Observation(transition=each.name, value="1") for each in subnet.transitions
+            ]
+        )
+
+    def functions(self, one: WrittenMonitor, subnet: Subnet) -> _Draft:
+        """Translates a monitor with a predicate and, if it collects data, an observer. A monitor
+        without transitions is called at every firing of the net, as in CPN Tools."""
+        draft = _Draft()
+        before = {**self.evaluator.globals}
+        self.evaluator.globals.update(self.counts(draft))
+        try:
+            marks = {place.mark: self.mark(draft, place) for place in subnet.places}
+            if one.kind == DATA_COLLECTION:
+                self.check_stop(one)
+                draft.initial = self.initial(one, subnet)
+            callers: list[tuple[str, CpnValue | None]] = [
+                (each.name, binding_element(each)) for each in subnet.transitions
+            ]
+            if not subnet.transitions:
+                callers = [(each.name, None) for each in self.nodes.transitions.values()]
+            for transition, element in callers:
+                found = self.observation(one, transition, element, marks)
+                draft.observations += [found] if found is not None else []
+        finally:
+            self.evaluator.globals.clear()
+            self.evaluator.globals.update(before)
+        return draft
+
+    def observation(
+        self,
+        one: WrittenMonitor,
+        transition: str,
+        element: CpnValue | None,
+        marks: Mapping[str, CpnValue],
+    ) -> Observation | None:
+        """Evaluates the predicate and the observer of a monitor for the firings of a transition.
+        Returns None if the predicate is always false."""
+        when = self.function(one, "Predicate").leaf((BOOL,), element, marks)
+        if is_false(when):
+            return None
+        value = constant(1, INT)
+        if one.kind == DATA_COLLECTION:
+            value = self.function(one, "Observer").leaf((INT, REAL), element, marks)
+        when, value = (self.undrawn(leaf) for leaf in (when, value))
+        return Observation(
+            transition=transition, value=value.text, when=None if is_true(when) else when.text
+        )
+
+    def undrawn(self, value: Leaf) -> Leaf:
+        """Returns a value without its mark as random, or raises InputError if it is random."""
+        return self.evaluator.hoist(value) if self.evaluator.hoist and value.draws else value
+
+    def function(self, one: WrittenMonitor, name: str) -> MonitorFunction:
+        """Returns a function of a monitor. Raises InputError if the file has none of this name."""
+        text = one.functions.get(name, "")
+        context = f"{one.context}, {name}"
+        if not text:
+            raise InputError(one.context, name, "is missing")
+        return MonitorFunction(text, context, self.evaluator)
+
+    def check_stop(self, one: WrittenMonitor) -> None:
+        """Raises InputError if a monitor observes a value at the end of a run."""
+        if not one.functions.get("Stop"):
+            return
+        bodies = self.function(one, "Stop").bodies
+        if len(bodies) != 1 or bodies[0].word != "NONE":
+            reason = (
+                "values at the end of a run are not computed; compute them from the counts, sums "
+                "and means of the other monitors (dfslab net run --json)"
+            )
+            raise InputError(one.context, "Stop", reason)
+
+    def initial(self, one: WrittenMonitor, subnet: Subnet) -> float | None:
+        """Returns the value of a data collector at time zero; None if it has none."""
+        if not one.functions.get("Init function"):
+            return None
+        sizes = {
+            place.mark: marking_of_size(constant(self.levels.tokens(place.name).initial, INT))
+            for place in subnet.places
+        }
+        return self.function(one, "Init function").optional(sizes)
+
+    # Levels: numbers that the monitor keeps up to date.
+
+    def level(self, draft: _Draft, initial: int, changes: Sequence[LevelChange]) -> str:
+        """Adds a level to a monitor and returns its name."""
+        self.number_of_levels += 1
+        name = f"level_{self.number_of_levels}"
+        draft.levels.append(Level(name=name, initial=initial, changes=list(changes)))
+        return name
+
+    def mark(self, draft: _Draft, place: ReadPlace) -> CpnValue:
+        """Returns the marking of a place as functions read it: with its size as a level."""
+        found: PlaceLevel = self.levels.tokens(place.name)
+        return marking_of_size(Leaf(self.level(draft, found.initial, found.changes), INT))
+
+    def counts(self, draft: _Draft) -> Mapping[str, CpnValue]:
+        """Returns the functions `NAME.count` of all monitors, which give the number of observations
+        of a monitor so far. A call adds this number to `draft` as a level."""
+        found: dict[str, CpnValue] = {}
+        for one in self.written:
+
+            def count(given: object, one: WrittenMonitor = one) -> CpnValue:
+                return Leaf(self.level_of_count(draft, one), INT)
+
+            name = f"{clean(one.name)}.count"
+            found[name] = Builtin(name, 1, count)
+        return found
+
+    def level_of_count(self, draft: _Draft, one: WrittenMonitor) -> str:
+        """Adds the number of observations of a monitor to another one. Returns the level's name."""
+        counted = self.draft(one)
+        if counted.levels:
+            reason = "counts observations that depend on markings; count firings of transitions"
+            raise InputError(one.context, f"{one.name}.count", reason)
+        changes = [
+            LevelChange(
+                transition=each.transition,
+                by="1" if each.when is None else f"if({each.when}, 1, 0)",
+            )
+            for each in counted.observations
+        ]
+        return self.level(draft, int(counted.initial is not None), changes)

@@ -1,0 +1,54 @@
+"""State spaces of nets in the browser: their properties, and a picture of the graph of their
+strongly connected components."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dfslab.documents.document import Document
+from dfslab.documents.net_state import StateSpace
+from dfslab.nets import engine, files, scc_graph
+from dfslab.spec.input_error import InputError
+
+# Bound of the explored markings of one request; larger spaces are for `dfslab net states`.
+MARKINGS_MOST = 20_000
+
+
+class StateSpaceView(Document):
+    """A state space for the browser.
+
+    `facts`: its properties in sentences. `picture`: the graph of its strongly connected components
+    as SVG; empty if there is none. `no_picture`: the reason if there is none.
+    """
+
+    facts: list[str]
+    picture: str
+    no_picture: str
+
+
+def view(path: Path) -> StateSpaceView:
+    """Explores the state space of the net in a file. Raises InputError if the file holds no net, or
+    a net without a state space."""
+    space = engine.state_space(files.read(path), MARKINGS_MOST)
+    try:
+        picture, reason = scc_graph.written(space, "svg"), ""
+    except InputError as error:
+        picture, reason = "", str(error)
+    return StateSpaceView(facts=facts(space), picture=picture, no_picture=reason)
+
+
+def facts(space: StateSpace) -> list[str]:
+    """Returns the properties of a state space in sentences."""
+    if not space.complete:
+        return [
+            f"More than {space.markings:,} markings; the first {space.markings:,} were explored."
+        ]
+    live, dead = space.live_transitions or [], space.dead_transitions or []
+    return [
+        f"{space.markings:,} markings and {space.arcs:,} firings between them.",
+        f"{space.components:,} strongly connected components.",
+        f"{space.home_markings:,} home markings, which can be reached from every marking.",
+        f"{space.dead_markings:,} dead markings, in which nothing is enabled.",
+        f"Live transitions: {', '.join(live) or 'none'}.",
+        f"Transitions that never fire: {', '.join(dead) or 'none'}.",
+    ]
