@@ -96,7 +96,7 @@ class AgentState:
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
-        self.observed = self.observed.then(LiveCounts(*heard.observed))
+        self.observed = self.observed.then(heard.observed)
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
