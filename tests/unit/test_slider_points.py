@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 from dfslab.models import baseline, sequence
-from dfslab.report.sections import sliders
+from dfslab.report.sections import hardware_sliders
 from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.check import checked
 from dfslab.spec.files import ready
@@ -158,12 +158,12 @@ def test_a_workload_that_no_model_predicts_has_a_reason():
 def test_the_section_shows_each_figure_in_a_table_and_each_note(hdfs):
     run, found = hdfs
     shown = FinishedRun(run.scenario, run.results, Findings.of(found))
-    body = str(sliders.render(shown))
+    body = str(hardware_sliders.render(shown))
     assert body.count('type="range"') == len(found.quantities) == body.count("<table>")
     rows = sum(len(one.settings) + 1 for one in found.quantities)
     assert body.count("<tr") == rows
     for note in found.notes:
         assert note in body
     nothing = Findings.of(SliderPoints(reason="No model answered. Ask: dfslab whatif RUN"))
-    reason = sliders.render(FinishedRun(run.scenario, run.results, nothing))
+    reason = hardware_sliders.render(FinishedRun(run.scenario, run.results, nothing))
     assert reason == "<p>No model answered. Ask: dfslab whatif RUN</p>"

@@ -177,8 +177,8 @@ impl Control {
     }
 
     /// Adds the operations that one client completed since its last report. `before` has the
-    /// client's totals at that report, `now` its present totals. `latencies` has the latencies since
-    /// that report, and is empty afterwards.
+    /// client's totals at that report, `now` its present totals. `latencies` has the latencies
+    /// since that report, and is empty afterwards.
     pub(crate) fn publish(&self, before: &Second, now: &Second, latencies: &mut ClientLatencies) {
         latencies.move_to(&self.published_latencies);
         let (count, errors) = (now.count - before.count, now.errors - before.errors);

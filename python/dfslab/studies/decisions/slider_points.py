@@ -1,5 +1,5 @@
-"""Computes beforehand what the queueing model predicts at a few settings of each hardware quantity,
-for the sliders of a run's page, which has no model of its own."""
+"""Predicts the rates at a few settings of each hardware quantity beforehand, for the sliders of a
+run's page, which contains no model."""
 
 from __future__ import annotations
 
