@@ -75,6 +75,12 @@ def run_page(tmp_path_factory) -> Path:
     return KINDS["run"](tmp_path_factory.mktemp("page"))
 
 
+@pytest.fixture(scope="module")
+def predictions_page(tmp_path_factory) -> Path:
+    """Returns the path of the page of a run in which nothing was measured."""
+    return KINDS["predictions"](tmp_path_factory.mktemp("page"))
+
+
 def opened(browser: Browser, path: Path, size: Any = WIDE, **options: Any) -> Page:
     """Opens a file in a new tab of the browser and returns the tab. Asserts that the browser
     reports no error."""
@@ -189,6 +195,53 @@ def _first_number(text: str) -> float:
     found = re.search(r"[\d,.]+", text)
     assert found is not None
     return float(found[0].replace(",", ""))
+
+
+def test_a_slider_moves_through_the_rows_of_its_table(browser, predictions_page):
+    page = opened(browser, predictions_page)
+    page.goto(f"{predictions_page.resolve().as_uri()}#hardware_sliders")
+    slider = page.get_by_role("slider", name="servers")
+    box = page.locator(".slide", has=slider)
+    rows = page.locator(".slide + details").first.locator("tbody tr")
+    now = int(slider.input_value())
+    assert rows.nth(now).locator("td").first.text_content().endswith("(now)")
+    slider.focus()
+    for place, key in ((now, ""), (0, "Home"), (1, "ArrowRight"), (rows.count() - 1, "End")):
+        if key:
+            page.keyboard.press(key)
+        cells = rows.nth(place).locator("td").all()
+        assert box.locator("output").text_content() == cells[0].text_content()
+        assert slider.get_attribute("aria-valuetext") == cells[0].text_content()
+        shown = box.locator("li").all()
+        assert len(shown) == len(cells) - 1
+        for row, cell in zip(shown, cells[1:], strict=True):
+            bounds = cell.locator("small").text_content()
+            rate = cell.text_content().removesuffix(bounds)
+            text = row.locator("span").last.text_content()
+            assert text.startswith(f"{rate}/s ({bounds})")
+            assert (", now " in text) == (place != now)
+    assert page.locator("tr.chosen").count() == page.locator(".slide").count()
+    page.context.close()
+
+
+def test_settings_stand_in_tables_without_a_script_and_on_paper(browser, predictions_page):
+    plain = browser.new_context(java_script_enabled=False).new_page()
+    plain.goto(predictions_page.resolve().as_uri())
+    section = plain.locator("#hardware_sliders")
+    assert section.locator("table").count() >= 3
+    assert all(one.is_visible() for one in section.locator("table").all())
+    assert not any(one.is_visible() for one in section.locator("input").all())
+    plain.context.close()
+    page = opened(browser, predictions_page)
+    page.goto(f"{predictions_page.resolve().as_uri()}#hardware_sliders")
+    section = page.locator("#hardware_sliders")
+    assert all(one.is_visible() for one in section.locator("input[type=range]").all())
+    assert not any(one.is_visible() for one in section.locator("table").all())
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert not any(one.is_visible() for one in section.locator("input").all())
+    assert all(one.is_visible() for one in section.locator("table").all())
+    page.context.close()
 
 
 def test_names_headings_and_keyboard_reach_everything(browser, path):

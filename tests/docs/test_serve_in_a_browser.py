@@ -221,8 +221,14 @@ def test_a_running_measurement_is_shown_live(browser, site, tmp_path):
                 "() => Number(document.getElementById('live').dataset.seconds) >= 2"
             )
             charts = tab.locator("#charts")
-            for text in ("operations/s", "mean latency", "longest operation", "node-1", "node-2"):
-                assert text in charts.inner_text() + charts.inner_html(), text
+            for text in ("operations/s", "(p50)", "(p99)", "longest operation"):
+                assert text in charts.inner_text(), text
+            # Each of the four panels has a line for each client host and one for both together.
+            assert charts.locator(".panel").count() == 4
+            for place, host in enumerate(("node-1", "node-2", "all hosts")):
+                assert host in charts.locator(".legend").inner_text()
+                for panel in charts.locator(".panel").all():
+                    assert panel.locator("g.series").nth(place).locator(".point").count() >= 2, host
             assert tab.locator("#state").inner_text() == "running"
             picture(tab, "/live", WIDE)
             tab.locator("#state.finished").wait_for()

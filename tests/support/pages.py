@@ -17,6 +17,7 @@ from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import read
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.paired_runs import compare_runs
+from dfslab.studies.decisions.slider_points import slider_points
 from dfslab.studies.systems import compared
 
 from support import recorded, synthetic
@@ -31,11 +32,12 @@ def of_a_run(folder: Path) -> Path:
 
 
 def of_predictions(folder: Path) -> Path:
-    """Writes the page of a run in which nothing was measured."""
+    """Writes the page of a run in which nothing was measured, with sliders."""
     scenario = read(SCENARIOS / "pvfs.toml")
     model = sequence.make("sequence")
-    results = [model.run(point) for point in checked(scenario).points]
-    return written(folder / "predictions.html", page.render(FinishedRun(scenario, results)))
+    run = FinishedRun(scenario, [model.run(point) for point in checked(scenario).points])
+    run.findings.add(slider_points(run))
+    return written(folder / "predictions.html", page.render(run))
 
 
 def of_a_trace(folder: Path) -> Path:

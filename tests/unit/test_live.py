@@ -33,10 +33,10 @@ def test_each_second_is_a_row():
     assert printed(view).strip() == ""
     view.watch.started(100.0)
     for at_s, live in [
-        (100.5, LiveCounts(50, 0, 50_000_000, 9_000_000)),
-        (101.0, LiveCounts(100, 0, 100_000_000, 2_000_000)),
-        (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000)),
-        (103.0, LiveCounts(400, 3, 700_000_000, 0)),
+        (100.5, LiveCounts(50, 0, 50_000_000, 9_000_000, ((900_000, 49), (9_100_000, 1)))),
+        (101.0, LiveCounts(100, 0, 100_000_000, 2_000_000, ((900_000, 97), (9_100_000, 3)))),
+        (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000, ((900_000, 397), (9_100_000, 3)))),
+        (103.0, LiveCounts(400, 3, 700_000_000, 0, ((900_000, 397), (9_100_000, 3)))),
         (104.0, LiveCounts()),  # the next workload run, which has not started
         (105.0, LiveCounts()),
     ]:
@@ -44,9 +44,10 @@ def test_each_second_is_a_row():
         view.watch.observed(live)
     lines = [line.split() for line in printed(view).splitlines()]
     assert lines[1:] == [
-        ["1", "100", "1", "ms", "9", "ms", "0"],
-        ["2", "300", "2", "ms", "4", "ms", "3"],
-        ["3", "0", "-", "-", "0"],
+        # No percentile exceeds the longest operation, whose duration is known exactly.
+        ["1", "100", "1", "ms", "900", "us", "9", "ms", "9", "ms", "0"],
+        ["2", "300", "2", "ms", "900", "us", "900", "us", "4", "ms", "3"],
+        ["3", "0", "-", "-", "-", "-", "0"],
     ]
     view.watch.started(200.0)
     assert not view.rows
@@ -83,6 +84,12 @@ def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
         assert counts == sorted(counts)
         assert any(0 < count < 600 for count in counts), "progress is reported before the end"
         assert max(live.latency_ns_max for live in reported) > 0
+        histograms = [sum(count for _, count in live.latencies) for live in reported]
+        assert histograms == sorted(histograms)
+        assert any(0 < count < 600 for count in histograms), "percentiles are known before the end"
+        for row in view.rows:
+            if row.latency_s_max is not None:
+                assert 0 < row.latency_s_p50 <= row.latency_s_p99 <= row.latency_s_max
         # The sum over the rows equals the number of operations, whatever the load of the machine.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
@@ -138,6 +145,6 @@ def test_a_terminal_shows_the_seconds_of_a_real_run(tmp_path):
                 said += block
         os.close(mine)
     assert child.returncode == 0, said
-    # A line of the live view: start of the second, operations in it, their mean and longest time,
-    # errors.
-    assert re.search(rb"\b1 +1?\d\d +[\d.]+ .?s +[\d.]+ .?s +0\b", said), said
+    # A line of the live view: start of the second, operations in it, their mean time, their median,
+    # the 99th percentile, their longest time, errors.
+    assert re.search(rb"\b1 +1?\d\d(?: +[\d.]+ .?s){4} +0\b", said), said

@@ -11,14 +11,19 @@ from dfslab.fleet.live_log import FILE, LiveLog, LiveProgress, LiveRate
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.result import Metric
 from dfslab.studies.runs.records import stored_results
-from dfslab.web.live_view import lines_of, live_view, result_row
+from dfslab.web.live_view import all_hosts, lines_of, live_view, result_row
 from support import recorded
 from support.clock import ManualClock
 
+MS = 1_000_000
 
-def counts(done: int, longest_ns: int = 2_000_000) -> LiveCounts:
-    """Returns counts of operations of 1 ms each."""
-    return LiveCounts(done, 0, done * 1_000_000, longest_ns)
+
+def counts(done: int, longest_ns: int = 2 * MS, slow: int = 0) -> LiveCounts:
+    """Returns counts of operations of 1 ms each, of which the last `slow` take `longest_ns`
+    each."""
+    histogram = [(MS, done - slow), (longest_ns, slow)]
+    latencies = tuple((ns, number) for ns, number in histogram if number)
+    return LiveCounts(done, 0, (done - slow) * MS + slow * longest_ns, longest_ns, latencies)
 
 
 @pytest.fixture
@@ -52,6 +57,48 @@ def test_each_second_of_each_host_is_a_line(log, clock, tmp_path):
     assert sum(one.rate_per_s for (host, _), one in found.items() if host == "b") == 30
     assert found["a", 2].latency_s_mean == pytest.approx(0.001)
     assert found["b", 2].latency_s_mean is None
+
+
+def second_of_two_hosts(log, clock, folder):
+    """Lets the host "a" finish 990 operations, of which 1 % are slow, and the host "b" 10
+    operations that are all slow. Returns the rates in the file by host."""
+    watch = log.watched(None)
+    log.progress(0, 1, "measure")
+    clock.advance(1.0)
+    watch.by_host({"a": counts(990, 50 * MS, slow=10), "b": counts(10, 50 * MS, slow=10)})
+    return {one.host: one for one in lines_of(folder / FILE) if isinstance(one, LiveRate)}
+
+
+def test_percentiles_of_each_host_are_those_of_the_planted_latencies(log, clock, tmp_path):
+    found = second_of_two_hosts(log, clock, tmp_path)
+    assert (found["a"].latency_s_p50, found["a"].latency_s_p99) == (0.001, 0.050)
+    assert (found["b"].latency_s_p50, found["b"].latency_s_p99) == (0.050, 0.050)
+    # In the next second, both hosts finish fast operations only.
+    clock.advance(1.0)
+    later = counts(1990, 50 * MS, slow=10)._replace(latency_ns_max=MS)
+    log.watched(None).by_host({"a": later, "b": counts(10, 50 * MS, slow=10)})
+    newest = {one.host: one for one in lines_of(tmp_path / FILE)[-2:]}
+    assert (newest["a"].latency_s_p50, newest["a"].latency_s_p99) == (0.001, 0.001)
+    assert (newest["b"].latency_s_p50, newest["b"].latency_s_p99) == (None, None)
+
+
+def test_percentiles_of_all_hosts_are_those_of_merged_histograms(log, clock, tmp_path):
+    found = second_of_two_hosts(log, clock, tmp_path)
+    (both,) = all_hosts(list(found.values()))
+    # Of 1000 operations, 20 are slow. The mean of the two medians would be 25.5 ms.
+    assert (both.latency_s_p50, both.latency_s_p99) == (0.001, 0.050)
+    assert both.rate_per_s == pytest.approx(1000.0)
+    assert both.latency_s_mean == pytest.approx((980 * 0.001 + 20 * 0.050) / 1000)
+    assert both.latency_s_max == 0.050
+    # A second that one of the hosts has not reported yet has no merged figures.
+    assert all_hosts([found["a"], found["b"].model_copy(update={"at_s": 2.0})]) == []
+
+
+def test_the_page_draws_percentiles_of_each_host_and_of_all(log, clock, tmp_path):
+    second_of_two_hosts(log, clock, tmp_path)
+    charts = live_view(tmp_path).charts
+    for text in ("(p50)", "(p99)", "longest operation", "all hosts"):
+        assert text in charts, text
 
 
 def test_the_next_configuration_is_another_workload_run(log, clock, tmp_path):

@@ -11,8 +11,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from dfslab.spec.changes import sliders
 from dfslab.spec.input_error import InputError
-from dfslab.web import drops, sliders, whatif_board
+from dfslab.web import drops, whatif_board
 from dfslab.web.guard import is_own_name
 from dfslab.web.serve_settings import settings_of
 from support import recorded, synthetic

@@ -13,6 +13,7 @@ mod error;
 mod exported;
 mod generations;
 mod generator;
+mod live;
 mod merge;
 mod names;
 mod outcome;

@@ -205,8 +205,9 @@ impl Row {
 /// clients. `before` has the client's totals at that call and is updated.
 #[cold]
 fn publish(together: &Together, before: &mut Second, record: &mut Record) {
-    let now = record.part().so_far();
-    together.control.publish(before, &now);
+    let part = record.part();
+    let now = part.so_far();
+    together.control.publish(before, &now, &mut part.latencies);
     *before = now;
 }
 

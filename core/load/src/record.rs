@@ -7,6 +7,7 @@ use dfslab_stats::Histogram;
 use dfslab_workload::{Operation, OperationKind};
 
 use crate::ended::{Done, Ended, Waiting};
+use crate::live::ClientLatencies;
 use crate::report::{AuditReport, Counted};
 use crate::schedule::Begun;
 use crate::series::{Second, Series};
@@ -45,6 +46,8 @@ pub struct Part {
     /// Number of failed operations, and the longest latency in the current second in ns.
     errors: u64,
     longest: u64,
+    /// Latencies since the client last published its counts.
+    pub latencies: ClientLatencies,
     /// When derived figures are next brought up to date, ns of the monotonic clock: at the end of
     /// the current second or of the current bucket of the histogram of end times.
     turn_at: u64,
@@ -104,6 +107,7 @@ impl Part {
             series: Series::new(zero),
             errors: 0,
             longest: 0,
+            latencies: ClientLatencies::new(),
             turn_at: 0,
             ends: Histogram::new(),
             ends_low: 0,
@@ -164,6 +168,7 @@ impl Part {
             }
         }
         self.longest = self.longest.max(latency);
+        self.latencies.record(latency);
         self.last_end = Some(end);
         self.free_at = end;
     }

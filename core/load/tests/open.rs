@@ -27,6 +27,33 @@ fn a_generator_on_time_says_so_and_a_late_one_too() {
     assert!(response.p50_s > report.operations["stat"].latency.p50_s);
 }
 
+#[test]
+fn live_latencies_are_those_of_the_report() {
+    for arrival in [r#","arrival":{"open":{"rate_per_s":20000.0}}"#, ""] {
+        let text = NULL.replace(r#","arrival":{"open":{"rate_per_s":RATE}}"#, arrival);
+        let plan = Plan::parse(&text.replace("EACH", "3000")).unwrap();
+        let control = Control::default();
+        let report = run(&plan, &control).unwrap().report;
+        let stat = &report.operations["stat"];
+        let latency = stat.response.as_ref().unwrap_or(&stat.latency);
+        let live = control.live_counts();
+        assert_eq!((live.count, latency.count), (3000, 3000));
+        let mut observed = Histogram::new();
+        for (middle_ns, count) in live.latencies {
+            observed.record_many(middle_ns, count);
+        }
+        assert_eq!(observed.count(), 3000);
+        for (q, exact_s) in [(0.5, latency.p50_s), (0.99, latency.p99_s)] {
+            let live_s = observed.quantile_ns(q) as f64 * 1e-9;
+            let most_s = 0.04 * exact_s + 5e-9;
+            assert!(
+                (live_s - exact_s).abs() <= most_s,
+                "{q}: {live_s} {exact_s}"
+            );
+        }
+    }
+}
+
 const NULL: &str = r#"{"stream":{"seed":1,"clients":1,"operations_per_client":EACH,
     "files_per_client":1,"mix":[{"operation":"stat"}],"file_size":{"fixed":0},
     "transfer_size_bytes":4096,"arrival":{"open":{"rate_per_s":RATE}}},"target":{"kind":"null"},

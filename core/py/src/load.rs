@@ -98,8 +98,10 @@ type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 ///
 /// During the run, the function repeatedly calls `progress(share, phase)` with the name of the
 /// current phase and its completed fraction, 0 to 1. It also calls `watch(count, errors,
-/// latency_ns_sum, latency_ns_max)`: the first three arguments are totals since the start, and the
-/// last is the longest latency since the previous call of `watch`. With a `gate`, the prepared run
+/// latency_ns_sum, latency_ns_max, latencies)`: the first three arguments are totals since the
+/// start, and `latency_ns_max` is the longest latency since the previous call of `watch`.
+/// `latencies` is the histogram of all latencies since the start, as a list of (value in the middle
+/// of a bucket in ns, number of operations). With a `gate`, the prepared run
 /// waits at a barrier and calls `gate()`, which returns the start time of the run as a reading of
 /// CLOCK_MONOTONIC in seconds. Ctrl-C or an exception of a callback stops the run, removes its
 /// files and raises KeyboardInterrupt or that exception.
@@ -179,7 +181,8 @@ fn report(
     if let Some(watch) = watch {
         let counts = control.live_counts();
         let spent = (counts.latency_ns_sum, counts.latency_ns_max);
-        watch.call1((counts.count, counts.errors, spent.0, spent.1))?;
+        let latencies = counts.latencies;
+        watch.call1((counts.count, counts.errors, spent.0, spent.1, latencies))?;
     }
     if let Some(progress) = progress {
         progress.call1(control.progress())?;

@@ -102,7 +102,7 @@ impl Histogram {
     /// The index of the bucket that counts this value in ns. Larger values never have a smaller
     /// index.
     #[inline]
-    pub fn bucket_number(value_ns: u64) -> usize {
+    pub const fn bucket_number(value_ns: u64) -> usize {
         index_of(value_ns)
     }
 
@@ -248,9 +248,9 @@ impl<'de> Deserialize<'de> for Histogram {
 /// leading bit determines the power of two, and the next seven bits the bucket within it. Indices
 /// of successive powers of two follow each other without a gap.
 #[inline]
-fn index_of(value: u64) -> usize {
+const fn index_of(value: u64) -> usize {
     let shift = (value | SUB_BUCKETS).ilog2() - SUB_BUCKET_BITS;
-    ((u64::from(shift) << SUB_BUCKET_BITS) + (value >> shift)) as usize
+    (((shift as u64) << SUB_BUCKET_BITS) + (value >> shift)) as usize
 }
 
 fn low_of(index: usize) -> u64 {

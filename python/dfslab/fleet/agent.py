@@ -177,8 +177,16 @@ class Agent:
         self._started = True
         return start_s
 
-    def _watch(self, *counts: int) -> None:
-        self._observed = self._observed.then(LiveCounts(*counts))
+    def _watch(
+        self,
+        done: int,
+        errors: int,
+        spent_ns: int,
+        longest_ns: int,
+        latencies: list[tuple[int, int]],
+    ) -> None:
+        counts = LiveCounts.reported(done, errors, spent_ns, longest_ns, latencies)
+        self._observed = self._observed.then(counts)
 
     def _progress(self, share: float, phase: str) -> None:
         if not self._alone:

@@ -93,7 +93,7 @@ class AgentState:
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
-        self.observed = self.observed.then(LiveCounts(*heard.observed))
+        self.observed = self.observed.then(heard.observed)
 
 
 @quiet("distributed")

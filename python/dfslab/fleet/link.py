@@ -124,7 +124,8 @@ class AgentLink:
         if (reported := document.get("progress")) is not None:
             share, phase = reported
             self.progress = (float(share), str(phase))
-            self.observed = self.observed.then(LiveCounts(*document.get("seen", ())))
+            if (counts := document.get("seen")) is not None:
+                self.observed = self.observed.then(LiveCounts.reported(*counts))
         elif (ready := document.get("ready")) is not None:
             self.ready = ready
             self.times_ready += 1

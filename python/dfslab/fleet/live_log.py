@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter
 
 from dfslab.documents.document import Document
 from dfslab.fleet.watch import LiveCounts, SecondCounter, Watch
+from dfslab.latency_histogram import Latencies
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files.outputs import write_atomically
 
@@ -38,8 +39,9 @@ class LiveRate(Document):
     """The figures of one client host in one second of a workload run.
 
     `workload_run`: number of the workload run, from 1 on. `at_s`: end of the second, in seconds
-    after the start of the workload run. Latencies are in seconds; they are None if no operation
-    succeeded in that second. `latency_s_max`: duration of the longest operation.
+    after the start of the workload run. Statistics of latency are in seconds; they are None if no
+    operation succeeded in that second. `latency_s_max`: duration of the longest operation.
+    `latencies`: histogram of the durations of the operations that succeeded in that second.
     """
 
     kind: Literal["rate"] = "rate"
@@ -49,8 +51,11 @@ class LiveRate(Document):
     at_s: float
     rate_per_s: float
     latency_s_mean: float | None
+    latency_s_p50: float | None
+    latency_s_p99: float | None
     latency_s_max: float | None
     errors: int
+    latencies: Latencies = ()
 
 
 LiveLine = LiveProgress | LiveRate
@@ -59,7 +64,7 @@ LINE: TypeAdapter[LiveLine] = TypeAdapter(
 )
 # When the file has more bytes than MOST_BYTES, all lines but those in the last KEPT_BYTES are
 # removed.
-MOST_BYTES, KEPT_BYTES = 1 << 20, 1 << 18
+MOST_BYTES, KEPT_BYTES = 1 << 22, 1 << 20
 
 
 class LiveLog:

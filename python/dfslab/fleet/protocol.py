@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
+from dfslab.fleet.watch import LiveCounts
+
 
 class SpanColumns(TypedDict):
     """The spans (timed operations and parts of operations) of a workload run, one list for each
@@ -64,7 +66,7 @@ class AgentDocument(AgentAnswer, total=False):
 
     ready: Clocks
     progress: tuple[float, str]
-    seen: tuple[int, int, int, int]
+    seen: LiveCounts
 
 
 class HostClocks(NamedTuple):
@@ -88,6 +90,6 @@ class Heard:
 
     times_ready: int
     progress: tuple[float, str]
-    observed: tuple[int, ...]
+    observed: LiveCounts
     ended: str | None
     answer: AgentAnswer | None

@@ -124,8 +124,10 @@ def _here(
         begun.append(now_s)
         return now_s
 
-    def observed(*counts: int) -> None:
-        found = LiveCounts(*counts)
+    def observed(
+        done: int, errors: int, spent_ns: int, longest_ns: int, latencies: list[tuple[int, int]]
+    ) -> None:
+        found = LiveCounts.reported(done, errors, spent_ns, longest_ns, latencies)
         watch.observed(found)
         watch.by_host({name: found})
 

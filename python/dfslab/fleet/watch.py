@@ -3,11 +3,12 @@ done so far; and the figures of each second, which are computed from these count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from dfslab.fleet.places import ClientHost
+from dfslab.latency_histogram import Latencies, added, merged, quantile_s
 
 # Shortest interval in seconds over which the figures of a "second" are computed.
 EVERY_S = 1.0
@@ -16,13 +17,29 @@ EVERY_S = 1.0
 class LiveCounts(NamedTuple):
     """Counts of the timed part of a run so far.
 
-    `latency_ns_max` is the duration of the longest operation since the last report.
+    `latency_ns_max` is the duration of the longest operation since the last report. `latencies` is
+    the histogram of the durations of all operations so far.
     """
 
     done: int = 0
     errors: int = 0
     latency_ns_sum: int = 0
     latency_ns_max: int = 0
+    latencies: Latencies = ()
+
+    @classmethod
+    def reported(
+        cls,
+        done: int,
+        errors: int,
+        spent_ns: int,
+        longest_ns: int,
+        latencies: Iterable[Sequence[int]],
+    ) -> LiveCounts:
+        """Returns the counts that the load generator or an agent has reported, whose histogram is
+        a list of pairs. The arguments are the fields of this class, in their order."""
+        pairs = tuple((middle_ns, count) for middle_ns, count in latencies)
+        return cls(done, errors, spent_ns, longest_ns, pairs)
 
     def then(self, later: LiveCounts) -> LiveCounts:
         """Returns these counts, updated by the `later` report of the same host.
@@ -80,13 +97,16 @@ class Watch:
 
 
 def together(parts: Sequence[LiveCounts]) -> LiveCounts:
-    """Returns the merged counts of several hosts: the sum of each count, and the duration of the
-    longest operation.
+    """Returns the merged counts of several hosts: the sum of each count, the duration of the
+    longest operation, and the sum of the histograms.
     """
-    if not parts:
-        return LiveCounts()
-    counts, errors, sums, longest = zip(*parts, strict=True)
-    return LiveCounts(sum(counts), sum(errors), sum(sums), max(longest))
+    return LiveCounts(
+        done=sum(one.done for one in parts),
+        errors=sum(one.errors for one in parts),
+        latency_ns_sum=sum(one.latency_ns_sum for one in parts),
+        latency_ns_max=max((one.latency_ns_max for one in parts), default=0),
+        latencies=merged(one.latencies for one in parts),
+    )
 
 
 @dataclass(frozen=True)
@@ -94,14 +114,18 @@ class LiveSecond:
     """One completed second of a workload run. `at_s`: end of the second, in seconds after the start
     of the run.
 
-    Its latencies are None if no operation succeeded in that second.
+    `latencies` is the histogram of the durations of the operations that succeeded in that second.
+    The statistics of latency are in seconds; they are None if no operation succeeded.
     """
 
     at_s: float
     rate_per_s: float
     latency_s_mean: float | None
+    latency_s_p50: float | None
+    latency_s_p99: float | None
     latency_s_max: float | None
     errors: int
+    latencies: Latencies = ()
 
 
 class SecondCounter:
@@ -140,12 +164,17 @@ class SecondCounter:
             return None
         done = counts.done - self._before.done
         spent_ns = counts.latency_ns_sum - self._before.latency_ns_sum
+        latencies = added(self._before.latencies, counts.latencies)
+        longest_s = self._longest_ns * 1e-9 if done else None
         found = LiveSecond(
-            now_s - self._start_s,
-            done / past_s,
-            spent_ns * 1e-9 / done if done else None,
-            self._longest_ns * 1e-9 if done else None,
-            counts.errors - self._before.errors,
+            at_s=now_s - self._start_s,
+            rate_per_s=done / past_s,
+            latency_s_mean=spent_ns * 1e-9 / done if done else None,
+            latency_s_p50=quantile_s(latencies, 0.50, longest_s),
+            latency_s_p99=quantile_s(latencies, 0.99, longest_s),
+            latency_s_max=longest_s,
+            errors=counts.errors - self._before.errors,
+            latencies=latencies,
         )
         self._reported_s, self._before, self._longest_ns = now_s, counts, 0
         return found

@@ -101,7 +101,7 @@ def hear(kept: Path, dask_worker: Worker) -> Heard:
     answer = link.answer if link.ended is not None else None
     if link.ended is not None:
         part.over.set()
-    heard = Heard(link.times_ready, link.progress, tuple(link.observed), link.ended, answer)
+    heard = Heard(link.times_ready, link.progress, link.observed, link.ended, answer)
     link.observed = link.observed._replace(latency_ns_max=0)
     return heard
 

@@ -1,5 +1,5 @@
-"""The study `advice`: what limits a run, what to change, what the change gains, and how certain the
-gain is."""
+"""The studies `advice` (what limits a run, what to change, what the change gains, and how certain
+the gain is) and `sliders` (the rates at other settings of each hardware quantity)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.decisions.decision_input import evidence_in
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.slider_points import SliderPoints, slider_points
 
-NAMES = ("advice",)
+NAMES = ("advice", "sliders")
 GOAL = "rate"
 
 
@@ -37,6 +38,20 @@ class AdviceStudy(Study[Advised]):
             raise RunFailed(f"no advice: {error}") from error
 
 
-def make(name: str) -> AdviceStudy:
-    """Returns the study `advice`; study discovery calls this function with the study's name."""
-    return AdviceStudy()
+class SlidersStudy(Study[SliderPoints]):
+    """Predicts the rates for the sliders of the page with the queueing model."""
+
+    name = "sliders"
+    result = SliderPoints
+    needs = Needs(results=True)
+    order = 36
+
+    def run(self, run: FinishedRun, progress: Progress) -> SliderPoints:
+        """Returns the predictions, or the reason why there are none."""
+        return slider_points(run)
+
+
+def make(name: str) -> AdviceStudy | SlidersStudy:
+    """Returns the study `advice` or `sliders`; study discovery calls this function with the study's
+    name."""
+    return AdviceStudy() if name == AdviceStudy.name else SlidersStudy()

@@ -1,10 +1,10 @@
-"""Shows a running measurement: its progress, the rates and latencies of each second by client host,
-and the results that are stored already."""
+"""Shows a running measurement: its progress, the rates and percentiles of latency of each second by
+client host, and the results that are stored already."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -14,9 +14,10 @@ from dfslab.documents import metrics
 from dfslab.documents.document import Document
 from dfslab.documents.table import labels_text
 from dfslab.fleet.live_log import FILE, LINE, LiveLine, LiveProgress, LiveRate
+from dfslab.latency_histogram import merged, quantile_s
 from dfslab.method import RunFailed
 from dfslab.report.charts import palette
-from dfslab.report.charts.figure import DASHES, Axis, Numbers, Panel, Series
+from dfslab.report.charts.figure import DASHES, Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.page_table import note, table
 from dfslab.result import Result
@@ -25,11 +26,13 @@ from dfslab.studies.runs.records import stored_results
 from dfslab.web.catalog import State, state_of
 
 # The end of the file that is read for one answer, and the seconds and hosts that are shown.
-READ_BYTES = 1 << 18
+READ_BYTES = 1 << 20
 SHOWN_S = 120
 MOST_HOSTS = 6
 MOST_RESULTS = 12
 STATISTICS = ("p50", "p90", "p99")
+# Name of the line that shows all client hosts taken together.
+ALL_HOSTS = "all hosts"
 
 
 class LiveView(Document):
@@ -84,38 +87,84 @@ def lines_of(path: Path) -> list[LiveLine]:
 
 
 def _charts(rates: Sequence[LiveRate]) -> Markup:
-    """Returns charts of the rate, the mean latency and the longest latency by second, with one line
-    for each host."""
+    """Returns charts of the rate and of the latency (median, 99th percentile, longest) by second,
+    with one line for each host and, if there are several hosts, one for all of them together."""
     hosts = list(dict.fromkeys(one.host for one in rates))
     if not hosts:
         return Markup("")
-    seconds = Axis("second of the workload run")
-    rate = [_line(rates, host, place, "rate_per_s") for place, host in enumerate(hosts)]
-    mean = [_line(rates, host, place, "latency_s_mean") for place, host in enumerate(hosts)]
-    longest = [_line(rates, host, place, "latency_s_max") for place, host in enumerate(hosts)]
-    left_out = len(hosts) - MOST_HOSTS
-    more = f" ({left_out} more hosts are not drawn)" if left_out > 0 else ""
+    lines = [(host, palette.of_place(place), _dash(place)) for place, host in enumerate(hosts)]
+    lines = lines[:MOST_HOSTS]
+    if len(hosts) > 1:
+        rates = [*rates, *all_hosts(rates)]
+        lines.append((ALL_HOSTS, palette.MEASURED, "dash"))
     times = Axis("", "s", log=True)
     panels = [
-        Panel("operations/s", rate[:MOST_HOSTS], y_axis=Axis("", "1/s", from_zero=True)),
-        Panel("mean latency", mean[:MOST_HOSTS], y_axis=times),
-        Panel("longest operation", longest[:MOST_HOSTS], y_axis=times),
+        Panel(title, [_line(rates, line, figure_of) for line in lines], y_axis=axis)
+        for title, figure_of, axis in (
+            ("operations/s", lambda one: one.rate_per_s, Axis("", "1/s", from_zero=True)),
+            ("median latency (p50)", lambda one: one.latency_s_p50, times),
+            ("99th percentile of latency (p99)", lambda one: one.latency_s_p99, times),
+            ("longest operation", lambda one: one.latency_s_max, times),
+        )
     ]
+    left_out = len(hosts) - MOST_HOSTS
+    more = f" ({left_out} more hosts are not drawn)" if left_out > 0 else ""
     title = f"Each second of the present workload run, by client host{more}"
-    return figure(panels, seconds, Axis(), title, title)
+    return figure(panels, Axis("second of the workload run"), Axis(), title, title)
 
 
-def _line(rates: Sequence[LiveRate], host: str, place: int, field: str) -> Series:
-    """Returns the line of one figure of one host. `place`: index of the host."""
+def all_hosts(rates: Sequence[LiveRate]) -> list[LiveRate]:
+    """Returns the figures of all hosts together for each second: the sum of the rates, and the
+    quantiles of the merged histograms. Seconds that not every host has reported yet are left
+    out."""
+    hosts = {one.host for one in rates}
+    by_second: dict[int, list[LiveRate]] = {}
+    for one in rates:
+        by_second.setdefault(round(one.at_s), []).append(one)
+    return [
+        _together(own)
+        for own in by_second.values()
+        if len(own) == len(hosts) == len({one.host for one in own})
+    ]
+
+
+def _together(rates: Sequence[LiveRate]) -> LiveRate:
+    """Returns the figures of all hosts in the second of `rates`, which has one entry per host."""
+    latencies = merged(one.latencies for one in rates)
+    longest = [one.latency_s_max for one in rates if one.latency_s_max is not None]
+    longest_s = max(longest, default=None)
+    counts = [(sum(count for _, count in one.latencies), one.latency_s_mean) for one in rates]
+    done = sum(count for count, mean_s in counts if mean_s is not None)
+    spent_s = sum(count * mean_s for count, mean_s in counts if mean_s is not None)
+    return LiveRate(
+        unix_s=max(one.unix_s for one in rates),
+        workload_run=rates[0].workload_run,
+        host=ALL_HOSTS,
+        at_s=max(one.at_s for one in rates),
+        rate_per_s=sum(one.rate_per_s for one in rates),
+        latency_s_mean=spent_s / done if done else None,
+        latency_s_p50=quantile_s(latencies, 0.50, longest_s),
+        latency_s_p99=quantile_s(latencies, 0.99, longest_s),
+        latency_s_max=longest_s,
+        errors=sum(one.errors for one in rates),
+        latencies=latencies,
+    )
+
+
+def _dash(place: int) -> Dash:
+    return DASHES[place // len(palette.SEQUENCE) % len(DASHES)]
+
+
+def _line(
+    rates: Sequence[LiveRate],
+    line: tuple[str, str, Dash],
+    figure_of: Callable[[LiveRate], float | None],
+) -> Series:
+    """Returns the line of one figure of one host. `line`: name of the host, colour and dash."""
+    host, colour, dash = line
     own = [one for one in rates if one.host == host]
-    values: dict[str, Numbers] = {
-        "rate_per_s": [one.rate_per_s for one in own],
-        "latency_s_mean": [one.latency_s_mean for one in own],
-        "latency_s_max": [one.latency_s_max for one in own],
-    }
-    dash = DASHES[place // len(palette.SEQUENCE) % len(DASHES)]
     x = [one.at_s for one in own]
-    return Series(host, palette.of_place(place), x, values[field], line=dash, mark="circle")
+    return Series(host, colour, x, [figure_of(one) for one in own], line=dash, mark="circle")
 
 
 def _results(folder: Path) -> Markup:

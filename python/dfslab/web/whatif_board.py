@@ -21,6 +21,7 @@ from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.spec.changes.change import Change
 from dfslab.spec.changes.change_language import apply
+from dfslab.spec.changes.sliders import Slider, changes_at, sliders_of
 from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
@@ -29,7 +30,6 @@ from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.runs import stored
 from dfslab.web.catalog import folder_of
-from dfslab.web.sliders import Slider, changes_at, sliders_of
 
 NET = "petri"
 # Prefixes of sources in addresses: a ready scenario, or a run.

@@ -38,13 +38,15 @@ class LoadView:
         if not self.rows:
             return ""
         table = Table(box=None, pad_edge=False)
-        for name in ("second", "operations/s", "mean latency", "longest", "errors"):
+        for name in ("second", "operations/s", "mean latency", "p50", "p99", "longest", "errors"):
             table.add_column(name, justify="right")
         for row in self.rows:
             table.add_row(
                 f"{row.at_s:.0f}",
                 f"{row.rate_per_s:,.0f}",
                 _time(row.latency_s_mean),
+                _time(row.latency_s_p50),
+                _time(row.latency_s_p99),
                 _time(row.latency_s_max),
                 f"[red]{row.errors}[/red]" if row.errors else "0",
             )

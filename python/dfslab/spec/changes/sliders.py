@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
 
 from dfslab.spec import units
 from dfslab.spec.changes.change import Change
@@ -43,47 +45,62 @@ _FIRST_STOPS = (1, 2, 3, 4, 6)
 WHOLE_STOPS = (*_FIRST_STOPS, *(n * 2**k for k in range(2, 15) for n in (2, 3)))
 
 
+class Stop(NamedTuple):
+    """One position of a slider: the text that is shown, the change in the language of changes, and
+    the value in SI units (the mean, if the slider sets several keys to different values)."""
+
+    label: str
+    change: str
+    value: float
+
+
 @dataclass(frozen=True)
 class Slider:
     """A slider for one subject of a scenario.
 
-    `key`: the scenario keys that it sets, which identify it. `stops`: for each position the text
-    that is shown, and the change in the language of changes. `present`: index of the position that
-    changes nothing.
+    `key`: the scenario keys that it sets, which identify it. `stops`: its positions, with ascending
+    values. `present`: index of the position that changes nothing.
     """
 
     key: str
     name: str
-    stops: Sequence[tuple[str, str]]
+    stops: Sequence[Stop]
     present: int
 
     @property
     def labels(self) -> list[str]:
         """Returns the texts of all positions."""
-        return [label for label, _ in self.stops]
+        return [one.label for one in self.stops]
 
     def change(self, position: int) -> str:
         """Returns the change at a position; "" at the present value. Positions beyond an end are
         the end."""
         position = min(max(0, position), len(self.stops) - 1)
-        return "" if position == self.present else self.stops[position][1]
+        return "" if position == self.present else self.stops[position].change
 
 
 def sliders_of(scenario: Scenario) -> list[Slider]:
     """Returns the sliders of a configuration, at most MOST_SLIDERS."""
-    subjects = subjects_of(scenario)
-    chosen: dict[tuple[str, ...], Slider] = {}
+    chosen: dict[str, Slider] = {}
     for phrase in PHRASES:
-        subject = subjects.get(phrase)
-        if subject is None or subject.keys in chosen or not _is_number(subject):
-            continue
-        stops = list(_stops(phrase, subject))
-        labels = [label for label, _ in stops]
-        present = _label(subject, 1.0)
-        if len(stops) > 1 and present in labels:
-            key = " ".join(subject.keys)
-            chosen[subject.keys] = Slider(key, phrase, stops, labels.index(present))
+        slider = slider_of(scenario, phrase)
+        if slider is not None:
+            chosen.setdefault(slider.key, slider)
     return list(chosen.values())[:MOST_SLIDERS]
+
+
+def slider_of(scenario: Scenario, phrase: str) -> Slider | None:
+    """Returns the slider of the subject that a phrase names; None if the scenario has no such
+    subject, or if it cannot be changed by a slider."""
+    subject = subjects_of(scenario).get(phrase)
+    if subject is None or not _is_number(subject):
+        return None
+    stops = list(_stops(phrase, subject))
+    labels = [one.label for one in stops]
+    present = _label(subject, 1.0)
+    if len(stops) < 2 or present not in labels:
+        return None
+    return Slider(" ".join(subject.keys), phrase, stops, labels.index(present))
 
 
 def _is_number(subject: Subject) -> bool:
@@ -94,15 +111,16 @@ def _is_number(subject: Subject) -> bool:
     )
 
 
-def _stops(phrase: str, subject: Subject) -> Iterator[tuple[str, str]]:
+def _stops(phrase: str, subject: Subject) -> Iterator[Stop]:
     if subject.unit != "1":
         for factor in FACTORS:
-            yield _label(subject, factor), f"{phrase} x{factor:.6f}"
+            value = factor * fmean(float(one) for one in subject.present)
+            yield Stop(_label(subject, factor), f"{phrase} x{factor:.6f}", value)
     elif len(set(subject.present)) == 1:
         now = float(subject.present[0])
         counts = {n for n in WHOLE_STOPS if now / WIDEST <= n <= now * WIDEST}
         for count in sorted(counts | {round(now)}):
-            yield f"{count:,}", f"{phrase} {count}"
+            yield Stop(f"{count:,}", f"{phrase} {count}", float(count))
 
 
 def _label(subject: Subject, factor: float) -> str:

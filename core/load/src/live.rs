@@ -1,0 +1,114 @@
+//! Histograms of the latencies of a run that is still in progress. They have few buckets, so that
+//! they can be reported several times a second.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dfslab_stats::Histogram;
+
+/// Number of neighbouring buckets of `Histogram` that form one bucket here. Each power of two then
+/// has 16 buckets, and the middle of a bucket is within 3.2 % of every value in it.
+const MERGED: usize = 8;
+const BUCKETS: usize = Histogram::bucket_number(u64::MAX) / MERGED + 1;
+
+/// The latencies that one client has counted since they were last added to a `SharedLatencies`.
+#[derive(Clone)]
+pub struct ClientLatencies {
+    counts: Box<[u32; BUCKETS]>,
+}
+
+impl ClientLatencies {
+    pub fn new() -> Self {
+        ClientLatencies {
+            counts: Box::new([0; BUCKETS]),
+        }
+    }
+
+    /// Counts one latency in nanoseconds.
+    #[inline(always)]
+    pub fn record(&mut self, latency_ns: u64) {
+        self.counts[Histogram::bucket_number(latency_ns) / MERGED] += 1;
+    }
+
+    /// Adds the counts to those of all clients, and sets them to 0.
+    pub fn move_to(&mut self, all: &SharedLatencies) {
+        for (mine, shared) in self.counts.iter_mut().zip(&all.counts) {
+            if *mine > 0 {
+                shared.fetch_add(u64::from(std::mem::take(mine)), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The latencies of all clients of a run since its start. Several threads may add to them.
+pub struct SharedLatencies {
+    counts: Vec<AtomicU64>,
+}
+
+impl Default for SharedLatencies {
+    fn default() -> Self {
+        SharedLatencies {
+            counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+}
+
+impl SharedLatencies {
+    /// The buckets that are not empty, as (value in the middle of the bucket in ns, number of
+    /// latencies), in ascending order.
+    pub fn buckets(&self) -> Vec<(u64, u64)> {
+        let loaded = self
+            .counts
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .enumerate();
+        loaded
+            .filter(|(_, count)| *count > 0)
+            .map(|(number, count)| (middle_ns(number), count))
+            .collect()
+    }
+}
+
+/// The value in ns in the middle of bucket `number`: the lowest value of its upper half.
+fn middle_ns(number: usize) -> u64 {
+    let upper_half = Histogram::bucket_middle_ns(MERGED * number + MERGED / 2);
+    Histogram::bucket_of(upper_half).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(latencies_ns: &[u64]) -> SharedLatencies {
+        let (mut own, all) = (ClientLatencies::new(), SharedLatencies::default());
+        latencies_ns.iter().for_each(|one| own.record(*one));
+        own.move_to(&all);
+        all
+    }
+
+    #[test]
+    fn a_bucket_is_within_its_error_of_every_value() {
+        let values = (0..64).flat_map(|bits| [1 << bits, (1 << bits) * 3 / 2, (2 << bits) - 1]);
+        for value in values.chain([0, 5, 1_000, 123_456_789]) {
+            let [(middle, 1)] = of(&[value]).buckets()[..] else {
+                panic!("{value}: one latency is in one bucket");
+            };
+            let most = (value as f64 * 0.032).max(4.0);
+            assert!(middle.abs_diff(value) as f64 <= most, "{value}: {middle}");
+        }
+    }
+
+    #[test]
+    fn latencies_of_clients_are_added_once() {
+        let (mut one, mut other) = (ClientLatencies::new(), ClientLatencies::new());
+        let all = SharedLatencies::default();
+        (0..30).for_each(|_| one.record(1_000_000));
+        (0..12).for_each(|_| other.record(1_000_000));
+        other.record(70_000_000);
+        for _ in 0..2 {
+            one.move_to(&all);
+            other.move_to(&all);
+        }
+        let counts: Vec<u64> = all.buckets().iter().map(|bucket| bucket.1).collect();
+        assert_eq!(counts, [42, 1]);
+    }
+}

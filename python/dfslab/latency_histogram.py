@@ -1,0 +1,49 @@
+"""Histograms of latencies that are small enough to be reported several times a second.
+
+The load generator makes them. Each power of two nanoseconds has 16 buckets, and the value in the
+middle of a bucket is within 3.2 % of every latency in it (core/load/src/live.rs). Histograms of
+several hosts or seconds are merged exactly, by adding the counts of equal buckets. Quantiles of
+several hosts are computed from the merged histogram, because an average of quantiles is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+# A histogram: pairs (value in the middle of a bucket in ns, number of latencies), in ascending
+# order. Empty buckets are left out.
+Latencies = tuple[tuple[int, int], ...]
+
+
+def merged(histograms: Iterable[Latencies]) -> Latencies:
+    """Returns the histogram of all latencies of several histograms."""
+    counts: Counter[int] = Counter()
+    for one in histograms:
+        for middle_ns, count in one:
+            counts[middle_ns] += count
+    return tuple(sorted(counts.items()))
+
+
+def added(before: Latencies, after: Latencies) -> Latencies:
+    """Returns the latencies that were added to a growing histogram between two readings of it,
+    `before` and `after`."""
+    earlier = dict(before)
+    counts = ((middle_ns, count - earlier.get(middle_ns, 0)) for middle_ns, count in after)
+    return tuple((middle_ns, count) for middle_ns, count in counts if count > 0)
+
+
+def quantile_s(histogram: Latencies, share: float, longest_s: float | None = None) -> float | None:
+    """Returns a quantile of latencies in seconds, by nearest rank; None for an empty histogram.
+
+    `share`: between 0 and 1, such as 0.99. `longest_s`: the exact longest latency in seconds if it
+    is known. No quantile exceeds it.
+    """
+    rank = math.ceil(share * sum(count for _, count in histogram))
+    for middle_ns, count in histogram:
+        rank -= count
+        if rank <= 0:
+            found_s = middle_ns * 1e-9
+            return found_s if longest_s is None else min(found_s, longest_s)
+    return None

@@ -1,0 +1,150 @@
+"""Renders the section with a slider for each hardware quantity. The sliders move through settings
+that the queueing model has predicted beforehand, because a page has no model and no network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from dfslab.documents.table import Tab
+from dfslab.report.answers.operation_units import unit_of
+from dfslab.report.contract import PageSection
+from dfslab.report.page_table import DASH, folded, note, number, table
+from dfslab.result import Metric
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.slider_points import SliderOperation, SliderPoints, SliderQuantity
+
+TITLE = "What other hardware would give"
+ORDER = 64
+EMPTY = "No settings of the hardware were predicted for this run."
+CALIBRATED = "calibrated by the measurements of this run"
+UNCALIBRATED = "from the description alone, because this run holds no measurement"
+NOTE = (
+    "Rates predicted by the queueing model (sequence), {basis}, with 90 % intervals. Each slider "
+    "changes one quantity, and everything else stays as it is in the named configurations. The "
+    "bars are intervals on a logarithmic scale, and the dotted line is the present rate."
+)
+MORE = (
+    "Several changes together, and any other value: "
+    "<code>dfslab whatif RUN 'disk x2' 'clients 8'</code>, or the sliders of "
+    "<code>dfslab serve</code>."
+)
+ALL = "All settings of “{name}” as a table"
+NOW = " (now)"
+
+
+def render(study: FinishedRun) -> Markup | None:
+    """Returns HTML: for each quantity a slider with the rates at its setting, and a table of all
+    settings. If nothing is predicted, returns the reason; None if no study looked at it."""
+    found = study.find(SliderPoints)
+    if found is None:
+        return None
+    if found.reason:
+        return Markup("<p>{}</p>").format(found.reason)
+    basis = CALIBRATED if found.basis == "run" else UNCALIBRATED
+    parts = [note(NOTE.format(basis=basis))]
+    parts += [_quantity(one, found.operations) for one in found.quantities]
+    parts += [note(one) for one in found.notes]
+    return Markup("").join([*parts, Markup(f'<p class="soft">{MORE}</p>')])
+
+
+def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Markup:
+    head = Markup("<h3>{}</h3>").format(found.name)
+    if found.withheld:
+        return head + note(found.withheld)
+    first = max(set(found.present), key=found.present.count)
+    control = Markup(
+        '<div class="slide" hidden><p><input type="range" min="0" max="{last}" value="{now}" '
+        'aria-label="{name}" aria-valuetext="{label}" data-labels="{labels}">'
+        '<output>{label}</output></p><ul class="rates">{rates}</ul></div>'
+    ).format(
+        name=found.name,
+        label=found.settings[first].label,
+        last=len(found.settings) - 1,
+        now=first,
+        labels="|".join(_labels(found, first)),
+        rates=Markup("").join(_rates(found, operations)),
+    )
+    columns = [found.name, *(_title(one, operations) for one in operations)]
+    rows = [
+        [label, *(_cell(rate) for rate in setting.rates)]
+        for label, setting in zip(_labels(found, first), found.settings, strict=True)
+    ]
+    body = table(columns, rows)
+    return head + control + folded(ALL.format(name=found.name), body, opened=True)
+
+
+def _labels(found: SliderQuantity, first: int) -> list[str]:
+    """Returns the names of the settings. `first`: index of the one that is marked as present."""
+    return [one.label + (NOW if place == first else "") for place, one in enumerate(found.settings)]
+
+
+def _rates(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Iterator[Markup]:
+    """Yields, for each column, its name, a bar of its interval and its rate at each setting. The
+    script of the page shows the setting of the slider."""
+    for place, operation in enumerate(operations):
+        every = [one.rates[place] for one in found.settings]
+        known = [one for one in every if one is not None]
+        if not known:
+            continue
+        ends = _ends(known)
+        now = every[found.present[place]]
+        data = "|".join("" if one is None else _places(one, ends) for one in every)
+        texts = "|".join(_text(one, now) for one in every)
+        at = _places(now, ends).split()[1] if now is not None else "0"
+        yield Markup(
+            '<li data-places="{}" data-texts="{}"><span>{}</span>'
+            '<i aria-hidden="true"><u style="left:{}%"></u><s></s><b></b></i><span></span></li>'
+        ).format(data, texts, _title(operation, operations), at)
+
+
+def _ends(known: Sequence[Metric]) -> tuple[float, float]:
+    """Returns the ends of the scale of the rates, in natural logarithms."""
+    lows = [math.log(one.low or one.value) for one in known]
+    highs = [math.log(one.high or one.value) for one in known]
+    return min(lows), max(max(highs), min(lows) + 1e-9)
+
+
+def _places(rate: Metric, ends: tuple[float, float]) -> str:
+    """Returns the places of a rate's lower end, value and upper end on a logarithmic scale, in per
+    cent."""
+    low, high = ends
+    values = (rate.low or rate.value, rate.value, rate.high or rate.value)
+    return " ".join(f"{100 * (math.log(one) - low) / (high - low):.1f}" for one in values)
+
+
+def _text(rate: Metric | None, now: Metric | None) -> str:
+    """Returns the rate at a setting with its interval, and the present rate if it is another."""
+    if rate is None:
+        return "not possible, or not predicted"
+    text = f"{number(rate.value)}/s ({_interval(rate)})"
+    if now is None or rate == now:
+        return text
+    return f"{text}, now {number(now.value)}/s ({_interval(now)})"
+
+
+def _interval(rate: Metric) -> str:
+    if rate.low is None or rate.high is None:
+        return DASH
+    return f"{number(rate.low)} to {number(rate.high)}"
+
+
+def _cell(rate: Metric | None) -> Markup:
+    if rate is None:
+        return Markup("<td>{}</td>").format(DASH)
+    text = Markup("<td>{}<small>{}</small></td>")
+    return text.format(number(rate.value), _interval(rate))
+
+
+def _title(one: SliderOperation, operations: Sequence[SliderOperation]) -> str:
+    """Returns the head of a column: what its rate counts, and the configuration that it is for."""
+    systems = {other.file_system for other in operations}
+    system = f"{one.file_system}: " if len(systems) > 1 else ""
+    unit = unit_of(one.operations)
+    mix = f" ({'+'.join(one.operations)})" if len(one.operations) > 1 else ""
+    return f"{system}{unit}/s{mix}, {one.configuration}"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.WHAT_IF)
