@@ -134,8 +134,16 @@ docs: setup ## the documentation site and the man page, in target/site/_built; w
 	$(PY) scripts/docs_site.py pages target/site
 	$(PY) scripts/docs_site.py build target/site
 
-package: setup ## wheel and source distribution in dist/, with scenarios and the tracing agent
+.venv/wheel: .venv/.packages scripts/requirements-package.txt
+	.venv/bin/uv venv --quiet --clear $@
+	.venv/bin/uv pip install --quiet --python $@/bin/python -r scripts/requirements-package.txt
+	@touch $@
+
+package: setup .venv/wheel ## wheel (manylinux2014) and source distribution in dist/, with scenarios and the tracing agent
 	PYTHONPATH=python $(PY) scripts/package.py dist
+
+notebooks: setup ## the notebooks of docs/notebooks, executed, with their outputs
+	$(PY) scripts/notebooks.py
 
 release: package ## dry run of a release: the wheel tried in an empty environment, bill of materials, licences
 	$(PY) scripts/release_check.py "$$(ls -t dist/*.whl | head -1)" --report dist
@@ -183,4 +191,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup timed package release docs demo test test-rust test-python test-testbeds verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

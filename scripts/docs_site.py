@@ -21,6 +21,7 @@ STAGED = (
     *("*.md", "*.cff", "LICENSE", "Containerfile", "docs", "agent/README.md", "scenarios"),
     *("verification/*.md", "verification/*.toml"),
 )
+NOTEBOOKS = ROOT / "docs" / "notebooks"
 # Sphinx is stopped as hanging after this many seconds.
 LIMIT_S = 600
 BUILDERS = ("html", "man")
@@ -28,7 +29,7 @@ BUILDERS = ("html", "man")
 
 def stage(folder: Path) -> None:
     """Copies the documents into a folder, and adds the pages that are generated from the code."""
-    from site_build import reference, systems
+    from site_build import notebooks, reference, systems
 
     shutil.rmtree(folder, ignore_errors=True)
     for pattern in STAGED:
@@ -39,12 +40,15 @@ def stage(folder: Path) -> None:
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, target)
+    for path in (folder / "docs").rglob("*.md"):
+        path.write_text(notebooks.linked(path.read_text()))
     made = {
         "reference/commands": reference.commands(),
         "reference/scenario": reference.scenario_keys(),
         "reference/results": reference.results(),
         "reference/python": reference.python_names(),
         **{f"file-systems/{name}": text for name, text in systems.pages().items()},
+        **{f"notebooks/{name}": text for name, text in notebooks.pages(NOTEBOOKS).items()},
     }
     for name, text in made.items():
         path = folder / "docs" / f"{name}.md"

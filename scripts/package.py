@@ -26,6 +26,11 @@ SOURCES = ("python", "core", "Cargo.toml", "Cargo.lock", "pyproject.toml", "READ
 # The folder of compiled files. If CARGO_TARGET_DIR names a folder that other builds use too,
 # compiled dependencies are reused.
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+# The Python of the environment that `make package` fills with Zig.
+TOOLS = Path(sys.prefix) / "wheel" / "bin" / "python"
+# Zig's linker takes the symbols of glibc 2.17, so that the wheel runs wherever manylinux2014 does:
+# on Linux distributions from 2014 on (docs/decisions/029).
+BASELINE = ("--zig", "--compatibility", "manylinux2014")
 
 
 def tracked(*places: str) -> list[Path]:
@@ -53,19 +58,23 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copy(source, target)
 
 
-def build(output: Path, profile: str) -> list[Path]:
-    """Builds the wheel and the source distribution into a folder, and returns their paths."""
+def build(output: Path, profile: str, tools: Path) -> list[Path]:
+    """Builds the wheel and the source distribution into a folder, and returns their paths. `tools`
+    is the Python of an environment with the packages of `requirements-package.txt`.
+    """
     maturin = Path(sys.executable).with_name("maturin")
     environment = {
         **os.environ,
         "CARGO_TARGET_DIR": str(TARGET),
+        "CARGO_ZIGBUILD_PYTHON_PATH": str(tools),
         "PYO3_BUILD_EXTENSION_MODULE": "1",
     }
     with tempfile.TemporaryDirectory(prefix="dfslab-package-") as name:
         folder = Path(name)
         stage(folder)
         common = ["--out", str(output.resolve())]
-        for words in (["sdist"], ["build", "--locked", "--strip", "--profile", profile]):
+        wheel = ["build", "--locked", "--strip", "--profile", profile, *BASELINE]
+        for words in (["sdist"], wheel):
             command = [str(maturin), *words, *common]
             subprocess.run(command, cwd=folder, env=environment, check=True)
     return sorted(output.glob("dfslab-*"))
@@ -76,9 +85,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--profile", default="release", help="Cargo profile of the compiled core")
+    parser.add_argument(
+        "--tools", type=Path, default=TOOLS, help="Python with requirements-package.txt installed"
+    )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    for path in build(options.folder, options.profile):
+    for path in build(options.folder, options.profile, options.tools):
         print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
 
 

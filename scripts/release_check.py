@@ -1,16 +1,21 @@
 """Tries a built wheel as a newcomer would, in an empty environment and an empty folder.
 
-    python scripts/release_check.py WHEEL [--report FOLDER]
+    python scripts/release_check.py WHEEL [--report FOLDER] [--record]
 
 It installs the wheel, runs the commands of the tutorial at 80 columns, and checks their exit codes,
-widths and words. With `--report`, a software bill of materials (CycloneDX) and a licence report of
-the installed packages are written to a folder. Packages are fetched by `uv`, which keeps them.
+widths and words. Outputs are compared with those in `tests/golden/release`, apart from measured
+numbers (`release_output.py`); `--record` writes these files again. With `--report`, a software bill
+of materials (CycloneDX), a licence report of the installed packages and the oldest C library on
+which the wheel runs are written to a folder. Packages are fetched by `uv`, which keeps them.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,12 +23,23 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from release_output import reduced, wide_lines
+
 ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "golden" / "release"
 UV = str(Path(sys.executable).with_name("uv"))
 COLUMNS = 80
 # Largest number of seconds that the whole check may take: a newcomer's first ten minutes.
 LIMIT_S = 600.0
+# Largest number of processor seconds from the last measurement of quickstart to its page.
+PAGE_LIMIT_S = 10.0
+STAGE = re.compile(r"([a-z-]+) ([\d.]+)(?=,|$)", flags=re.MULTILINE)
+MEASURING = "loading"
 TOOLS = ROOT / "scripts" / "requirements-release.txt"
+# The trace that the check reports: an HDFS client that writes files.
+TRACE = ROOT / "scenarios" / "data" / "hdfs-trace" / "client-13050.otlp.json"
+# The platform of the wheel: glibc 2.17, in both of its names.
+BASELINES = ("manylinux2014", "manylinux_2_17")
 # The last lines of a command begin with one of these words and a path. The path makes such a line
 # longer than the terminal's width, which is allowed.
 PATHS = ("run: ", "page: ", "trace: ")
@@ -34,33 +50,46 @@ class Try:
     """A command of the tutorial (`words`), and the texts that its output must contain (`expected`).
 
     `is_wrapped` tells whether the lines of the output must fit the terminal. It is False for TOML,
-    whose lines are not wrapped.
+    whose lines are not wrapped. `golden` is the name of the file with the recorded output, without
+    ".txt"; "" if the output is not recorded.
     """
 
     words: tuple[str, ...]
     expected: tuple[str, ...]
     is_wrapped: bool = True
+    golden: str = ""
+
+    def __str__(self) -> str:
+        return f"dfslab {' '.join(self.words)}"
 
 
 # Commands that must work with the wheel alone, without any extra.
 BASE = (
     Try(("--version",), ("dfslab ",)),
-    Try(("doctor",), ("measure a directory", "page of a run", "jinja2 is missing")),
+    Try(
+        ("doctor",), ("measure a directory", "page of a run", "jinja2 is missing"), golden="doctor"
+    ),
     Try(
         ("measure", "data", "--bs", "4k", "--rw", "read,randwrite", "--clients", "1", "--size")
         + ("1m", "--time", "200ms", "--repetitions", "2", "-q"),
         ("Measured: highest", "reads/s"),
+        golden="measure",
     ),
     Try(("whatif", "glusterfs", "servers +1", "-q"), ("servers +1: write", "How sure")),
     Try(("replay", "app.strace", "data", "-q"), ("Replayed 4 of 4 calls", "These calls took")),
 )
 # Commands that need the extras which the tutorial installs.
 WITH_EXTRAS = (
-    Try(("run", "quickstart", "-q"), ("Measured: highest", "report.html")),
+    Try(("run", "quickstart", "-q"), ("Measured: highest", "report.html"), golden="quickstart"),
     Try(("trace", "record", "quickstart", "-o", "trace.json", "-q"), ("trace: trace.json",)),
     Try(
         ("trace", "report", "trace.json", "--page", "trace.html"),
         ("2 times faster would save", "page: trace.html"),
+    ),
+    Try(
+        ("trace", "report", "write.otlp.json", "--page", "write.html"),
+        ("2 times faster would save", "page: write.html"),
+        golden="trace-report",
     ),
     Try(("show", "scenario", "quickstart"), ("quickstart",), is_wrapped=False),
 )
@@ -72,72 +101,134 @@ STRACE = """\
 """
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a command wrote to its standard output and to its standard error."""
+
+    text: str
+    errors: str
+
+
 class Environment:
     """An empty Python environment, and an empty folder in which its commands run."""
 
     def __init__(self, folder: Path) -> None:
         self.python = folder / "environment" / "bin" / "python"
         self.work = folder / "work"
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
         (self.work / "data").mkdir(parents=True)
         (self.work / "app.strace").write_text(STRACE)
+        shutil.copy(TRACE, self.work / "write.otlp.json")
         _run([UV, "venv", "--quiet", str(self.python.parents[1])], ROOT)
 
     def install(self, *packages: str) -> None:
-        """Installs packages with their dependencies."""
-        _run([UV, "pip", "install", "--quiet", "--python", str(self.python), *packages], ROOT)
+        """Installs packages with their dependencies, and compiles them to bytecode, as pip does."""
+        command = [UV, "pip", "install", "--quiet", "--compile-bytecode"]
+        _run([*command, "--python", str(self.python), *packages], ROOT)
 
-    def dfslab(self, one: Try) -> str:
+    def dfslab(self, one: Try) -> Output:
         """Runs dfslab with the words of `one` and returns its output. Raises SystemExit with a
         message if the exit code or the output is wrong.
         """
         own = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        own |= {"COLUMNS": str(COLUMNS), "HOME": str(self.work)}
+        own |= {"COLUMNS": str(COLUMNS), "HOME": str(self.work), "TMPDIR": str(self.temporary)}
         command = [str(self.python.with_name("dfslab")), *one.words]
         done = subprocess.run(
             command, cwd=self.work, env=own, capture_output=True, text=True, timeout=LIMIT_S
         )
-        shown = f"dfslab {' '.join(one.words)}"
         if done.returncode:
-            raise SystemExit(f"{shown}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-        flat = " ".join(done.stdout.split())
-        if lacking := [text for text in one.expected if text not in flat]:
-            raise SystemExit(f"{shown}: lacks {lacking}\n{done.stdout}")
-        wide = [line for line in done.stdout.splitlines() if len(line) > COLUMNS]
-        wide = [line for line in wide if not line.startswith(PATHS)]
-        if wide and one.is_wrapped:
-            raise SystemExit(f"{shown}: wider than {COLUMNS} columns:\n{wide[0]}")
-        return done.stdout
+            raise SystemExit(f"{one}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        if fault := fault_of(one, done.stdout):
+            raise SystemExit(f"{one}: {fault}\n{done.stdout}")
+        return Output(done.stdout, done.stderr)
+
+
+def fault_of(one: Try, output: str) -> str:
+    """Returns what is wrong with the output of a command: a text that it lacks, or a line that is
+    wider than the terminal; "" if nothing is.
+    """
+    flat = " ".join(output.split())
+    if lacking := [text for text in one.expected if text not in flat]:
+        return f"lacks {lacking}"
+    wide = wide_lines(output, COLUMNS, PATHS)
+    return f"wider than {COLUMNS} columns: {wide[0]}" if wide and one.is_wrapped else ""
+
+
+def compare(one: Try, output: str, record: bool) -> None:
+    """Compares the output of a command with the recorded one, apart from measured numbers. With
+    `record`, the output is recorded instead. Raises SystemExit with both lines if they differ.
+    """
+    if not one.golden:
+        return
+    path = GOLDEN / f"{one.golden}.txt"
+    if record:
+        path.write_text(reduced(output))
+        return
+    known, found = path.read_text().splitlines(), reduced(output).splitlines()
+    if known != found:
+        lines = difflib.unified_diff(known, found, "recorded", "found", lineterm="", n=1)
+        shown = "\n".join(lines)
+        raise SystemExit(f"{one}: not as recorded in {path.relative_to(ROOT)}\n{shown}")
+
+
+def page_s(errors: str) -> float:
+    """Returns the processor seconds from the last measurement of a run to its page: the sum of all
+    stages after the measurements, which the run's last line on standard error lists.
+    """
+    stages = STAGE.findall(errors.rpartition("processor seconds: ")[2])
+    assert stages, errors
+    return sum(float(seconds) for name, seconds in stages if name != MEASURING)
 
 
 def _run(command: list[str], folder: Path) -> None:
     subprocess.run(command, cwd=folder, check=True, timeout=LIMIT_S)
 
 
-def check(wheel: Path, folder: Path, report: Path | None) -> None:
+def check(wheel: Path, folder: Path, report: Path | None, record: bool = False) -> None:
     """Tries the wheel by all commands, and prints the seconds that each takes."""
+    check_platform(wheel)
     began_s = time.monotonic()
     environment = Environment(folder)
+    print(f"load of this machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     steps = ((str(wheel), BASE), (f"{wheel}[fit,page,tables]", WITH_EXTRAS))
     for package, tries in steps:
         installed_s = time.monotonic()
         environment.install(package)
         print(f"{time.monotonic() - installed_s:6.1f} s  install {Path(package).name}", flush=True)
         for one in tries:
-            started_s = time.monotonic()
-            environment.dfslab(one)
-            print(
-                f"{time.monotonic() - started_s:6.1f} s  dfslab {' '.join(one.words)}", flush=True
-            )
+            _check_command(environment, one, record)
     took_s = time.monotonic() - began_s
-    print(f"{took_s:6.1f} s  in all, at most {LIMIT_S:.0f} s")
+    print(f"{took_s:6.1f} s  in all, at most {LIMIT_S:.0f} s; load {os.getloadavg()[0]:.1f}")
     if took_s > LIMIT_S:
         raise SystemExit("the first steps took longer than ten minutes")
     if report is not None:
-        write_report(environment.python, folder / "tools", report)
+        write_report(wheel, environment.python, folder / "tools", report)
 
 
-def write_report(python: Path, tools: Path, report: Path) -> None:
-    """Writes the bill of materials and the licences of an environment's packages."""
+def _check_command(environment: Environment, one: Try, record: bool) -> None:
+    started_s = time.monotonic()
+    found = environment.dfslab(one)
+    print(f"{time.monotonic() - started_s:6.1f} s  {one}", flush=True)
+    compare(one, found.text, record)
+    if one.words[:2] == ("run", "quickstart"):
+        spent_s = page_s(found.errors)
+        print(f"          {spent_s:.1f} processor seconds from the last measurement to the page")
+        if spent_s > PAGE_LIMIT_S:
+            raise SystemExit(f"{one}: the page took more than {PAGE_LIMIT_S:.0f} processor seconds")
+
+
+def check_platform(wheel: Path) -> None:
+    """Raises SystemExit if the wheel's name does not say that it runs with glibc 2.17."""
+    if not any(name in wheel.name for name in BASELINES):
+        raise SystemExit(f"{wheel.name}: is not for {BASELINES[0]}; `make package` builds it")
+
+
+def write_report(wheel: Path, python: Path, tools: Path, report: Path) -> None:
+    """Writes the bill of materials and the licences of an environment's packages, and the oldest
+    platform that the symbols in the wheel's libraries allow. Raises SystemExit if that platform is
+    newer than the one that the wheel names.
+    """
     report.mkdir(parents=True, exist_ok=True)
     _run([UV, "venv", "--quiet", str(tools)], ROOT)
     own = str(tools / "bin" / "python")
@@ -147,7 +238,13 @@ def write_report(python: Path, tools: Path, report: Path) -> None:
     _run([*made, "--output-file", str(bill)], ROOT)
     listed = [str(tools / "bin" / "pip-licenses"), f"--python={python}", "--format=markdown"]
     _run([*listed, "--with-urls", f"--output-file={licences}"], ROOT)
-    print(bill, licences, sep="\n")
+    shown = [str(tools / "bin" / "auditwheel"), "show", str(wheel)]
+    audit = subprocess.run(shown, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    platform = report / "platform.txt"
+    platform.write_text(audit.stdout)
+    if not any(f'"{name}_' in audit.stdout for name in BASELINES):
+        raise SystemExit(f"{wheel.name}: needs a newer platform\n{audit.stdout}")
+    print(bill, licences, platform, sep="\n")
 
 
 def main() -> None:
@@ -155,9 +252,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--report", type=Path, help="folder for bill of materials and licences")
+    parser.add_argument("--record", action="store_true", help="record the outputs again")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dfslab-release-") as name:
-        check(options.wheel.resolve(), Path(name), options.report)
+        check(options.wheel.resolve(), Path(name), options.report, options.record)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,18 @@ __all__ = [
     "__version__",
     "advise",
     "compare",
+    "design",
+    "explain",
+    "learn",
     "load_run",
     "load_trace",
     "measure",
     "net",
+    "plan",
     "predict",
     "run",
     "scenario",
+    "whatif",
 ]
 
 

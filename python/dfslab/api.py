@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfslab.cli.predicting import predict as _predict
 from dfslab.cli.quick.directory import Transfers
 from dfslab.cli.quick.directory import scenario as _of_directory
+from dfslab.cli.traces.trace_work import profile as _profile
 from dfslab.documents.table import Value
+from dfslab.documents.traces.trace_analysis import TraceAnalysis
 from dfslab.documents.traces.trace_profile import TraceProfile
-from dfslab.instruments.trace import profile as _profile
 from dfslab.laboratory import Laboratory, quiet
 from dfslab.lazily import lazily
 from dfslab.nets import files as _nets
+from dfslab.report.answers import trace_answer as _trace_answer
 from dfslab.report.answers.verdict import verdict as _verdict
 from dfslab.result import Result
 from dfslab.spec.check import check, read_checked
@@ -31,6 +34,18 @@ from dfslab.studies.compare import Comparison
 from dfslab.studies.compare import compare as _compare
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.advised import Advised
+from dfslab.studies.decisions.decision_input import evidence_of as _evidence_of
+from dfslab.studies.decisions.decision_input import evidence_of_description as _of_description
+from dfslab.studies.decisions.measured_place import check_is_described as _check_is_described
+from dfslab.studies.decisions.prices import prices_of as _prices_of
+from dfslab.studies.decisions.whatif import WhatIf
+from dfslab.studies.decisions.whatif import whatif as _whatif
+from dfslab.studies.designs.design_plan import DesignPlan
+from dfslab.studies.designs.design_plan import plan as _planned_design
+from dfslab.studies.designs.lessons import Learning
+from dfslab.studies.plans.planning import Planned
+from dfslab.studies.plans.planning import plan as _plan
+from dfslab.studies.plans.targets import parse_targets as _parse_targets
 
 if TYPE_CHECKING:
     import pandas
@@ -48,19 +63,24 @@ __all__ = [
     "Transfers",
     "advise",
     "compare",
+    "design",
+    "explain",
+    "learn",
     "load_run",
     "load_trace",
     "measure",
     "net",
+    "plan",
     "predict",
     "run",
     "scenario",
+    "whatif",
 ]
 ScenarioSource = Scenario | Path | str | Mapping[str, object]
 AnyPath = Path | str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A finished run. `str(run)` is its answer in one to three sentences."""
 
@@ -86,6 +106,14 @@ class Run:
 
     def __str__(self) -> str:
         return "\n".join(self.answer)
+
+    def __repr__(self) -> str:
+        return f"Run({self.folder.name!r})"
+
+    def _repr_html_(self) -> str:
+        """Returns the answer as HTML, one paragraph for each sentence, which a notebook displays
+        for a run."""
+        return "".join(f"<p>{escape(sentence)}</p>" for sentence in self.answer)
 
     def rows(self) -> list[dict[str, Value]]:
         """Returns one row for each result. A row contains the method, the repetition, the
@@ -185,10 +213,69 @@ def advise(found: Run) -> Advised:
     return reopened.find(Advised) or Advised(advice=[])
 
 
-def load_trace(*files: AnyPath) -> TraceProfile:
-    """Reads traces from files. Returns their profile, which lists the steps by calling context,
-    each with its total time and its self time (without nested steps)."""
-    return _profile([Path(one) for one in files])
+def whatif(source: Run | ScenarioSource, *changes: str) -> WhatIf:
+    """Predicts what changes of a deployment would gain, such as "servers +1" or "copies 2".
+
+    `source` is a scenario, or a finished run, whose measurements then calibrate the model. Several
+    changes are predicted one by one and all together. The answer has sentences (`sentences()`) and
+    a table (`table()`); each gain is a factor of the rate with a 90 % interval.
+    """
+    if isinstance(source, Run):
+        _check_is_described(source.folder)
+        return _whatif(_evidence_of(source.folder), changes)
+    chosen = scenario(source)
+    return _whatif(_of_description(chosen, Path(chosen.name)), changes)
+
+
+def plan(target: str, file_systems: Sequence[str] = (), copies: int = 3) -> Planned:
+    """Returns the cheapest deployments that reach a target, such as "write >= 2 GB/s".
+
+    `file_systems`: names of file systems to try (none: the usual ones). `copies`: number of copies
+    of the data. Raises InputError with the reason if no deployment reaches the target.
+    """
+    return _plan(target, _parse_targets(target), file_systems, copies, _prices_of(None))
+
+
+def design(source: ScenarioSource) -> DesignPlan:
+    """Plans the experiments of a scenario with factors (`design.factor`): which configurations to
+    run, in which order, and how many seconds that takes. Nothing is run; `run` runs the plan.
+
+    Raises InputError if the scenario names no factor.
+    """
+    chosen = scenario(source)
+    if not chosen.design.factor:
+        raise InputError("design.factor", None, "is empty: name factors in [[design.factor]]")
+    return _planned_design(chosen)
+
+
+def learn(found: Run) -> Learning:
+    """Returns what a finished run of a planned experiment teaches: how much of the variance of the
+    rate each factor explains, the errors of learnt models, and the runs to make next. Needs the
+    extra `learn`.
+
+    Raises InputError if the run's scenario names no factor.
+    """
+    if (known := found.finished.find(Learning)) is not None:
+        return known
+    if not found.finished.scenario.design.factor:
+        raise InputError("design.factor", None, "is empty: the run is no planned experiment")
+    # Imported here, because it needs scikit-learn, which the extra `learn` installs.
+    from dfslab.studies.designs import learning
+
+    return learning.learn(found.finished.scenario, found.finished.of_method("measure"), quiet)
+
+
+def explain(profile: TraceProfile) -> list[str]:
+    """Returns one to three sentences on a trace: which step takes most time, and which faster step
+    and hardware would shorten the whole most, with intervals."""
+    return _trace_answer.sentences(profile)
+
+
+def load_trace(*files: AnyPath) -> TraceAnalysis:
+    """Reads traces: files of spans, files of JVM call profiles, or a folder of such profiles.
+    Returns their profile, which lists the steps by calling context, each with its total time and
+    its self time (without nested steps), and what faster steps and hardware would save."""
+    return TraceAnalysis.of(_profile([Path(one) for one in files]))
 
 
 def net(file: AnyPath) -> NetDefinition:

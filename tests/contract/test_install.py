@@ -14,9 +14,9 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Largest allowed size of the base installation, and the size that is assumed for the compiled core
-# in it. A stripped core has 12.75 MB; the core that the tests use is larger, because it is built
+# in it. A stripped core has 13.17 MB; the core that the tests use is larger, because it is built
 # with another profile.
-MOST_BASE_BYTES, CORE_BYTES = 200e6, 12.8e6
+MOST_BASE_BYTES, CORE_BYTES = 200e6, 13.2e6
 
 
 def canonical(name: str) -> str:

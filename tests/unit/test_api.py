@@ -12,6 +12,7 @@ from pathlib import Path
 import dfslab
 import pytest
 from dfslab import api
+from dfslab.documents.table import Table, count, heads, words
 from support.recorded import copied
 
 PACKAGE = Path(dfslab.__file__).parent
@@ -98,3 +99,58 @@ def test_the_package_is_imported_before_it_is_installed(monkeypatch):
     assert importlib.reload(dfslab).__all__
     with pytest.raises(metadata.PackageNotFoundError):
         dfslab.__version__  # noqa: B018
+
+
+def test_gains_of_changes_are_predicted_for_a_scenario_and_for_a_run(tmp_path):
+    found = dfslab.whatif("glusterfs", "servers +1")
+    assert found.basis == "description"
+    assert found.sentences()[0].startswith("servers +1: write")
+    of_run = dfslab.whatif(dfslab.load_run(copied(tmp_path / "run")), "disk x2")
+    assert of_run.basis == "run"
+    assert of_run.rows
+
+
+def test_a_deployment_is_planned_for_a_target():
+    found = dfslab.plan("write >= 500 MB/s", ["glusterfs"])
+    assert {one.system for one in found.rows} == {"glusterfs"}
+    with pytest.raises(dfslab.InputError, match="did you mean"):
+        dfslab.plan("write >= 500 MB/s", ["glustrefs"])
+
+
+def test_a_design_without_factors_is_refused(tmp_path):
+    with pytest.raises(dfslab.InputError, match="name factors"):
+        dfslab.design("quickstart")
+    with pytest.raises(dfslab.InputError, match="no planned experiment"):
+        dfslab.learn(dfslab.load_run(copied(tmp_path / "run")))
+
+
+def test_a_design_of_one_testbed_takes_as_many_runs_as_it_says():
+    """Without a factor of the deployment there is one testbed, and a D-optimal design chooses its
+    most informative runs instead of all combinations."""
+    levels = [1, 2, 4, 8, 16, 32]
+    factor = {"name": "clients", "keys": ["workload.clients"], "levels": levels}
+    design = {"kind": "d-optimal", "per_testbed": 4, "factor": [factor]}
+    wanted = {**{key: TABLE[key] for key in TABLE if key != "sweep"}, "design": design}
+    found = dfslab.design(wanted)
+    assert found.legal.size == 6
+    assert len(found.rows) == 4
+
+
+def test_a_trace_of_processes_is_explained():
+    folder = PACKAGE.parents[1] / "scenarios" / "data" / "hdfs-trace"
+    found = dfslab.load_trace(folder)
+    assert found.parts is not None
+    assert "create_file_system" in dfslab.explain(found)[0]
+
+
+def test_runs_and_tables_are_displayed_in_notebooks(tmp_path):
+    """The HTML of a run has its sentences, and that of a table its cells, both with special
+    characters escaped."""
+    done = dfslab.load_run(copied(tmp_path / "run"))
+    assert done._repr_html_().count("<p>") == len(done.answer) > 0  # noqa: SLF001
+    assert repr(done) == "Run('run')"
+    table = Table("a < b", heads("x", "y"), [(words("1 < 2\nand"), count(3))], ["note"])
+    html = table._repr_html_()  # noqa: SLF001
+    assert "<b>a &lt; b</b>" in html
+    assert "<td>1 &lt; 2<br>and</td><td>3</td>" in html
+    assert html.endswith("<p>note</p>")

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from html import escape
 from typing import Literal
 
 from dfslab.spec import units
@@ -83,6 +84,18 @@ class Table:
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.columns) for row in self.rows), self.title
+
+    def _repr_html_(self) -> str:
+        """Returns the table as HTML, with its title above and its notes below, which a notebook
+        displays."""
+        heads_row = "".join(f"<th>{escape(column.title)}</th>" for column in self.columns)
+        rows = [
+            "".join(f"<td>{escape(cell.text).replace(chr(10), '<br>')}</td>" for cell in row)
+            for row in self.rows
+        ]
+        body = "".join(f"<tr>{cells}</tr>" for cells in [heads_row, *rows])
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<p><b>{escape(self.title)}</b></p><table>{body}</table>{notes}"
 
 
 @dataclass(frozen=True)

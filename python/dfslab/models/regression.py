@@ -28,7 +28,9 @@ from dfslab.spec.scenario import Point
 if TYPE_CHECKING:
     import statsmodels.api as sm
 else:
-    sm = lazily("statsmodels.api")
+    # The module of least squares alone: statsmodels.api imports time series and plots, too, which
+    # takes half a processor second.
+    sm = lazily("statsmodels.regression.linear_model")
 
 NAMES = ("regression", "regression-linear")
 # Largest allowed logarithm of an extrapolated rate: exp(300) is still a finite JSON number.

@@ -106,7 +106,12 @@ def evidence_of(source: Path) -> DecisionInput:
     `source` is neither."""
     if source.is_dir():
         return _of_run(source)
-    scenario = read(source)
+    return evidence_of_description(read(source), source)
+
+
+def evidence_of_description(scenario: Scenario, source: Path) -> DecisionInput:
+    """Returns the decision input from a scenario without measurements. `source` is the scenario's
+    file or name, for messages."""
     points, notes = _legal_points(scenario, source)
     return DecisionInput(source, scenario, points, "description", notes=notes)
 

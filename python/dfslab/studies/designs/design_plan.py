@@ -157,11 +157,10 @@ def choose(
     if kind == "screening":
         candidates = [row for row in candidates if coding.is_extreme(row)] or candidates
         testbeds = testbeds or _screening_testbeds(coding, per_testbed, bool(hard))
-    if not soft or not hard:
-        rows = d_optimal(
-            coding, candidates, (testbeds or MOST_TESTBEDS) * (1 if not soft else per_testbed)
-        )
-        return [(row,) for row in rows] if hard else [tuple(rows)]
+    if not hard:
+        return [tuple(d_optimal(coding, candidates, max(testbeds, 1) * per_testbed))]
+    if not soft:
+        return [(row,) for row in d_optimal(coding, candidates, testbeds or MOST_TESTBEDS)]
     return _split_plot(coding, candidates, hard, soft, testbeds or MOST_TESTBEDS, per_testbed)
 
 

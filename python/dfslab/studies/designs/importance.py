@@ -107,8 +107,8 @@ def refitted(
     wanted: Sequence[DesignRow],
 ) -> list[Floats]:
     """Returns predictions (log rate) for the rows `wanted`: first those of the model, then those of
-    models that are fitted again to bootstrap samples of testbeds. Each distinct row is predicted
-    once."""
+    models that are fitted again to bootstrap samples of testbeds (of configurations if there is one
+    testbed). Each distinct row is predicted once."""
     place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
     every = np.array([place[row] for row in wanted])
     points = points_of(scenario, allowed, list(place))
@@ -116,13 +116,21 @@ def refitted(
     target = np.log(rows.rates)
     answers = [np.log(grey.predict(points))[every]]
     random = np.random.default_rng(scenario.run.seed)
-    testbeds = np.unique(rows.groups)
+    groups = _resampled_groups(rows)
+    names = np.unique(groups)
     for _ in range(REFITS):
-        drawn = random.choice(testbeds, len(testbeds))
-        chosen = np.concatenate([np.flatnonzero(rows.groups == testbed) for testbed in drawn])
+        drawn = random.choice(names, len(names))
+        chosen = np.concatenate([np.flatnonzero(groups == name) for name in drawn])
         again = grey.estimator().fit(known[chosen], target[chosen])
         answers.append(again.predict(requested)[every])
     return answers
+
+
+def _resampled_groups(rows: TrainingRows) -> np.ndarray:
+    """Returns the group of each row, of shape (rows,). Rows of one group are drawn or held out
+    together. A group is a testbed; if all rows have the same testbed, each row is a group."""
+    is_one_testbed = len(np.unique(rows.groups)) == 1
+    return np.arange(len(rows.points)) if is_one_testbed else rows.groups
 
 
 def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
@@ -143,12 +151,11 @@ def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
         ]
     )
     matrix, target = boosted.matrix(rows.points), np.log(rows.rates)
-    testbeds = np.unique(rows.groups)
+    groups = _resampled_groups(rows)
+    names_of_groups = np.unique(groups)
+    count = max(1, len(names_of_groups) // HELD_OUT)
     held = np.isin(
-        rows.groups,
-        np.random.default_rng(seed).choice(
-            testbeds, max(1, len(testbeds) // HELD_OUT), replace=False
-        ),
+        groups, np.random.default_rng(seed).choice(names_of_groups, count, replace=False)
     )
     part = boosted.estimator().fit(matrix[~held], target[~held])
     owner = boosted.encoding.owner

@@ -1,0 +1,57 @@
+"""Converts notebooks with their recorded outputs to Markdown for the documentation site. Nothing is
+executed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# The style sheet that pandas puts before each table.
+STYLE = re.compile(r"<style scoped>.*?</style>", flags=re.DOTALL)
+# Links between notebooks name the notebook's file; the site has a page of the same name.
+LINK = re.compile(r"\(([\w./-]+)\.ipynb\)")
+
+
+def pages(folder: Path) -> dict[str, str]:
+    """Returns the pages of all notebooks of a folder: a dictionary from the name of each notebook,
+    without ".ipynb", to its Markdown.
+    """
+    return {path.stem: page(path.read_text()) for path in sorted(folder.glob("*.ipynb"))}
+
+
+def page(notebook: str) -> str:
+    """Returns the Markdown of a notebook, which is given as JSON text: its texts, its code, and
+    below the code what it printed and displayed.
+    """
+    parts: list[str] = []
+    for cell in json.loads(notebook)["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(linked(text))
+            continue
+        parts.append(_fenced("python", text))
+        for output in cell["outputs"]:
+            parts += _shown(output)
+    return "\n\n".join(parts)
+
+
+def linked(text: str) -> str:
+    """Returns Markdown whose links to notebooks lead to the pages that are made of them."""
+    return LINK.sub(r"(\1.md)", text)
+
+
+def _shown(output: dict[str, Any]) -> Iterator[str]:
+    """Yields the Markdown of one output of a cell: HTML as it is, other output as text."""
+    data = output.get("data", {})
+    if "text/html" in data:
+        yield _fenced("{raw} html", STYLE.sub("", "".join(data["text/html"])))
+    elif "text/plain" in data or "text" in output:
+        yield _fenced("text", "".join(data.get("text/plain", output.get("text", []))).rstrip())
+
+
+def _fenced(language: str, text: str) -> str:
+    return f"````{language}\n{text}\n````"
