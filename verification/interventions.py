@@ -1,13 +1,14 @@
 """Records predicted and real gains of changes on testbeds, one resource at a time, and computes the
 figures that judge the predictions.
 
-`python -m verification.interventions SYSTEM WORKLOAD` carries the changes of one base out. It
-appends them to `data/interventions.jsonl`, predictions first. It needs root.
+`python -m verification.interventions SYSTEM WORKLOAD --group N` carries one group of the changes of
+a base out. It appends them to `data/interventions.jsonl`, predictions first. It needs root.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
 import sys
 import tomllib
@@ -46,7 +47,9 @@ SYSTEMS = {
     "cephfs": "cephfs",
 }
 ROUNDS = 2
-LIMIT_S = 420.0
+# Largest number of changes of a group, which are measured in one trial, and the time limit of the
+# trial in seconds.
+GROUP, LIMIT_S = 5, 200.0
 # A file system with fewer changes has no figure of its own.
 FEWEST = 5
 
@@ -109,6 +112,21 @@ def plan_of(base: Base) -> VerificationPlan:
         else:
             print(f"left out: {text}: {refused or 'changes nothing'}")
     return VerificationPlan(start.name, "rate", "description", found, ROUNDS, LIMIT_S)
+
+
+def groups_of(plan: VerificationPlan) -> list[VerificationPlan]:
+    """Returns the groups of a plan's changes: as few as possible, of nearly equal sizes, each with
+    at most GROUP changes."""
+    every = plan.interventions
+    count = math.ceil(len(every) / GROUP)
+    return [replace(plan, interventions=every[at::count]) for at in range(count)]
+
+
+def frozen(plan: VerificationPlan) -> str:
+    """Returns the SHA-256 digest of a plan's changes and predicted gains, in hexadecimal digits. It
+    is printed before anything is measured."""
+    lines = [f"{one.name} {one.predicted.model_dump_json()}" for one in plan.interventions]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def subjects() -> list[str]:
@@ -196,17 +214,18 @@ def _share(held: Sequence[bool]) -> float | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Records the changes of one base and returns the exit code."""
+    """Records one group of changes of one base and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m verification.interventions")
     parser.add_argument("system", choices=list(SYSTEMS))
     parser.add_argument("workload", choices=workloads())
-    parser.add_argument(
-        "--changes", type=int, default=None, help="only the first changes of the table"
-    )
+    parser.add_argument("--group", type=int, default=1, help="number of the group, from 1")
     requested = parser.parse_args(arguments)
-    base = base_of(requested.system, requested.workload)
-    plan = plan_of(replace(base, changes=base.changes[: requested.changes]))
+    groups = groups_of(plan_of(base_of(requested.system, requested.workload)))
+    if not 1 <= requested.group <= len(groups):
+        parser.error(f"--group = {requested.group}: must be from 1 to {len(groups)}")
+    plan = groups[requested.group - 1]
     print(plan.announcement(), flush=True)
+    print(f"predictions frozen: sha256 {frozen(plan)}", flush=True)
 
     def report(done: float, total: float, text: str, *remaining_s: float) -> None:
         print(f"{done:.0f} of {total:.0f}: {text}", flush=True)

@@ -4,6 +4,7 @@ interventions."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from dfslab.studies.decisions.gains import GainEstimate
@@ -118,7 +119,32 @@ def test_the_base_has_a_title_of_its_own():
 def test_an_unknown_workload_is_refused_with_those_of_the_table(capsys):
     with pytest.raises(SystemExit):
         interventions.main(["nfs", "walk"])
-    assert "choose from 'write', 'create', 'read'" in capsys.readouterr().err
+    assert "choose from 'write', 'create', 'read', 'small'" in capsys.readouterr().err
+
+
+def test_groups_hold_every_change_once_and_are_of_nearly_equal_size():
+    plan = interventions.plan_of(interventions.base_of("moosefs", "write"))
+    groups = interventions.groups_of(plan)
+    names = [one.name for group in groups for one in group.interventions]
+    assert sorted(names) == sorted(one.name for one in plan.interventions)
+    sizes = [len(group.interventions) for group in groups]
+    assert max(sizes) <= interventions.GROUP
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_digest_of_frozen_predictions_changes_with_any_of_them():
+    plan = interventions.plan_of(interventions.base_of("nfs", "read"))
+    first, *others = plan.interventions
+    altered = first.predicted.model_copy(update={"high": first.predicted.high * 1.01})
+    other = replace(plan, interventions=[replace(first, predicted=altered), *others])
+    assert interventions.frozen(plan) == interventions.frozen(replace(plan))
+    assert interventions.frozen(plan) != interventions.frozen(other)
+
+
+def test_a_group_that_does_not_exist_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        interventions.main(["nfs", "read", "--group", "9"])
+    assert "--group = 9: must be from 1 to 2" in capsys.readouterr().err
 
 
 def test_without_records_no_share_has_a_value(monkeypatch):

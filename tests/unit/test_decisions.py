@@ -97,14 +97,19 @@ def test_no_interval_has_a_width_of_zero_over_random_scenarios():
             assert 0 < gain.probability < 1
 
 
-def test_an_interval_grows_with_the_distance_and_the_gain():
+@pytest.mark.parametrize("basis", ["run", "description"])
+@pytest.mark.parametrize("operations", ["data", "metadata"])
+def test_an_interval_grows_with_the_distance_and_the_gain(basis, operations):
     errors = recorded_errors()
     for kind in KINDS:
         near, far = Change("", {}, kind, 0.2), Change("", {}, kind, 2.0)
-        for basis in ("run", "description"):
-            assert errors.sd(basis, [near], 0.2) < errors.sd(basis, [far], 2.0)
-            assert errors.sd(basis, [far], 0.0) < errors.sd(basis, [far], 2.0)
-            assert errors.sd(basis, [near, far], 1.0) > errors.sd(basis, [near], 0.1)
+
+        def sd(changes, log_gain):
+            return errors.sd(basis, changes, log_gain, operations)
+
+        assert sd([near], 0.2) < sd([far], 2.0)
+        assert sd([far], 0.0) < sd([far], 2.0)
+        assert sd([near, far], 1.0) > sd([near], 0.1)
 
 
 def test_the_error_of_a_kind_is_learnt_and_shrunk_towards_the_blind_error():

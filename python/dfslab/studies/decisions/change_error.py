@@ -1,4 +1,9 @@
-"""The error of predicted gains, estimated for each kind of change from recorded interventions.
+"""The error of predicted gains, estimated for each kind of change.
+
+For gains that a description alone predicts, the error is learnt from changes that were carried out
+(`intervention_error.py`), if there are any for such operations. For gains that a model calibrated
+on a run predicts, it is learnt from pairs of recorded configurations that differ in one thing, as
+follows. Kinds of change without such pairs have the error of a description.
 
 The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
 + IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
@@ -24,6 +29,7 @@ from pydantic import BaseModel
 
 from dfslab.models.fit.demand import UNCALIBRATED_SD
 from dfslab.spec.changes.change import DOUBLING, KINDS, Change
+from dfslab.studies.decisions.intervention_error import Operations, intervention_errors, table_for
 
 Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
@@ -87,21 +93,53 @@ class ChangeErrors(BaseModel):
                 return one
         return KindError(basis=basis, kind=kind, recordings=0, pairs=0, doubling_sd=BLIND_SD)
 
-    def sd(self, basis: Basis, changes: Sequence[Change], log_gain: float) -> float:
-        """Returns the standard deviation of the error of `log_gain`, the natural logarithm of the
-        gain predicted for several simultaneous changes.
+    def sd(
+        self, basis: Basis, changes: Sequence[Change], log_gain: float, operations: Operations
+    ) -> float:
+        """Returns the standard deviation of the model's error of `log_gain`, the natural logarithm
+        of the gain predicted for several simultaneous changes.
 
         The logarithm is divided among the changes in proportion to their distances. The errors of
         the changes are assumed to be independent. The result is at least LEAST_SD.
         """
         whole = sum(one.distance for one in changes)
         variance = sum(
-            self.of_kind(basis, one.kind).doubling_sd ** 2
-            * growth(log_gain * one.distance / whole, one.distance)
+            self._variance(basis, one, log_gain * one.distance / whole, operations)
             for one in changes
             if whole
         )
         return max(LEAST_SD, math.sqrt(variance))
+
+    def noise_sd(self, basis: Basis, operations: Operations) -> float:
+        """Returns the standard deviation of the noise with which a trial of a few runs measures a
+        log gain. It is 0 for a run, because the noise of a run's repetitions is known."""
+        table = table_for(intervention_errors(), operations)
+        return table.measured_sd if table is not None and basis == "description" else 0.0
+
+    def basis_of(self, basis: Basis, kind: str, operations: Operations) -> str:
+        """Returns the data on which the interval of a gain stands, as text such as "12 carried-out
+        changes of link on 6 file systems, data operations"."""
+        own = self.of_kind(basis, kind)
+        table = table_for(intervention_errors(), operations)
+        if table is not None and not self._has_pairs(basis, kind):
+            return table.basis_of(kind)
+        if own.recordings:
+            return f"{own.pairs} pairs of configurations in {own.recordings} recordings"
+        return "no recorded change"
+
+    def _has_pairs(self, basis: Basis, kind: str) -> bool:
+        """Returns whether the error of a kind is learnt from pairs of recorded configurations
+        although changes were carried out."""
+        return basis == "run" and self.of_kind(basis, kind).recordings > 0
+
+    def _variance(
+        self, basis: Basis, change: Change, log_gain: float, operations: Operations
+    ) -> float:
+        table = table_for(intervention_errors(), operations)
+        if table is not None and not self._has_pairs(basis, change.kind):
+            return table.variance(change.kind, log_gain, change.distance)
+        own = self.of_kind(basis, change.kind)
+        return own.doubling_sd**2 * growth(log_gain, change.distance)
 
 
 def growth(log_gain: float, distance: float) -> float:

@@ -1,0 +1,103 @@
+"""Learns the error of predicted gains from the recorded interventions, and judges the learnt error
+on the file systems from which it was not learnt.
+
+`python -m verification.intervention_errors` writes the table of errors that the package contains.
+
+For the judgement, each file system is left out once: the error is learnt from the interventions of
+the other file systems, and gives the predicted gains of the file system that was left out their
+intervals and their certainty. The predicted gains are those that were recorded before anything was
+measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Sequence
+
+import numpy as np
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.decisions.change_error import LEAST_SD
+from dfslab.studies.decisions.gains import GainEstimate, gain_of
+from dfslab.studies.decisions.intervention_error import (
+    TABLE,
+    CarriedOutError,
+    InterventionErrors,
+    learnt_from,
+    table_for,
+)
+from dfslab.studies.decisions.whatif import operations_of
+from dfslab.studies.trials.intervention_record import Intervention
+from dfslab.studies.trials.measured_gain import START
+
+
+def errors_of(interventions: Sequence[Intervention]) -> list[CarriedOutError]:
+    """Returns the errors of the interventions that have a measured gain. Each intervention changes
+    one thing."""
+    return [error for one in interventions if (error := _error_of(one)) is not None]
+
+
+def _error_of(one: Intervention) -> CarriedOutError | None:
+    """Returns the error of one intervention; None if the intervention has no measured gain."""
+    if one.measured is None or one.measured.gain is None:
+        return None
+    change = one.predicted.changes[0]
+    scenario = Scenario.model_validate(tomllib.loads(one.predicted.scenario))
+    return CarriedOutError(
+        file_system=one.predicted.file_system,
+        workload=scenario.name.removeprefix(f"{one.predicted.file_system}-"),
+        operations=operations_of(situation_of(scenario)),
+        trial=_trial(one),
+        change=change.text,
+        kind=change.kind,
+        distance=round(change.distance, 4),
+        predicted=round(math.log(one.predicted.predicted.gain), 4),
+        measured=round(math.log(one.measured.gain.gain), 4),
+    )
+
+
+def _trial(one: Intervention) -> str:
+    """Returns a text that is equal for interventions that were compared with the same runs of the
+    unchanged configuration: a digest of those runs."""
+    assert one.measured is not None
+    starts = [f"{run.value}" for run in one.measured.runs if run.configuration == START]
+    text = "\n".join([one.predicted.scenario, *starts])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def judged(interventions: Sequence[Intervention]) -> list[tuple[Intervention, GainEstimate]]:
+    """Returns each intervention with its predicted gain, whose interval and certainty are learnt
+    from the interventions on other file systems. Interventions whose operations no two other file
+    systems have are left out."""
+    known = [(one, error) for one in interventions if (error := _error_of(one)) is not None]
+    found = []
+    for system in dict.fromkeys(error.file_system for _, error in known):
+        others = learnt_from([error for _, error in known if error.file_system != system])
+        found += [
+            (one, _estimate(table, error))
+            for one, error in known
+            if error.file_system == system
+            and (table := table_for(others, error.operations)) is not None
+        ]
+    return found
+
+
+def _estimate(learnt: InterventionErrors, error: CarriedOutError) -> GainEstimate:
+    sd = math.sqrt(learnt.variance(error.kind, error.predicted, error.distance))
+    ratios = np.array([math.exp(error.predicted)])
+    return gain_of(ratios, (max(LEAST_SD, sd),), noise_sd=learnt.measured_sd)
+
+
+def main() -> None:
+    """Learns the errors from all recorded interventions and writes them to the package's table."""
+    from verification.interventions import measured
+
+    tables = [one.model_dump(mode="json") for one in learnt_from(errors_of(measured()))]
+    TABLE.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
