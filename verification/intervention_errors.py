@@ -16,12 +16,13 @@ import json
 import math
 import tomllib
 from collections.abc import Sequence
+from statistics import fmean, median
 
 import numpy as np
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.change_error import LEAST_SD
-from dfslab.studies.decisions.gains import GainEstimate, gain_of
+from dfslab.studies.decisions.gains import SMALL, GainEstimate, gain_of
 from dfslab.studies.decisions.intervention_error import (
     TABLE,
     CarriedOutError,
@@ -32,6 +33,51 @@ from dfslab.studies.decisions.intervention_error import (
 from dfslab.studies.decisions.whatif import operations_of
 from dfslab.studies.trials.intervention_record import Intervention
 from dfslab.studies.trials.measured_gain import START
+
+from verification.figures import Figure
+
+EXPERIMENT = "interventions"
+# Workloads and kinds of change with fewer interventions have no median error of their own.
+FEWEST_OF_PART = 5
+
+
+def figures(recording: str, interventions: Sequence[Intervention]) -> list[Figure]:
+    """Returns the figures of interventions that are judged by errors learnt on other file systems,
+    and the signed median errors by workload and by kind of change."""
+    found = judged(interventions)
+    sure = [(one, predicted) for one, predicted in found if predicted.sureness != "cannot tell"]
+    right = [has_direction(predicted, gain(one)) for one, predicted in sure]
+    inside = [predicted.low <= gain(one) <= predicted.high for one, predicted in found]
+    unsure = [predicted.sureness == "cannot tell" for _, predicted in found]
+    rows = [
+        Figure(EXPERIMENT, recording, f"gains.{bar}", "", fmean(held) if held else None, len(held))
+        for bar, held in (("sign", right), ("cannot-tell", unsure), ("coverage", inside))
+    ]
+    parts: dict[str, list[float]] = {}
+    for one in errors_of(interventions):
+        parts.setdefault(one.workload, []).append(one.error)
+        parts.setdefault(f"{one.operations}: {one.kind}", []).append(one.error)
+    rows += [
+        Figure(EXPERIMENT, recording, "gains.bias", part, median(own), len(own))
+        for part, own in parts.items()
+        if len(own) >= FEWEST_OF_PART
+    ]
+    return rows
+
+
+def gain(one: Intervention) -> float:
+    """Returns the measured gain of an intervention that has one."""
+    assert one.measured is not None
+    assert one.measured.gain is not None
+    return one.measured.gain.gain
+
+
+def has_direction(predicted: GainEstimate, measured: float) -> bool:
+    """Returns whether the predicted direction is right: a gain or a loss has the measured sign, and
+    no gain means that the measured gain is within SMALL of 1."""
+    if predicted.is_none:
+        return abs(math.log(measured)) < math.log1p(SMALL)
+    return (predicted.gain > 1) == (measured > 1)
 
 
 def errors_of(interventions: Sequence[Intervention]) -> list[CarriedOutError]:

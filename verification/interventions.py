@@ -24,13 +24,14 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
-from dfslab.studies.decisions.gains import SMALL
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.feasible import why_not
 from dfslab.studies.trials.intervention_record import Intervention, read_records
 from dfslab.studies.trials.verifying import PlannedIntervention, VerificationPlan, carry_out
 
+from verification import intervention_errors
 from verification.figures import Figure
+from verification.intervention_errors import gain, has_direction
 from verification.recordings import DATA, INTERVENTIONS, SCENARIOS
 
 TABLE = Path(__file__).with_suffix(".toml")
@@ -144,7 +145,12 @@ def measured() -> list[Intervention]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns the figures of all interventions, and the coverage of each file system."""
+    """Returns the figures of all interventions as they were predicted, and those by errors that are
+    learnt on other file systems."""
+    return [*_as_predicted(recording), *intervention_errors.figures(recording, measured())]
+
+
+def _as_predicted(recording: str) -> list[Figure]:
     found = measured()
     sure = [one for one in found if is_sure(one)]
     regrets = regrets_of(found)
@@ -164,25 +170,14 @@ def figures(recording: str) -> list[Figure]:
     ]
 
 
-def gain(one: Intervention) -> float:
-    """Returns the measured gain of an intervention that has one."""
-    assert one.measured is not None
-    assert one.measured.gain is not None
-    return one.measured.gain.gain
-
-
 def is_sure(one: Intervention) -> bool:
     """Returns whether the prediction states a direction."""
     return one.predicted.predicted.sureness != "cannot tell"
 
 
 def is_right(one: Intervention) -> bool:
-    """Returns whether the predicted direction is right: a gain or a loss has the measured sign, and
-    no gain means that the measured gain is within SMALL of 1."""
-    predicted = one.predicted.predicted
-    if predicted.is_none:
-        return abs(math.log(gain(one))) < math.log1p(SMALL)
-    return (predicted.gain > 1) == (gain(one) > 1)
+    """Returns whether the predicted direction is right."""
+    return has_direction(one.predicted.predicted, gain(one))
 
 
 def is_inside(one: Intervention) -> bool:

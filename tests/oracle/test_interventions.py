@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from dfslab.studies.decisions.gains import GainEstimate
@@ -18,6 +19,13 @@ from dfslab.studies.trials.measured_gain import MeasuredGain
 
 from verification import interventions, recordings
 from verification.figures import bars
+
+
+@cache
+def scenario_toml(system, name):
+    """Returns an unchanged configuration with this name, as TOML."""
+    scenario = interventions.base_of(system, "write").scenario
+    return scenario.model_copy(update={"name": name}).toml()
 
 
 def intervention(predicted, real, half_width=0.2, base="one", system="nfs"):
@@ -37,7 +45,7 @@ def intervention(predicted, real, half_width=0.2, base="one", system="nfs"):
             written="2026-01-01T00:00:00+00:00",
             file_system=system,
             workload="sequential_write",
-            scenario=base,
+            scenario=scenario_toml(system, base),
             changes=[change],
             goal="rate",
             basis="description",
@@ -149,6 +157,5 @@ def test_a_group_that_does_not_exist_is_refused(capsys):
 
 def test_without_records_no_share_has_a_value(monkeypatch):
     monkeypatch.setattr(interventions, "read_records", lambda path: [])
-    assert {(one.value, one.points) for one in interventions.figures("interventions")} == {
-        (None, 0)
-    }
+    found = interventions.figures("interventions")
+    assert {(one.value, one.points) for one in found} == {(None, 0)}
