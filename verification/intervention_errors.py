@@ -20,15 +20,16 @@ from statistics import fmean, median
 
 import numpy as np
 from dfslab.models.tree.prediction import situation_of
+from dfslab.spec.changes.change import Change
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.decisions.change_error import LEAST_SD
+from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.gains import SMALL, GainEstimate, gain_of
 from dfslab.studies.decisions.intervention_error import (
     TABLE,
     CarriedOutError,
     InterventionErrors,
+    errors_for,
     learnt_from,
-    table_for,
 )
 from dfslab.studies.decisions.whatif import operations_of
 from dfslab.studies.trials.intervention_record import Intervention
@@ -116,25 +117,24 @@ def _trial(one: Intervention) -> str:
 
 def judged(interventions: Sequence[Intervention]) -> list[tuple[Intervention, GainEstimate]]:
     """Returns each intervention with its predicted gain, whose interval and certainty are learnt
-    from the interventions on other file systems. Interventions whose operations no two other file
-    systems have are left out."""
+    from the interventions on other file systems."""
     known = [(one, error) for one in interventions if (error := _error_of(one)) is not None]
     found = []
     for system in dict.fromkeys(error.file_system for _, error in known):
         others = learnt_from([error for _, error in known if error.file_system != system])
         found += [
-            (one, _estimate(table, error))
+            (one, _estimate(errors_for(error.operations, others), error))
             for one, error in known
             if error.file_system == system
-            and (table := table_for(others, error.operations)) is not None
         ]
     return found
 
 
-def _estimate(learnt: InterventionErrors, error: CarriedOutError) -> GainEstimate:
-    sd = math.sqrt(learnt.variance(error.kind, error.predicted, error.distance))
-    ratios = np.array([math.exp(error.predicted)])
-    return gain_of(ratios, (max(LEAST_SD, sd),), noise_sd=learnt.measured_sd)
+def _estimate(carried_out: InterventionErrors | None, error: CarriedOutError) -> GainEstimate:
+    change = Change(error.change, {}, error.kind, error.distance)
+    sd = recorded_errors().sd("description", [change], error.predicted, carried_out)
+    noise_sd = 0.0 if carried_out is None else carried_out.measured_sd
+    return gain_of(np.array([math.exp(error.predicted)]), (sd,), noise_sd=noise_sd)
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ SYSTEMS = {
 ROUNDS = 2
 # Largest number of changes of a group, which are measured in one trial, and the time limit of the
 # trial in seconds.
-GROUP, LIMIT_S = 5, 200.0
+GROUP, LIMIT_S = 3, 200.0
 # A file system with fewer changes has no figure of its own.
 FEWEST = 5
 

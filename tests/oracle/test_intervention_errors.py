@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from dfslab.studies.decisions.intervention_error import (
     CarriedOutError,
+    errors_for,
     intervention_errors,
     learnt_from,
-    table_for,
 )
 
 from verification import intervention_errors as learning
@@ -80,7 +80,7 @@ def test_a_kind_with_larger_errors_has_a_larger_factor_and_few_systems_are_shrun
 
 def test_data_and_metadata_have_tables_of_their_own():
     tables = learnt_from([*planted(0.1, 0.05, 0.0), *planted(0.4, 0.2, 0.0, None, "metadata")])
-    data, metadata = table_for(tables, "data"), table_for(tables, "metadata")
+    data, metadata = errors_for("data", tables), errors_for("metadata", tables)
     assert metadata.active_sd > 2 * data.active_sd
     assert "metadata operations" in metadata.basis_of("link")
     one_system = [one for one in planted(0.1, 0.05, 0.0) if one.file_system == "system 0"]

@@ -152,7 +152,7 @@ def test_the_digest_of_frozen_predictions_changes_with_any_of_them():
 def test_a_group_that_does_not_exist_is_refused(capsys):
     with pytest.raises(SystemExit):
         interventions.main(["nfs", "read", "--group", "9"])
-    assert "--group = 9: must be from 1 to 2" in capsys.readouterr().err
+    assert "--group = 9: must be from 1 to 3" in capsys.readouterr().err
 
 
 def test_without_records_no_share_has_a_value(monkeypatch):

@@ -22,6 +22,7 @@ from dfslab.studies.decisions.actions import candidates
 from dfslab.studies.decisions.change_error import BLIND_SD, ErrorOfChange, recorded_errors
 from dfslab.studies.decisions.decision_input import evidence_in, evidence_of
 from dfslab.studies.decisions.gains import gain_of, sureness
+from dfslab.studies.decisions.intervention_error import errors_for
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.trust import trust_in
@@ -105,7 +106,7 @@ def test_an_interval_grows_with_the_distance_and_the_gain(basis, operations):
         near, far = Change("", {}, kind, 0.2), Change("", {}, kind, 2.0)
 
         def sd(changes, log_gain):
-            return errors.sd(basis, changes, log_gain, operations)
+            return errors.sd(basis, changes, log_gain, errors_for(operations))
 
         assert sd([near], 0.2) < sd([far], 2.0)
         assert sd([far], 0.0) < sd([far], 2.0)

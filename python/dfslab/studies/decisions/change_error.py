@@ -1,9 +1,10 @@
 """The error of predicted gains, estimated for each kind of change.
 
 For gains that a description alone predicts, the error is learnt from changes that were carried out
-(`intervention_error.py`), if there are any for such operations. For gains that a model calibrated
-on a run predicts, it is learnt from pairs of recorded configurations that differ in one thing, as
-follows. Kinds of change without such pairs have the error of a description.
+(`intervention_error.py`). For gains that a model calibrated on a run predicts, and for kinds of
+change that were carried out on too few file systems, it is learnt from pairs of recorded
+configurations that differ in one thing, as follows. A kind of change that only one of the two
+sources has takes the error from that source.
 
 The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
 + IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
@@ -29,7 +30,7 @@ from pydantic import BaseModel
 
 from dfslab.models.fit.demand import UNCALIBRATED_SD
 from dfslab.spec.changes.change import DOUBLING, KINDS, Change
-from dfslab.studies.decisions.intervention_error import Operations, intervention_errors, table_for
+from dfslab.studies.decisions.intervention_error import InterventionErrors
 
 Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
@@ -94,50 +95,48 @@ class ChangeErrors(BaseModel):
         return KindError(basis=basis, kind=kind, recordings=0, pairs=0, doubling_sd=BLIND_SD)
 
     def sd(
-        self, basis: Basis, changes: Sequence[Change], log_gain: float, operations: Operations
+        self,
+        basis: Basis,
+        changes: Sequence[Change],
+        log_gain: float,
+        carried_out: InterventionErrors | None,
     ) -> float:
         """Returns the standard deviation of the model's error of `log_gain`, the natural logarithm
-        of the gain predicted for several simultaneous changes.
+        of the gain predicted for several simultaneous changes. `carried_out`: errors learnt from
+        carried-out changes of such operations; None if there are none.
 
         The logarithm is divided among the changes in proportion to their distances. The errors of
         the changes are assumed to be independent. The result is at least LEAST_SD.
         """
         whole = sum(one.distance for one in changes)
         variance = sum(
-            self._variance(basis, one, log_gain * one.distance / whole, operations)
+            self._variance(basis, one, log_gain * one.distance / whole, carried_out)
             for one in changes
             if whole
         )
         return max(LEAST_SD, math.sqrt(variance))
 
-    def noise_sd(self, basis: Basis, operations: Operations) -> float:
-        """Returns the standard deviation of the noise with which a trial of a few runs measures a
-        log gain. It is 0 for a run, because the noise of a run's repetitions is known."""
-        table = table_for(intervention_errors(), operations)
-        return table.measured_sd if table is not None and basis == "description" else 0.0
-
-    def basis_of(self, basis: Basis, kind: str, operations: Operations) -> str:
+    def basis_of(self, basis: Basis, kind: str, carried_out: InterventionErrors | None) -> str:
         """Returns the data on which the interval of a gain stands, as text such as "12 carried-out
-        changes of link on 6 file systems, data operations"."""
+        changes of link on 6 file systems"."""
         own = self.of_kind(basis, kind)
-        table = table_for(intervention_errors(), operations)
-        if table is not None and not self._has_pairs(basis, kind):
-            return table.basis_of(kind)
+        if carried_out is not None and self._is_learnt(basis, kind, carried_out):
+            return carried_out.basis_of(kind)
         if own.recordings:
             return f"{own.pairs} pairs of configurations in {own.recordings} recordings"
-        return "no recorded change"
+        return "no recorded change; the error of two independent predictions"
 
-    def _has_pairs(self, basis: Basis, kind: str) -> bool:
-        """Returns whether the error of a kind is learnt from pairs of recorded configurations
-        although changes were carried out."""
-        return basis == "run" and self.of_kind(basis, kind).recordings > 0
+    def _is_learnt(self, basis: Basis, kind: str, carried_out: InterventionErrors) -> bool:
+        """Returns whether the error of a kind is that of carried-out changes. Pairs of recorded
+        configurations come first for a model that is calibrated on a run."""
+        has_pairs = basis == "run" and self.of_kind(basis, kind).recordings > 0
+        return carried_out.is_learnt(kind) and not has_pairs
 
     def _variance(
-        self, basis: Basis, change: Change, log_gain: float, operations: Operations
+        self, basis: Basis, change: Change, log_gain: float, carried_out: InterventionErrors | None
     ) -> float:
-        table = table_for(intervention_errors(), operations)
-        if table is not None and not self._has_pairs(basis, change.kind):
-            return table.variance(change.kind, log_gain, change.distance)
+        if carried_out is not None and self._is_learnt(basis, change.kind, carried_out):
+            return carried_out.variance(change.kind, log_gain, change.distance)
         own = self.of_kind(basis, change.kind)
         return own.doubling_sd**2 * growth(log_gain, change.distance)
 

@@ -37,7 +37,7 @@ TABLE = Path(__file__).with_name("intervention_errors.json")
 IDLE_LOG_GAIN = 0.02
 # A trial with fewer changes has no common error, because the median of a few errors is mostly the
 # model's error.
-FEWEST_OF_TRIAL = 4
+FEWEST_OF_TRIAL = 3
 # The factor of a kind of change is averaged with 1, which counts as much as this number of file
 # systems.
 COMMON_WEIGHT = 4.0
@@ -114,18 +114,18 @@ class InterventionErrors(BaseModel):
             self.active_sd**2, self.idle_sd**2, log_gain, distance
         )
 
+    def is_learnt(self, kind: str) -> bool:
+        """Returns whether changes of this kind were carried out on enough file systems."""
+        return self.of_kind(kind).file_systems >= FEWEST_SYSTEMS
+
     def basis_of(self, kind: str) -> str:
-        """Returns the data on which the interval of a gain of this kind stands, as text such as
-        "12 carried-out changes of link on 6 file systems"."""
+        """Returns the data on which the error of this kind stands, as text such as "12 carried-out
+        changes of link on 6 file systems (data operations)"."""
         own = self.of_kind(kind)
-        found = f"{own.changes} carried-out changes of {kind} on {own.file_systems} file systems"
-        if own.file_systems < FEWEST_SYSTEMS:
-            systems = len({one.file_system for one in self.changes})
-            found = (
-                f"{len(self.changes)} carried-out changes of all kinds on {systems} file systems, "
-                f"{own.changes} of {kind}"
-            )
-        return f"{found} ({self.operations} operations)"
+        return (
+            f"{own.changes} carried-out changes of {kind} on {own.file_systems} file systems "
+            f"({self.operations} operations)"
+        )
 
 
 def _growth(active: float, idle: float, log_gain: float, distance: float) -> float:
@@ -221,11 +221,13 @@ def _root_mean_square(values: Iterable[float]) -> float:
     return math.sqrt(fmean(known)) if known else 0.0
 
 
-def table_for(
-    tables: Sequence[InterventionErrors], operations: Operations
+def errors_for(
+    operations: Operations, tables: Sequence[InterventionErrors] | None = None
 ) -> InterventionErrors | None:
-    """Returns the table for what the operations of a workload do; None if there is none."""
-    return next((one for one in tables if one.operations == operations), None)
+    """Returns the table for what the operations of a workload do; None if there is none. `tables`:
+    those of the package unless others are given."""
+    known = intervention_errors() if tables is None else tables
+    return next((one for one in known if one.operations == operations), None)
 
 
 _TABLES: TypeAdapter[list[InterventionErrors]] = TypeAdapter(list[InterventionErrors])

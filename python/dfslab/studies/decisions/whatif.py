@@ -24,7 +24,7 @@ from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.change_error import recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import WORDS, GainEstimate, gain_of
-from dfslab.studies.decisions.intervention_error import Operations
+from dfslab.studies.decisions.intervention_error import Operations, errors_for
 from dfslab.studies.decisions.trust import Trust, trust_in
 
 WITHHELD = "withheld"
@@ -181,10 +181,12 @@ class PairedModel:
         operations: Operations,
         possible: tuple[float, float] = (-math.inf, math.inf),
     ) -> GainEstimate:
-        errors, basis = recorded_errors(), self.evidence.basis
-        error = errors.sd(basis, changes, math.log(ratios[0]), operations)
+        basis, carried_out = self.evidence.basis, errors_for(operations)
+        error = recorded_errors().sd(basis, changes, math.log(ratios[0]), carried_out)
         sds = (error, math.sqrt(2) * self.evidence.noise_sd)
-        return gain_of(ratios, sds, possible, errors.noise_sd(basis, operations))
+        # The noise of a run's measurements is known from its repetitions.
+        noise_sd = 0.0 if basis == "run" or carried_out is None else carried_out.measured_sd
+        return gain_of(ratios, sds, possible, noise_sd)
 
 
 def operations_of(situation: Situation) -> Operations:
@@ -239,9 +241,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 def bases_of(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> list[str]:
     """Returns one sentence for each kind of change: the data on which the interval of its gain
     stands."""
-    operations, errors = operations_of(gain.situation), recorded_errors()
+    carried_out, errors = errors_for(operations_of(gain.situation)), recorded_errors()
     return [
-        f"Interval of {kind}: {errors.basis_of(evidence.basis, kind, operations)}"
+        f"Interval of {kind}: {errors.basis_of(evidence.basis, kind, carried_out)}"
         for kind in dict.fromkeys(one.kind for one in changes)
     ]
 
