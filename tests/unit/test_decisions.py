@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,15 @@ def test_an_interval_grows_with_the_distance_and_the_gain(basis, operations):
         assert sd([near], 0.2) < sd([far], 2.0)
         assert sd([far], 0.0) < sd([far], 2.0)
         assert sd([near, far], 1.0) > sd([near], 0.1)
+
+
+def test_answers_say_on_which_data_their_intervals_stand(gigabit):
+    notes = whatif(evidence_of(gigabit), ["client link x2", "clients x2"]).notes
+    (link,) = [one for one in notes if one.startswith("Interval of link: ")]
+    assert re.search(r"\d+ carried-out changes of link on 6 file systems \(data operations\)", link)
+    assert any(one.startswith("Interval of clients: ") for one in notes)
+    advised = recommend(evidence_of(gigabit), "write_throughput", prices_of()).notes
+    assert any(one.startswith("Interval of link: ") for one in advised)
 
 
 def test_the_error_of_a_kind_is_learnt_and_shrunk_towards_the_blind_error():

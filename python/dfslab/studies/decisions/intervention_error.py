@@ -12,7 +12,7 @@ The error of one carried-out change is ln(predicted gain / measured gain). It ha
   second is for resources that the model believes idle.
 
 Each file system has the same weight, regardless of its number of changes. The factor of a kind is
-shrunk towards 1, the factor of all kinds together. Operations that move data and operations that
+shrunk towards 1, the factor of all kinds together. OperationClass that move data and operations that
 only change metadata have separate tables. `verification/intervention_errors.py` writes the tables.
 """
 
@@ -30,7 +30,7 @@ from pydantic import BaseModel, TypeAdapter
 from dfslab.spec.changes.change import DOUBLING
 
 # What the operations of a workload do: "data" if they move bytes, else "metadata".
-Operations = Literal["data", "metadata"]
+OperationClass = Literal["data", "metadata"]
 
 TABLE = Path(__file__).with_name("intervention_errors.json")
 # A change whose predicted |ln gain| is at most this value counts as a change of an idle resource.
@@ -58,7 +58,7 @@ class CarriedOutError(BaseModel):
 
     file_system: str
     workload: str
-    operations: Operations
+    operations: OperationClass
     trial: str
     change: str
     kind: str
@@ -93,7 +93,7 @@ class InterventionErrors(BaseModel):
     the carried-out changes, from which the other fields are computed.
     """
 
-    operations: Operations
+    operations: OperationClass
     active_sd: float
     idle_sd: float
     measured_sd: float
@@ -143,7 +143,7 @@ def learnt_from(changes: Sequence[CarriedOutError]) -> list[InterventionErrors]:
     return found
 
 
-def _table_of(operations: Operations, changes: Sequence[CarriedOutError]) -> InterventionErrors:
+def _table_of(operations: OperationClass, changes: Sequence[CarriedOutError]) -> InterventionErrors:
     common = _common_errors(changes)
     known = [(one, _residual_square(one, common, changes)) for one in changes]
     idle = _mean_of_systems(
@@ -222,7 +222,7 @@ def _root_mean_square(values: Iterable[float]) -> float:
 
 
 def errors_for(
-    operations: Operations, tables: Sequence[InterventionErrors] | None = None
+    operations: OperationClass, tables: Sequence[InterventionErrors] | None = None
 ) -> InterventionErrors | None:
     """Returns the table for what the operations of a workload do; None if there is none. `tables`:
     those of the package unless others are given."""

@@ -21,10 +21,10 @@ from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
-from dfslab.studies.decisions.change_error import recorded_errors
+from dfslab.studies.decisions.change_error import Basis, recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import WORDS, GainEstimate, gain_of
-from dfslab.studies.decisions.intervention_error import Operations, errors_for
+from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
 from dfslab.studies.decisions.trust import Trust, trust_in
 
 WITHHELD = "withheld"
@@ -178,7 +178,7 @@ class PairedModel:
         self,
         ratios: Floats,
         changes: Sequence[Change],
-        operations: Operations,
+        operations: OperationClass,
         possible: tuple[float, float] = (-math.inf, math.inf),
     ) -> GainEstimate:
         basis, carried_out = self.evidence.basis, errors_for(operations)
@@ -189,7 +189,7 @@ class PairedModel:
         return gain_of(ratios, sds, possible, noise_sd)
 
 
-def operations_of(situation: Situation) -> Operations:
+def operations_of(situation: Situation) -> OperationClass:
     """Returns whether the operations of a configuration move data or only change metadata."""
     return "data" if situation.whole.moved_bytes else "metadata"
 
@@ -225,7 +225,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     for group in groups:
         found, refused = _gains_or_dedicated(model, [one.text for one in group])
         notes += refused
-        notes += bases_of(evidence, group, found[0])
+        notes += bases_of(evidence.basis, group, found[0].situation)
         rows += _rows(model, trust, " and ".join(one.text for one in group), group, found)
         if rows and rows[-1].withheld and not settling:
             settling.append(settling_run(evidence, group, found[0]))
@@ -238,12 +238,12 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     )
 
 
-def bases_of(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> list[str]:
+def bases_of(basis: Basis, changes: Sequence[Change], situation: Situation) -> list[str]:
     """Returns one sentence for each kind of change: the data on which the interval of its gain
-    stands."""
-    carried_out, errors = errors_for(operations_of(gain.situation)), recorded_errors()
+    stands. `basis`: as in DecisionInput."""
+    carried_out, errors = errors_for(operations_of(situation)), recorded_errors()
     return [
-        f"Interval of {kind}: {errors.basis_of(evidence.basis, kind, carried_out)}"
+        f"Interval of {kind}: {errors.basis_of(basis, kind, carried_out)}"
         for kind in dict.fromkeys(one.kind for one in changes)
     ]
 
