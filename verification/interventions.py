@@ -48,8 +48,8 @@ SYSTEMS = {
     "cephfs": "cephfs",
 }
 ROUNDS = 2
-# Largest number of changes of a group, which are measured in one trial, and the time limit of the
-# trial in seconds.
+# Largest number of changes of a group that need testbeds of their own, and the time limit of the
+# trial that measures the group, in seconds.
 GROUP, LIMIT_S = 3, 200.0
 # A file system with fewer changes has no figure of its own.
 FEWEST = 5
@@ -116,11 +116,19 @@ def plan_of(base: Base) -> VerificationPlan:
 
 
 def groups_of(plan: VerificationPlan) -> list[VerificationPlan]:
-    """Returns the groups of a plan's changes: as few as possible, of nearly equal sizes, each with
-    at most GROUP changes."""
-    every = plan.interventions
-    count = math.ceil(len(every) / GROUP)
-    return [replace(plan, interventions=every[at::count]) for at in range(count)]
+    """Returns the groups of a plan's changes. The changes of the workload alone are the first
+    group, because all of them are measured on one testbed. The others, each of which needs a
+    testbed of its own, are divided into as few groups as possible with at most GROUP changes."""
+    of_workload = [one for one in plan.interventions if _is_of_workload(one)]
+    others = [one for one in plan.interventions if not _is_of_workload(one)]
+    count = math.ceil(len(others) / GROUP)
+    groups = [of_workload, *(others[at::count] for at in range(count))]
+    return [replace(plan, interventions=own) for own in groups if own]
+
+
+def _is_of_workload(one: PlannedIntervention) -> bool:
+    keys = [key for change in one.changes for key in change.values]
+    return all(key.startswith("workload.") for key in keys)
 
 
 def frozen(plan: VerificationPlan) -> str:

@@ -130,12 +130,14 @@ def test_an_unknown_workload_is_refused_with_those_of_the_table(capsys):
     assert "choose from 'write', 'create', 'read', 'small'" in capsys.readouterr().err
 
 
-def test_groups_hold_every_change_once_and_are_of_nearly_equal_size():
+def test_groups_hold_every_change_once_and_the_first_needs_one_testbed():
     plan = interventions.plan_of(interventions.base_of("moosefs", "write"))
-    groups = interventions.groups_of(plan)
-    names = [one.name for group in groups for one in group.interventions]
+    first, *others = interventions.groups_of(plan)
+    names = [one.name for group in (first, *others) for one in group.interventions]
     assert sorted(names) == sorted(one.name for one in plan.interventions)
-    sizes = [len(group.interventions) for group in groups]
+    assert {one.changes[0].kind for one in first.interventions} == {"clients", "size"}
+    assert not {one.changes[0].kind for group in others for one in group.interventions} & {"size"}
+    sizes = [len(group.interventions) for group in others]
     assert max(sizes) <= interventions.GROUP
     assert max(sizes) - min(sizes) <= 1
 
