@@ -6,7 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from verification import aiio, interventions, kumar, liu, nets, pagecache, wu, wu_namenode
+from verification import (
+    aiio,
+    expecting,
+    interventions,
+    kumar,
+    liu,
+    nets,
+    pagecache,
+    tuning,
+    wu,
+    wu_namenode,
+)
 from verification.figures import Figure
 from verification.truth import experiment as public
 
@@ -37,6 +48,10 @@ EXPERIMENTS = {
     "interventions": Experiment(
         "Advice carried out on testbeds", interventions.subjects, interventions.figures
     ),
+    "expecting": Experiment(
+        "Expectations on testbeds, with planted faults", expecting.subjects, expecting.figures
+    ),
+    "tuning": Experiment("Settings tuned in three runs", tuning.subjects, tuning.figures),
     "pagecache": Experiment(
         "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),

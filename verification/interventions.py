@@ -1,13 +1,14 @@
 """Records predicted and real gains of changes on testbeds, one resource at a time, and computes the
 figures that judge the predictions.
 
-`python -m verification.interventions SYSTEM WORKLOAD` carries the changes of one base out. It
-appends them to `data/interventions.jsonl`, predictions first. It needs root.
+`python -m verification.interventions SYSTEM WORKLOAD --group N` carries one group of the changes of
+a base out. It appends them to `data/interventions.jsonl`, predictions first. It needs root.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
 import sys
 import tomllib
@@ -23,13 +24,14 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
-from dfslab.studies.decisions.gains import SMALL
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.feasible import why_not
 from dfslab.studies.trials.intervention_record import Intervention, read_records
 from dfslab.studies.trials.verifying import PlannedIntervention, VerificationPlan, carry_out
 
+from verification import intervention_errors
 from verification.figures import Figure
+from verification.intervention_errors import gain, has_direction
 from verification.recordings import DATA, INTERVENTIONS, SCENARIOS
 
 TABLE = Path(__file__).with_suffix(".toml")
@@ -46,7 +48,9 @@ SYSTEMS = {
     "cephfs": "cephfs",
 }
 ROUNDS = 2
-LIMIT_S = 420.0
+# Largest number of changes of a group that need testbeds of their own, and the time limit of the
+# trial that measures the group, in seconds.
+GROUP, LIMIT_S = 3, 200.0
 # A file system with fewer changes has no figure of its own.
 FEWEST = 5
 
@@ -111,6 +115,29 @@ def plan_of(base: Base) -> VerificationPlan:
     return VerificationPlan(start.name, "rate", "description", found, ROUNDS, LIMIT_S)
 
 
+def groups_of(plan: VerificationPlan) -> list[VerificationPlan]:
+    """Returns the groups of a plan's changes. The changes of the workload alone are the first
+    group, because all of them are measured on one testbed. The others, each of which needs a
+    testbed of its own, are divided into as few groups as possible with at most GROUP changes."""
+    of_workload = [one for one in plan.interventions if _is_of_workload(one)]
+    others = [one for one in plan.interventions if not _is_of_workload(one)]
+    count = math.ceil(len(others) / GROUP)
+    groups = [of_workload, *(others[at::count] for at in range(count))]
+    return [replace(plan, interventions=own) for own in groups if own]
+
+
+def _is_of_workload(one: PlannedIntervention) -> bool:
+    keys = [key for change in one.changes for key in change.values]
+    return all(key.startswith("workload.") for key in keys)
+
+
+def frozen(plan: VerificationPlan) -> str:
+    """Returns the SHA-256 digest of a plan's changes and predicted gains, in hexadecimal digits. It
+    is printed before anything is measured."""
+    lines = [f"{one.name} {one.predicted.model_dump_json()}" for one in plan.interventions]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
 def subjects() -> list[str]:
     """Returns the names of the recordings."""
     return [RECORDING]
@@ -126,7 +153,12 @@ def measured() -> list[Intervention]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns the figures of all interventions, and the coverage of each file system."""
+    """Returns the figures of all interventions as they were predicted, and those by errors that are
+    learnt on other file systems."""
+    return [*_as_predicted(recording), *intervention_errors.figures(recording, measured())]
+
+
+def _as_predicted(recording: str) -> list[Figure]:
     found = measured()
     sure = [one for one in found if is_sure(one)]
     regrets = regrets_of(found)
@@ -146,25 +178,14 @@ def figures(recording: str) -> list[Figure]:
     ]
 
 
-def gain(one: Intervention) -> float:
-    """Returns the measured gain of an intervention that has one."""
-    assert one.measured is not None
-    assert one.measured.gain is not None
-    return one.measured.gain.gain
-
-
 def is_sure(one: Intervention) -> bool:
     """Returns whether the prediction states a direction."""
     return one.predicted.predicted.sureness != "cannot tell"
 
 
 def is_right(one: Intervention) -> bool:
-    """Returns whether the predicted direction is right: a gain or a loss has the measured sign, and
-    no gain means that the measured gain is within SMALL of 1."""
-    predicted = one.predicted.predicted
-    if predicted.is_none:
-        return abs(math.log(gain(one))) < math.log1p(SMALL)
-    return (predicted.gain > 1) == (gain(one) > 1)
+    """Returns whether the predicted direction is right."""
+    return has_direction(one.predicted.predicted, gain(one))
 
 
 def is_inside(one: Intervention) -> bool:
@@ -196,17 +217,18 @@ def _share(held: Sequence[bool]) -> float | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Records the changes of one base and returns the exit code."""
+    """Records one group of changes of one base and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m verification.interventions")
     parser.add_argument("system", choices=list(SYSTEMS))
     parser.add_argument("workload", choices=workloads())
-    parser.add_argument(
-        "--changes", type=int, default=None, help="only the first changes of the table"
-    )
+    parser.add_argument("--group", type=int, default=1, help="number of the group, from 1")
     requested = parser.parse_args(arguments)
-    base = base_of(requested.system, requested.workload)
-    plan = plan_of(replace(base, changes=base.changes[: requested.changes]))
+    groups = groups_of(plan_of(base_of(requested.system, requested.workload)))
+    if not 1 <= requested.group <= len(groups):
+        parser.error(f"--group = {requested.group}: must be from 1 to {len(groups)}")
+    plan = groups[requested.group - 1]
     print(plan.announcement(), flush=True)
+    print(f"predictions frozen: sha256 {frozen(plan)}", flush=True)
 
     def report(done: float, total: float, text: str, *remaining_s: float) -> None:
         print(f"{done:.0f} of {total:.0f}: {text}", flush=True)

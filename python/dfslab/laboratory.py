@@ -88,7 +88,8 @@ class Laboratory:
         `clock` returns the processor time in seconds. `progress` receives the progress of all work.
         """
         self.progress, self._watch, self._clock = progress, watch, clock
-        self._live = LiveLog()
+        # The live logs of the runs that are executed at present.
+        self._logs: list[LiveLog] = []
 
     def run(
         self, plan: RunPlan, out: Path, fresh: bool = False, always_page: bool = False
@@ -102,6 +103,7 @@ class Laboratory:
         stages = Stages(self._clock)
         with self.session() as session:
             if plan.measured and not plan.scenario.design.factor:
+                _check_programs(plan)
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
             with opened.locked(), self._logged(opened.folder, session):
@@ -139,7 +141,11 @@ class Laboratory:
         stages = Stages(self._clock)
         is_same = first.scenario.toml() == second.scenario.toml()
         with self.session() as session, ExitStack() as locks:
-            self._reach(first, session, stages)
+            for plan in plans:
+                _check_programs(plan)
+            # The first run is reached last, because its testbed then runs for its measurement.
+            for plan in (second, first):
+                self._reach(plan, session, stages)
             folders = (out, out / "against" if is_same else out)
             opened = [
                 store.open_run(plan.scenario, folder, fresh=fresh)
@@ -147,6 +153,7 @@ class Laboratory:
             ]
             for one in opened:
                 locks.enter_context(one.locked())
+                locks.enter_context(self._logged(one.folder, session))
             with stages.of("loading"):
                 measure_alternately(
                     [
@@ -154,11 +161,11 @@ class Laboratory:
                             plan.scenario,
                             _within(plan, session),
                             one,
-                            partial(_write_traces, session, one),
+                            partial(self._enter, plan, one, session),
                         )
                         for plan, one in zip(plans, opened, strict=True)
                     ],
-                    self.progress,
+                    self._report,
                 )
             done = [
                 self._finished(plan, one, session, stages, True)
@@ -215,26 +222,35 @@ class Laboratory:
     def _logged(self, folder: Path, session: access.InstrumentSession) -> Iterator[None]:
         """A context in which the progress of the run and the rates of its workload runs are also
         written to a file in the run's folder, which `dfslab serve` shows."""
-        session.watch = self._live.watched(session.watch)
-        self._live.open(folder)
+        log = LiveLog()
+        session.watch = log.watched(session.watch)
+        log.open(folder)
+        self._logs.append(log)
         try:
             yield
         finally:
-            self._live.close()
+            self._logs.remove(log)
+            log.close()
 
     def _report(self, done: float, total: float, text: str, /, *remaining_s: float) -> None:
-        self._live.progress(done, total, text)
+        for log in self._logs:
+            log.progress(done, total, text)
         self.progress(done, total, text, *remaining_s)
 
+    def _enter(self, plan: RunPlan, opened: Store, session: access.InstrumentSession) -> None:
+        """Prepares the session for a measurement of one of several runs that alternate: files and
+        live rates are those of this run."""
+        _write_traces(session, opened)
+        session.traced = _is_traced_command(plan)
+        for log in self._logs:
+            log.is_measured = log.folder == opened.folder
+
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
-        """Checks that the file system of the first configuration can be reached, and that programs
-        which configurations name by a path exist.
+        """Checks that the file system of the first configuration can be reached.
 
         If the first configuration uses a testbed, the testbed is started.
         """
-        for point in plan.points:
-            external_program.expect(point)
-        session.traced = plan.measured[0] == "trace" and external_program.is_command(plan.points[0])
+        session.traced = _is_traced_command(plan)
         with stages.of("loading"):
             session.reach(plan.points[0].scenario)
 
@@ -356,6 +372,17 @@ def _within(plan: RunPlan, session: access.InstrumentSession) -> list[Method]:
         method.within(session) if isinstance(method, access.InSession) else method
         for method in plan.methods
     ]
+
+
+def _check_programs(plan: RunPlan) -> None:
+    """Checks that the programs which configurations name by a path exist."""
+    for point in plan.points:
+        external_program.expect(point)
+
+
+def _is_traced_command(plan: RunPlan) -> bool:
+    """Returns whether the first method of a plan traces an external program."""
+    return plan.measured[0] == "trace" and external_program.is_command(plan.points[0])
 
 
 def _write_traces(session: access.InstrumentSession, opened: Store) -> None:

@@ -4,6 +4,8 @@ interventions."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import cache
 
 import pytest
 from dfslab.studies.decisions.gains import GainEstimate
@@ -17,6 +19,13 @@ from dfslab.studies.trials.measured_gain import MeasuredGain
 
 from verification import interventions, recordings
 from verification.figures import bars
+
+
+@cache
+def scenario_toml(system, name):
+    """Returns an unchanged configuration with this name, as TOML."""
+    scenario = interventions.base_of(system, "write").scenario
+    return scenario.model_copy(update={"name": name}).toml()
 
 
 def intervention(predicted, real, half_width=0.2, base="one", system="nfs"):
@@ -36,7 +45,7 @@ def intervention(predicted, real, half_width=0.2, base="one", system="nfs"):
             written="2026-01-01T00:00:00+00:00",
             file_system=system,
             workload="sequential_write",
-            scenario=base,
+            scenario=scenario_toml(system, base),
             changes=[change],
             goal="rate",
             basis="description",
@@ -118,11 +127,37 @@ def test_the_base_has_a_title_of_its_own():
 def test_an_unknown_workload_is_refused_with_those_of_the_table(capsys):
     with pytest.raises(SystemExit):
         interventions.main(["nfs", "walk"])
-    assert "choose from 'write', 'create', 'read'" in capsys.readouterr().err
+    assert "choose from 'write', 'create', 'read', 'small'" in capsys.readouterr().err
+
+
+def test_groups_hold_every_change_once_and_the_first_needs_one_testbed():
+    plan = interventions.plan_of(interventions.base_of("moosefs", "write"))
+    first, *others = interventions.groups_of(plan)
+    names = [one.name for group in (first, *others) for one in group.interventions]
+    assert sorted(names) == sorted(one.name for one in plan.interventions)
+    assert {one.changes[0].kind for one in first.interventions} == {"clients", "size"}
+    assert not {one.changes[0].kind for group in others for one in group.interventions} & {"size"}
+    sizes = [len(group.interventions) for group in others]
+    assert max(sizes) <= interventions.GROUP
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_digest_of_frozen_predictions_changes_with_any_of_them():
+    plan = interventions.plan_of(interventions.base_of("nfs", "read"))
+    first, *others = plan.interventions
+    altered = first.predicted.model_copy(update={"high": first.predicted.high * 1.01})
+    other = replace(plan, interventions=[replace(first, predicted=altered), *others])
+    assert interventions.frozen(plan) == interventions.frozen(replace(plan))
+    assert interventions.frozen(plan) != interventions.frozen(other)
+
+
+def test_a_group_that_does_not_exist_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        interventions.main(["nfs", "read", "--group", "9"])
+    assert "--group = 9: must be from 1 to 3" in capsys.readouterr().err
 
 
 def test_without_records_no_share_has_a_value(monkeypatch):
     monkeypatch.setattr(interventions, "read_records", lambda path: [])
-    assert {(one.value, one.points) for one in interventions.figures("interventions")} == {
-        (None, 0)
-    }
+    found = interventions.figures("interventions")
+    assert {(one.value, one.points) for one in found} == {(None, 0)}

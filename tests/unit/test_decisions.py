@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from dfslab.studies.decisions.actions import candidates
 from dfslab.studies.decisions.change_error import BLIND_SD, ErrorOfChange, recorded_errors
 from dfslab.studies.decisions.decision_input import evidence_in, evidence_of
 from dfslab.studies.decisions.gains import gain_of, sureness
+from dfslab.studies.decisions.intervention_error import errors_for
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.trust import trust_in
@@ -97,14 +99,28 @@ def test_no_interval_has_a_width_of_zero_over_random_scenarios():
             assert 0 < gain.probability < 1
 
 
-def test_an_interval_grows_with_the_distance_and_the_gain():
+@pytest.mark.parametrize("basis", ["run", "description"])
+@pytest.mark.parametrize("operations", ["data", "metadata"])
+def test_an_interval_grows_with_the_distance_and_the_gain(basis, operations):
     errors = recorded_errors()
     for kind in KINDS:
         near, far = Change("", {}, kind, 0.2), Change("", {}, kind, 2.0)
-        for basis in ("run", "description"):
-            assert errors.sd(basis, [near], 0.2) < errors.sd(basis, [far], 2.0)
-            assert errors.sd(basis, [far], 0.0) < errors.sd(basis, [far], 2.0)
-            assert errors.sd(basis, [near, far], 1.0) > errors.sd(basis, [near], 0.1)
+
+        def sd(changes, log_gain):
+            return errors.sd(basis, changes, log_gain, errors_for(operations))
+
+        assert sd([near], 0.2) < sd([far], 2.0)
+        assert sd([far], 0.0) < sd([far], 2.0)
+        assert sd([near, far], 1.0) > sd([near], 0.1)
+
+
+def test_answers_say_on_which_data_their_intervals_stand(gigabit):
+    notes = whatif(evidence_of(gigabit), ["client link x2", "clients x2"]).notes
+    (link,) = [one for one in notes if one.startswith("Interval of link: ")]
+    assert re.search(r"\d+ carried-out changes of link on 6 file systems \(data operations\)", link)
+    assert any(one.startswith("Interval of clients: ") for one in notes)
+    advised = recommend(evidence_of(gigabit), "write_throughput", prices_of()).notes
+    assert any(one.startswith("Interval of link: ") for one in advised)
 
 
 def test_the_error_of_a_kind_is_learnt_and_shrunk_towards_the_blind_error():

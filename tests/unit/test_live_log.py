@@ -157,6 +157,17 @@ def full_disk(*_):
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.parametrize(("is_measured", "found"), [(True, [(1, 1, 20), (1, 2, 20)]), (False, [])])
+def test_operations_of_another_run_are_not_counted(log, clock, tmp_path, is_measured, found):
+    log.is_measured = is_measured
+    watch = log.watched(None)
+    log.progress(0, 1, "measure")
+    for done in (20, 40):
+        clock.advance(1.0)
+        watch.by_host({"a": counts(done)})
+    assert rates_of(tmp_path) == found
+
+
 def test_other_callbacks_are_still_called(log):
     called = []
     watch = log.watched(Watch(by_host=called.append, observed=called.append))

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from dfslab.fleet.live_log import FILE
+from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import read
 from dfslab.studies.runs import store
@@ -129,3 +131,31 @@ def test_sweeps_without_a_common_configuration_are_refused(tmp_path):
     done = dfslab("run", first, "--against", second, cwd=tmp_path)
     assert done.returncode == 2
     assert "has no configuration of a" in done.stderr
+
+
+def test_a_second_scenario_that_cannot_be_reached_is_refused_before_anything_is_measured(tmp_path):
+    first, second = scenario(tmp_path, "a"), scenario(tmp_path, "b")
+    gone = f'access = {{ directory = "{tmp_path / "gone"}" }}'
+    second.write_text(second.read_text().replace('name = "local"', f'name = "local"\n{gone}'))
+    done = dfslab("run", first, "--against", second, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "gone" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_both_runs_have_a_live_log_while_they_alternate(tmp_path):
+    """Each measurement is announced in the live logs of both runs, which are removed at the end."""
+    texts = []
+
+    def progress(done, total, text, *remaining_s):
+        logs = list(tmp_path.glob(f"runs/*/*/{FILE}"))
+        if text.startswith("round "):
+            assert len({log.parent.resolve() for log in logs}) == 2
+            assert all(text in log.read_text() for log in logs)
+            texts.append(text)
+
+    laboratory = Laboratory(progress)
+    plans = [laboratory.plan(read(scenario(tmp_path, name, repetitions=2))) for name in ("a", "b")]
+    laboratory.run_against(tuple(plans), tmp_path / "runs")
+    assert texts == ["round 1: a", "round 1: b", "round 2: b", "round 2: a"]
+    assert not list((tmp_path / "runs").glob(f"**/{FILE}"))

@@ -300,6 +300,27 @@ def test_an_altered_prediction_is_found_and_a_torn_line_is_skipped(source, tmp_p
         read_records(path)
 
 
+@pytest.mark.parametrize("torn", [b'{"event":"pre', b'{"text":"\xe2\x80', b'{"gain":{"gain":1.0}'])
+def test_a_torn_line_is_skipped_wherever_it_is_cut(source, tmp_path, torn):
+    """A crash cuts the last line at any byte: between two fields, within a character, or behind a
+    nested object. A later record begins on a line of its own."""
+    verified(source, Planted(links), tmp_path, 1)
+    path = tmp_path / "records.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + torn)
+    assert len(read_records(path)) == 1
+    path.write_bytes(torn + b"\n" + whole)
+    assert len(read_records(path)) == 1
+
+
+def test_a_line_that_is_no_record_is_named(source, tmp_path):
+    verified(source, Planted(links), tmp_path, 1)
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"event":"nothing"}\n')
+    with pytest.raises(InputError, match=r"records.jsonl:3.*is no intervention record"):
+        read_records(path)
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

@@ -1,4 +1,10 @@
-"""The error of predicted gains, estimated for each kind of change from recorded interventions.
+"""The error of predicted gains, estimated for each kind of change.
+
+For gains that a description alone predicts, the error is learnt from changes that were carried out
+(`intervention_error.py`). For gains that a model calibrated on a run predicts, and for kinds of
+change that were carried out on too few file systems, it is learnt from pairs of recorded
+configurations that differ in one thing, as follows. A kind of change that only one of the two
+sources has takes the error from that source.
 
 The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
 + IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
@@ -24,6 +30,7 @@ from pydantic import BaseModel
 
 from dfslab.models.fit.demand import UNCALIBRATED_SD
 from dfslab.spec.changes.change import DOUBLING, KINDS, Change
+from dfslab.studies.decisions.intervention_error import InterventionErrors
 
 Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
@@ -87,21 +94,51 @@ class ChangeErrors(BaseModel):
                 return one
         return KindError(basis=basis, kind=kind, recordings=0, pairs=0, doubling_sd=BLIND_SD)
 
-    def sd(self, basis: Basis, changes: Sequence[Change], log_gain: float) -> float:
-        """Returns the standard deviation of the error of `log_gain`, the natural logarithm of the
-        gain predicted for several simultaneous changes.
+    def sd(
+        self,
+        basis: Basis,
+        changes: Sequence[Change],
+        log_gain: float,
+        carried_out: InterventionErrors | None,
+    ) -> float:
+        """Returns the standard deviation of the model's error of `log_gain`, the natural logarithm
+        of the gain predicted for several simultaneous changes. `carried_out`: errors learnt from
+        carried-out changes of such operations; None if there are none.
 
         The logarithm is divided among the changes in proportion to their distances. The errors of
         the changes are assumed to be independent. The result is at least LEAST_SD.
         """
         whole = sum(one.distance for one in changes)
         variance = sum(
-            self.of_kind(basis, one.kind).doubling_sd ** 2
-            * growth(log_gain * one.distance / whole, one.distance)
+            self._variance(basis, one, log_gain * one.distance / whole, carried_out)
             for one in changes
             if whole
         )
         return max(LEAST_SD, math.sqrt(variance))
+
+    def basis_of(self, basis: Basis, kind: str, carried_out: InterventionErrors | None) -> str:
+        """Returns the data on which the interval of a gain stands, as text such as "12 carried-out
+        changes of link on 6 file systems"."""
+        own = self.of_kind(basis, kind)
+        if carried_out is not None and self._is_learnt(basis, kind, carried_out):
+            return carried_out.basis_of(kind)
+        if own.recordings:
+            return f"{own.pairs} pairs of configurations in {own.recordings} recordings"
+        return "no recorded change; the error of two independent predictions"
+
+    def _is_learnt(self, basis: Basis, kind: str, carried_out: InterventionErrors) -> bool:
+        """Returns whether the error of a kind is that of carried-out changes. Pairs of recorded
+        configurations come first for a model that is calibrated on a run."""
+        has_pairs = basis == "run" and self.of_kind(basis, kind).recordings > 0
+        return carried_out.is_learnt(kind) and not has_pairs
+
+    def _variance(
+        self, basis: Basis, change: Change, log_gain: float, carried_out: InterventionErrors | None
+    ) -> float:
+        if carried_out is not None and self._is_learnt(basis, change.kind, carried_out):
+            return carried_out.variance(change.kind, log_gain, change.distance)
+        own = self.of_kind(basis, change.kind)
+        return own.doubling_sd**2 * growth(log_gain, change.distance)
 
 
 def growth(log_gain: float, distance: float) -> float:

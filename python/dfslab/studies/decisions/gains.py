@@ -34,7 +34,8 @@ class GainEstimate(BaseModel):
     """The factor by which a change multiplies a rate, with its 90 % interval.
 
     `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
-    natural logarithm.
+    natural logarithm. `low` and `high` bound the factor that a measurement of the change shows, so
+    they also hold the noise of that measurement; `probability` and `sd` do not.
     """
 
     gain: float
@@ -76,21 +77,26 @@ def sureness(right: float) -> Sureness:
 
 
 def gain_of(
-    ratios: Floats, sds: Sequence[float], possible: tuple[float, float] = (-math.inf, math.inf)
+    ratios: Floats,
+    sds: Sequence[float],
+    possible: tuple[float, float] = (-math.inf, math.inf),
+    noise_sd: float = 0.0,
 ) -> GainEstimate:
     """Returns the gain from `ratios` of the rates predicted after and before a change. The first
     ratio is for the estimated constants, the others for drawn ones.
 
     `sds`: further independent standard deviations of the log gain, such as the model's error for
     such a change and the noise of repetitions. At least one is above 0. `possible`: bounds of the
-    log gain, which only noise can exceed.
+    log gain, which only noise can exceed. `noise_sd`: standard deviation of the log gain that a
+    measurement of the change shows if the true gain is known; it widens the interval only.
     """
     logs = [math.log(ratio) for ratio in ratios]
     drawn = pvariance(logs[1:]) if len(logs) > 1 else 0.0
     sd = math.sqrt(drawn + sum(one**2 for one in sds))
     centre = float(logs[0])
-    half_width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sd
-    slack = min(TOLERANCE, half_width)
+    quantile = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+    half_width = quantile * math.hypot(sd, noise_sd)
+    slack = min(max(TOLERANCE, quantile * noise_sd), half_width)
     return GainEstimate(
         gain=math.exp(centre),
         low=math.exp(min(centre - slack, max(centre - half_width, possible[0] - slack))),

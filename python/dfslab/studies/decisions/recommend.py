@@ -20,7 +20,7 @@ from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import NO_GAIN, GainEstimate
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
-from dfslab.studies.decisions.whatif import PairedModel, settling_run
+from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run
 
 # The operations to which each goal applies. An empty tuple stands for all operations.
 GOALS: dict[str, tuple[str, ...]] = {
@@ -84,11 +84,13 @@ def recommend(
         found = _affordable(search, prices, within)
         own = [_row(search, trust, one, prices) for one in found]
         rows += own
+        changes = [change for one in found for change in one.action.changes]
+        notes += bases_of(evidence.basis, changes, search.situation)
         spared += [one for one in _spared(search, prices) if one.change not in known]
         known |= {one.change for one in spared}
         if own and own[0].withheld and not settling:
-            changes = found[0].action.changes
-            settling.append(settling_run(evidence, changes, model.gain(alike.first, changes)))
+            first = found[0].action.changes
+            settling.append(settling_run(evidence, first, model.gain(alike.first, first)))
     return Recommended(
         source=evidence.scenario.name,
         basis=evidence.basis,
@@ -96,7 +98,7 @@ def recommend(
         rows=rows,
         spared=spared,
         settling=settling,
-        notes=notes,
+        notes=list(dict.fromkeys(notes)),
     )
 
 

@@ -21,9 +21,10 @@ from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
-from dfslab.studies.decisions.change_error import recorded_errors
+from dfslab.studies.decisions.change_error import Basis, recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import WORDS, GainEstimate, gain_of
+from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
 from dfslab.studies.decisions.trust import Trust, trust_in
 
 WITHHELD = "withheld"
@@ -161,9 +162,12 @@ class PairedModel:
         changed = situation_of(apply(point.scenario, changes))
         after = changed.predict_many(self.evidence.constants(changed))
         ratios = after.rate_per_s / before.rate_per_s * _size_ratio(situation, changed)
-        rate = self._gain(ratios, changes, possible_log_gain(changes))
+        operations = operations_of(situation)
+        rate = self._gain(ratios, changes, operations, possible_log_gain(changes))
         times = {
-            name: self._gain(_ratios(before.latency_s[name], after.latency_s[name]), changes)
+            name: self._gain(
+                _ratios(before.latency_s[name], after.latency_s[name]), changes, operations
+            )
             for name in before.latency_s
             if name in after.latency_s
         }
@@ -174,10 +178,20 @@ class PairedModel:
         self,
         ratios: Floats,
         changes: Sequence[Change],
+        operations: OperationClass,
         possible: tuple[float, float] = (-math.inf, math.inf),
     ) -> GainEstimate:
-        error = recorded_errors().sd(self.evidence.basis, changes, math.log(ratios[0]))
-        return gain_of(ratios, (error, math.sqrt(2) * self.evidence.noise_sd), possible)
+        basis, carried_out = self.evidence.basis, errors_for(operations)
+        error = recorded_errors().sd(basis, changes, math.log(ratios[0]), carried_out)
+        sds = (error, math.sqrt(2) * self.evidence.noise_sd)
+        # The noise of a run's measurements is known from its repetitions.
+        noise_sd = 0.0 if basis == "run" or carried_out is None else carried_out.measured_sd
+        return gain_of(ratios, sds, possible, noise_sd)
+
+
+def operations_of(situation: Situation) -> OperationClass:
+    """Returns whether the operations of a configuration move data or only change metadata."""
+    return "data" if situation.whole.moved_bytes else "metadata"
 
 
 def _ratios(before: Floats, after: Floats) -> Floats:
@@ -211,6 +225,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     for group in groups:
         found, refused = _gains_or_dedicated(model, [one.text for one in group])
         notes += refused
+        notes += bases_of(evidence.basis, group, found[0].situation)
         rows += _rows(model, trust, " and ".join(one.text for one in group), group, found)
         if rows and rows[-1].withheld and not settling:
             settling.append(settling_run(evidence, group, found[0]))
@@ -221,6 +236,16 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         settling=settling,
         notes=list(dict.fromkeys(notes)),
     )
+
+
+def bases_of(basis: Basis, changes: Sequence[Change], situation: Situation) -> list[str]:
+    """Returns one sentence for each kind of change: the data on which the interval of its gain
+    stands. `basis`: as in DecisionInput."""
+    carried_out, errors = errors_for(operations_of(situation)), recorded_errors()
+    return [
+        f"Interval of {kind}: {errors.basis_of(basis, kind, carried_out)}"
+        for kind in dict.fromkeys(one.kind for one in changes)
+    ]
 
 
 def _gains_or_dedicated(

@@ -1,0 +1,239 @@
+"""The error of predicted gains, learnt from changes that were predicted and then carried out on
+real file systems.
+
+The error of one carried-out change is ln(predicted gain / measured gain). It has two parts.
+
+- The common error of a trial: all changes of a trial are compared with the same runs of the
+  unchanged configuration, so an error of those runs shifts all measured gains of the trial by the
+  same factor. It is the median of the errors of the trial. It is noise of the measurement.
+- The remaining error is the model's. Its variance is `active_sd`^2 * |ln predicted gain| / ln 2 +
+  `idle_sd`^2 * distance / ln 2, times a factor of the kind of change. The distance of a change is
+  |ln(new value / old value)|. The first term is for changes that the model expects to act. The
+  second is for resources that the model believes idle.
+
+Each file system has the same weight, regardless of its number of changes. The factor of a kind is
+shrunk towards 1, the factor of all kinds together. Operations that move data and operations that
+only change metadata have separate tables. `verification/intervention_errors.py` writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import fmean, median
+from typing import Literal
+
+from pydantic import BaseModel, TypeAdapter
+
+from dfslab.spec.changes.change import DOUBLING
+
+# What the operations of a workload do: "data" if they move bytes, else "metadata".
+OperationClass = Literal["data", "metadata"]
+
+TABLE = Path(__file__).with_name("intervention_errors.json")
+# A change whose predicted |ln gain| is at most this value counts as a change of an idle resource.
+IDLE_LOG_GAIN = 0.02
+# A trial with fewer changes has no common error, because the median of a few errors is mostly the
+# model's error.
+FEWEST_OF_TRIAL = 3
+# The factor of a kind of change is averaged with 1, which counts as much as this number of file
+# systems.
+COMMON_WEIGHT = 4.0
+# Smallest number of file systems from which the errors of data or metadata operations, or of one
+# kind of change, count as learnt.
+FEWEST_SYSTEMS = 2
+# Smallest estimate of `idle_sd`: a few recorded changes may agree with the model by chance.
+LEAST_IDLE_SD = 0.02
+
+
+class CarriedOutError(BaseModel):
+    """One change that was predicted and then carried out.
+
+    `file_system`, `workload`: of the unchanged configuration. `trial`: the changes with equal texts
+    here were compared with the same runs of the unchanged configuration. `kind`, `distance`: as in
+    `spec.changes.change.Change`. `predicted`, `measured`: natural logarithms of the gains.
+    """
+
+    file_system: str
+    workload: str
+    operations: OperationClass
+    trial: str
+    change: str
+    kind: str
+    distance: float
+    predicted: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """Returns ln(predicted gain / measured gain)."""
+        return self.predicted - self.measured
+
+
+class KindFactor(BaseModel):
+    """The variance of the model's error for one kind of change, as a multiple of the variance for
+    all kinds together. `file_systems`, `changes`: number of file systems and of carried-out
+    changes from which the factor was estimated."""
+
+    kind: str
+    file_systems: int
+    changes: int
+    factor: float
+
+
+class InterventionErrors(BaseModel):
+    """The model's error of the natural logarithm of a gain, learnt from carried-out changes of
+    workloads whose operations move data, or of workloads whose operations do not.
+
+    `active_sd`: standard deviation of the error of a change with a predicted gain of 2. `idle_sd`:
+    standard deviation of the error when a value is doubled and no gain is predicted. `measured_sd`:
+    standard deviation of the common error of a trial, which is noise of the measurement. `changes`:
+    the carried-out changes, from which the other fields are computed.
+    """
+
+    operations: OperationClass
+    active_sd: float
+    idle_sd: float
+    measured_sd: float
+    kinds: list[KindFactor]
+    changes: list[CarriedOutError]
+
+    def of_kind(self, kind: str) -> KindFactor:
+        """Returns the factor of a kind of change; 1 for a kind that was not carried out."""
+        for one in self.kinds:
+            if one.kind == kind:
+                return one
+        return KindFactor(kind=kind, file_systems=0, changes=0, factor=1.0)
+
+    def variance(self, kind: str, log_gain: float, distance: float) -> float:
+        """Returns the variance of the model's error of `log_gain`, the natural logarithm of the
+        gain that is predicted for one change of a kind."""
+        return self.of_kind(kind).factor * _growth(
+            self.active_sd**2, self.idle_sd**2, log_gain, distance
+        )
+
+    def is_learnt(self, kind: str) -> bool:
+        """Returns whether changes of this kind were carried out on enough file systems."""
+        return self.of_kind(kind).file_systems >= FEWEST_SYSTEMS
+
+    def basis_of(self, kind: str) -> str:
+        """Returns the data on which the error of this kind stands, as text such as "12 carried-out
+        changes of link on 6 file systems (data operations)"."""
+        own = self.of_kind(kind)
+        return (
+            f"{own.changes} carried-out changes of {kind} on {own.file_systems} file systems "
+            f"({self.operations} operations)"
+        )
+
+
+def _growth(active: float, idle: float, log_gain: float, distance: float) -> float:
+    return (active * abs(log_gain) + idle * distance) / DOUBLING
+
+
+def learnt_from(changes: Sequence[CarriedOutError]) -> list[InterventionErrors]:
+    """Returns the errors that are learnt from carried-out changes, one table for each of "data" and
+    "metadata" whose changes were carried out on at least FEWEST_SYSTEMS file systems."""
+    found = []
+    for operations in ("data", "metadata"):
+        own = [one for one in changes if one.operations == operations]
+        if len({one.file_system for one in own}) >= FEWEST_SYSTEMS:
+            found.append(_table_of(operations, own))
+    return found
+
+
+def _table_of(operations: OperationClass, changes: Sequence[CarriedOutError]) -> InterventionErrors:
+    common = _common_errors(changes)
+    known = [(one, _residual_square(one, common, changes)) for one in changes]
+    idle = _mean_of_systems(
+        (one.file_system, square * DOUBLING / one.distance)
+        for one, square in known
+        if abs(one.predicted) <= IDLE_LOG_GAIN
+    )
+    idle = max(idle, LEAST_IDLE_SD**2)
+    active = _mean_of_systems(
+        (one.file_system, (square - idle * one.distance / DOUBLING) * DOUBLING / abs(one.predicted))
+        for one, square in known
+        if abs(one.predicted) > IDLE_LOG_GAIN
+    )
+    active = max(active, 0.0)
+    kinds = [
+        _factor(kind, [pair for pair in known if pair[0].kind == kind], active, idle)
+        for kind in sorted({one.kind for one in changes})
+    ]
+    return InterventionErrors(
+        operations=operations,
+        active_sd=round(math.sqrt(active), 4),
+        idle_sd=round(math.sqrt(idle), 4),
+        measured_sd=round(_root_mean_square(common.values()), 4),
+        kinds=kinds,
+        changes=list(changes),
+    )
+
+
+def _common_errors(changes: Sequence[CarriedOutError]) -> dict[str, float]:
+    """Returns the common error of each trial that has at least FEWEST_OF_TRIAL changes."""
+    trials: dict[str, list[float]] = {}
+    for one in changes:
+        trials.setdefault(one.trial, []).append(one.error)
+    return {name: median(own) for name, own in trials.items() if len(own) >= FEWEST_OF_TRIAL}
+
+
+def _residual_square(
+    one: CarriedOutError, common: Mapping[str, float], changes: Sequence[CarriedOutError]
+) -> float:
+    """Returns the squared error of a change without the common error of its trial, corrected for
+    the degree of freedom that the common error takes."""
+    if one.trial not in common:
+        return one.error**2
+    count = sum(other.trial == one.trial for other in changes)
+    return (one.error - common[one.trial]) ** 2 * count / (count - 1)
+
+
+def _factor(
+    kind: str, known: Sequence[tuple[CarriedOutError, float]], active: float, idle: float
+) -> KindFactor:
+    systems: dict[str, list[float]] = {}
+    for one, square in known:
+        expected = _growth(active, idle, one.predicted, one.distance)
+        systems.setdefault(one.file_system, []).append(square / expected)
+    total = sum(fmean(own) for own in systems.values()) + COMMON_WEIGHT
+    return KindFactor(
+        kind=kind,
+        file_systems=len(systems),
+        changes=len(known),
+        factor=round(total / (len(systems) + COMMON_WEIGHT), 4),
+    )
+
+
+def _mean_of_systems(values: Iterable[tuple[str, float]]) -> float:
+    """Returns the mean over file systems of the mean of each file system's values; 0 without
+    values."""
+    systems: dict[str, list[float]] = {}
+    for name, value in values:
+        systems.setdefault(name, []).append(value)
+    return fmean(fmean(own) for own in systems.values()) if systems else 0.0
+
+
+def _root_mean_square(values: Iterable[float]) -> float:
+    known = [one**2 for one in values]
+    return math.sqrt(fmean(known)) if known else 0.0
+
+
+def errors_for(
+    operations: OperationClass, tables: Sequence[InterventionErrors] | None = None
+) -> InterventionErrors | None:
+    """Returns the table for what the operations of a workload do; None if there is none. `tables`:
+    those of the package unless others are given."""
+    known = intervention_errors() if tables is None else tables
+    return next((one for one in known if one.operations == operations), None)
+
+
+_TABLES: TypeAdapter[list[InterventionErrors]] = TypeAdapter(list[InterventionErrors])
+
+
+@cache
+def intervention_errors() -> list[InterventionErrors]:
+    """Returns the tables of errors that are stored with the package."""
+    return _TABLES.validate_json(TABLE.read_text(encoding="utf-8"))

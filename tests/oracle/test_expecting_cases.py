@@ -1,0 +1,67 @@
+"""Tests of the figures that judge expectations on testbeds, with planted comparisons, and of the
+planted hardware."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison
+
+from verification import expecting
+from verification.figures import bars
+
+
+def comparison(fault, text, rates=(10.0, 30.0)):
+    """Returns a recorded comparison of a testbed with a planted `fault`. `text`: the fault that the
+    answer names. `rates`: measured rates of operations that are expected from 8 to 12."""
+    rows = [
+        ComparedOperation(
+            operation="x", unit="1/s", low=8.0, expected=10.0, high=12.0, measured=one
+        )
+        for one in rates
+    ]
+    answer = PlaceComparison(place="x", file_system="x", hardware=[], rows=rows, fault=text)
+    return expecting.RecordedComparison(
+        written="", file_system="cephfs", fault=fault, comparison=answer
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "text", "is_named"),
+    [
+        ("none", "", True),
+        ("none", "the client link delivers about 5 MB/s, expected 45 MB/s", False),
+        ("late metadata server", "a round trip to the mds takes 21 ms, expected 0.8 ms", True),
+        ("late metadata server", "a round trip to the osd takes 21 ms, expected 0.8 ms", False),
+        ("slow server", "one of 3 servers (server) is about 6 times as slow", True),
+        ("slow server", "the server disk delivers about 5 MB/s, expected 35 MB/s", False),
+        ("slow server", "", False),
+    ],
+)
+def test_a_fault_is_named_or_not(fault, text, is_named):
+    assert comparison(fault, text).is_named == is_named
+
+
+def test_figures_judge_healthy_testbeds_and_planted_faults_apart(monkeypatch):
+    lines = [
+        comparison("none", "", (10.0, 9.0, 7.0, None)),
+        comparison("none", "one of 3 servers (server) is slow", (10.0,)),
+        comparison("slow server", "one of 3 servers (server) is slow", (1.0,)),
+        comparison("slow server", "", (1.0,)),
+    ]
+    monkeypatch.setattr(expecting, "recorded", lambda: lines)
+    values = {one.bar: (one.value, one.points) for one in expecting.figures("expecting")}
+    assert values == {
+        "expecting.inside": (pytest.approx(3 / 4), 4),
+        "expecting.named": (0.5, 2),
+        "expecting.false-alarms": (0.5, 2),
+    }
+    assert set(values) <= set(bars())
+
+
+@pytest.mark.parametrize("file_system", expecting.FILE_SYSTEMS)
+def test_the_hardware_has_a_metadata_server_to_delay_and_several_servers(file_system):
+    groups = {group.name: group for group in expecting.declared(file_system).node}
+    assert groups["server"].count == expecting.SERVERS > 1
+    assert {group.adapter.bandwidth for group in groups.values()} == {expecting.LINK}
+    has_metadata_server = file_system in ("cephfs", "juicefs", "moosefs")
+    assert ("master" in groups) == has_metadata_server

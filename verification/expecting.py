@@ -1,0 +1,187 @@
+"""Compares testbeds with what `dfslab expect` expects of them: healthy testbeds, and testbeds with
+a planted fault that their declared hardware does not have.
+
+`python -m verification.expecting FILE_SYSTEM FAULT` starts a testbed, compares it and appends the
+comparison to `data/expecting.jsonl`. Every comparison counts. It needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Literal
+from unittest.mock import patch
+
+from dfslab import discover
+from dfslab.instruments.discovery import place as places
+from dfslab.spec.clock import REAL, date
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.systems.standard import standard
+from dfslab.studies.expect import expecting
+from dfslab.studies.expect.comparison import PlaceComparison
+from dfslab.studies.expect.hardware_facts import DeclaredHardware
+from dfslab.studies.expect.place_scenario import scenario_of
+from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.found import testbed_class
+from dfslab.testbeds.hosts import machine
+from dfslab.testbeds.hosts.network import EmulatedLink
+from pydantic import BaseModel
+
+from verification.figures import Figure
+from verification.recordings import DATA, INTERVENTIONS
+
+Fault = Literal["none", "late metadata server", "slow server"]
+FAULTS: tuple[Fault, ...] = ("none", "late metadata server", "slow server")
+RECORDING = EXPERIMENT = "expecting"
+FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
+FILE_SYSTEMS = ("cephfs", "juicefs", "glusterfs", "moosefs")
+# Hardware that no ready scenario has: bytes per second of every link and disk, seconds from one
+# host to another, and number of data servers.
+LINK, DISK, LATENCY_S, SERVERS = 45e6, 35e6, 4e-4, 3
+# The late metadata server receives each packet this number of seconds later. The link of the slow
+# server carries this fraction of its declared rate.
+LATE_S, SLOW = 0.02, 1 / 8
+TIME_S = 30.0
+# Texts that the answer has if it names the fault: one of those of the fault.
+NAMED_BY: dict[Fault, tuple[str, ...]] = {
+    "none": (),
+    "late metadata server": ("the mds", "the meta", "the master", "metadata server"),
+    "slow server": (f"one of {SERVERS} servers",),
+}
+
+
+class RecordedComparison(BaseModel):
+    """A comparison of a testbed with its expectation. `fault`: what was planted."""
+
+    written: str
+    file_system: str
+    fault: Fault
+    comparison: PlaceComparison
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the answer names the planted fault, or no fault if none was planted."""
+        found = self.comparison.fault
+        if self.fault == "none":
+            return not found
+        return any(text in found for text in NAMED_BY[self.fault])
+
+
+def declared(file_system: str) -> Deployment:
+    """Returns the deployment of a healthy testbed."""
+    system = discover.file_system(file_system)
+    return standard(system, SERVERS, 1, LINK, LATENCY_S, DISK)
+
+
+@contextmanager
+def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed]:
+    """A context with a running testbed that has a fault. The testbed's own record has the declared
+    deployment without the fault."""
+    roles = discover.file_system(file_system).roles
+    metadata = {role.name for role in roles if role.kind == "metadata"}
+
+    def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
+        link = machine.link_of(group, deployment)
+        is_late = fault == "late metadata server" and metadata & set(group.roles)
+        return replace(link, delay_s=link.delay_s + LATE_S) if is_late else link
+
+    kind = testbed_class(file_system, "FILE_SYSTEM")
+    with (
+        patch("dfslab.testbeds.hosts.cluster.link_of", link_of),
+        kind.up(notify=_print, deployment=declared(file_system)) as testbed,
+    ):
+        if fault == "slow server":
+            assert testbed.cluster is not None
+            slow = next(name for name, group in declared(file_system).nodes() if _is_data(group))
+            testbed.cluster.slow(slow, LINK * SLOW)
+        yield testbed
+
+
+def _is_data(group: NodeGroup) -> bool:
+    return group.name == "server"
+
+
+def compare(file_system: str, fault: Fault) -> RecordedComparison:
+    """Starts a testbed with a fault and compares it with what its declared hardware should give."""
+    with testbed_with(file_system, fault) as testbed:
+        place = places.find(testbed.name)
+        probed = places.probed(place)
+        made = scenario_of(place, probed, DeclaredHardware())
+        plan = expecting.plan(place, probed, made, TIME_S)
+        print(plan.announcement(), flush=True)
+        comparison = expecting.compared(plan, _report, _print)
+    # The name of a testbed is random.
+    comparison = comparison.model_copy(update={"place": file_system})
+    written = date(REAL).isoformat(timespec="seconds")
+    return RecordedComparison(
+        written=written, file_system=file_system, fault=fault, comparison=comparison
+    )
+
+
+def recorded() -> list[RecordedComparison]:
+    """Returns the recorded comparisons in the order of their measurement."""
+    if not FILE.exists():
+        return []
+    texts = FILE.read_text(encoding="utf-8").splitlines()
+    return [RecordedComparison.model_validate_json(text) for text in texts]
+
+
+def subjects() -> list[str]:
+    """Returns the names of the recordings."""
+    return [RECORDING] if FILE.exists() else []
+
+
+def figures(recording: str) -> list[Figure]:
+    """Returns the share of measured rates inside the expected intervals of healthy testbeds, the
+    share of planted faults that are named, and the share of healthy testbeds for which a fault is
+    named."""
+    found = recorded()
+    healthy = [one for one in found if one.fault == "none"]
+    inside = [
+        row.verdict == "as expected"
+        for one in healthy
+        for row in one.comparison.rows
+        if row.measured is not None
+    ]
+    named = [one.is_named for one in found if one.fault != "none"]
+    wrong = [not one.is_named for one in healthy]
+    rows = (("inside", inside), ("named", named), ("false-alarms", wrong))
+    return [
+        Figure(
+            EXPERIMENT,
+            recording,
+            f"expecting.{bar}",
+            "",
+            sum(held) / len(held) if held else None,
+            len(held),
+        )
+        for bar, held in rows
+    ]
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)
+
+
+def _report(done: float, total: float, text: str, *remaining_s: float) -> None:
+    print(f"{done:.0f} of {total:.0f}: {text}", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Records one comparison and returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m verification.expecting")
+    parser.add_argument("file_system", choices=FILE_SYSTEMS)
+    parser.add_argument("fault", choices=FAULTS)
+    requested = parser.parse_args(arguments)
+    found = compare(requested.file_system, requested.fault)
+    with FILE.open("a", encoding="utf-8") as file:
+        file.write(found.model_dump_json() + "\n")
+    print("\n".join(found.comparison.sentences()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
