@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from verification import aiio, interventions, kumar, liu, nets, pagecache, wu, wu_namenode
+from verification.blind import figures as blind
 from verification.figures import Figure
 from verification.truth import experiment as public
 
@@ -40,6 +41,7 @@ EXPERIMENTS = {
     "pagecache": Experiment(
         "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),
+    "blind": Experiment("Rates predicted before they were measured", blind.subjects, blind.figures),
     "truth": Experiment("Public measurements by others", public.subjects, public.figures),
 }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dfslab.spec.input_error import InputError
 
-from verification.blind import campaign
+from verification.blind import campaign, report
 from verification.blind.record import PREFIX, CampaignFiles
 from verification.recordings import DATA
 
@@ -22,12 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     requested = _arguments(arguments)
     files = CampaignFiles(f"{PREFIX}{requested.seed}", requested.folder)
     try:
-        about = campaign.freeze(files, requested.seed, requested.points)
+        about = campaign.freeze(files, requested.seed, requested.points, requested.lock)
         print(f"seed {about.seed}; predictions {files.frozen.name}, SHA-256 {about.sha256}")
         for reason, count in about.left_out.items():
             print(f"left out {count} times: {reason}")
         if requested.minutes > 0:
             campaign.measure(files, requested.minutes, requested.lock)
+        print(report.text(files))
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -30,8 +30,8 @@ from verification.blind.record import About, CampaignFiles, MeasuredPoint, Prove
 # Seconds that a testbed and a point take at most as a rule: a testbed only starts, and a point only
 # begins, if so much time is left.
 START_S, POINT_S = 60.0, 15.0
-# Seconds for which one testbed is used; others that wait for the lock get their turn then.
-TURN_S = 200.0
+# Seconds for which the lock is held; other programs that wait for it get their turn then.
+TURN_S = 235.0
 ROOT = Path(__file__).parents[2]
 
 
@@ -47,12 +47,14 @@ class Deadline:
         return self.clock.monotonic_s() + seconds <= self.end_s
 
 
-def freeze(files: CampaignFiles, seed: int, points: int, clock: Clock = REAL) -> About:
+def freeze(
+    files: CampaignFiles, seed: int, points: int, lock: Path | None = None, clock: Clock = REAL
+) -> About:
     """Measures the machine, draws the points, and writes predictions and their digest. Nothing is
     done if the campaign already has predictions; the existing description is returned then."""
     if files.about.exists():
         return about_of(files)
-    with scratch.folder() as folder:
+    with high_priority(), _locked(lock), scratch.folder() as folder:
         profile = machine.measured(folder)
     found = drawn(seed, points, profile)
     frozen.write(files.frozen, [frozen.predicted(one, profile) for one in found.points])
@@ -90,9 +92,10 @@ def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Cloc
         print(f"priority: {'high' if is_high else 'normal, the kernel allows no other'}")
         left = _left(files, known)
         while left and deadline.allows(START_S):
-            for testbed in left:
-                with _locked(lock):
-                    tried += _turn(testbed, files, about.machine, deadline, known)
+            with _locked(lock):
+                turn = Deadline(min(deadline.end_s, clock.monotonic_s() + TURN_S), clock)
+                for testbed in left:
+                    tried += _testbed(testbed, files, about.machine, turn, known)
             left = _left(files, known)
     return tried
 
@@ -104,25 +107,24 @@ def _left(files: CampaignFiles, known: set[str]) -> list[list[FrozenPrediction]]
     return list(frozen.by_testbed(rows).values())
 
 
-def _turn(
+def _testbed(
     points: Sequence[FrozenPrediction],
     files: CampaignFiles,
     profile: MachineProfile,
-    deadline: Deadline,
+    turn: Deadline,
     known: set[str],
 ) -> int:
-    """Measures the points of one testbed until the turn or the campaign ends, and returns how many
-    were tried. Each measurement is recorded at once."""
-    if not deadline.allows(START_S):
+    """Measures the points of one testbed until `turn` ends, and returns how many were tried. Each
+    measurement is recorded at once."""
+    if not turn.allows(START_S):
         return 0
-    clock, tried = deadline.clock, 0
-    turn = Deadline(clock.monotonic_s() + TURN_S, clock)
+    tried = 0
     with access.session() as session:
         instrument = Measure(session)
         for one in points:
-            if not (turn.allows(POINT_S) and deadline.allows(POINT_S)):
+            if not turn.allows(POINT_S):
                 break
-            row = measured(instrument, one, profile, clock)
+            row = measured(instrument, one, profile, turn.clock)
             record.append(files.measured, row)
             known.add(one.name)
             tried += 1

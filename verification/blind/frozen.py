@@ -75,7 +75,8 @@ def predicted(point: BlindPoint, machine: MachineProfile) -> FrozenPrediction:
     one = Point(scenario=scenario_of(point, machine), labels={})
     result = SequenceModel().run(one)
     rate = result.metrics[RATE]
-    assert rate.low is not None and rate.high is not None, "a prediction has an interval"
+    assert rate.low is not None, "a prediction has an interval"
+    assert rate.high is not None, "a prediction has an interval"
     limit = result.limits[0] if result.limits else None
     return FrozenPrediction(
         name=point.name,
