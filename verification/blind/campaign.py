@@ -26,6 +26,7 @@ from verification.blind.frozen import FrozenPrediction
 from verification.blind.machine import MachineProfile
 from verification.blind.priority import high_priority
 from verification.blind.record import About, CampaignFiles, MeasuredPoint, Provenance
+from verification.blind.space import LOCAL
 
 # Seconds that a testbed and a point take at most as a rule: a testbed only starts, and a point only
 # begins, if so much time is left.
@@ -90,6 +91,11 @@ def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Cloc
     tried = 0
     with high_priority() as is_high:
         print(f"priority: {'high' if is_high else 'normal, the kernel allows no other'}")
+        left = _left(files, known)
+        for testbed in left:
+            # Points in a directory of this machine need no testbed, and so no lock.
+            if testbed[0].system == LOCAL:
+                tried += _testbed(testbed, files, about.machine, deadline, known)
         left = _left(files, known)
         while left and deadline.allows(START_S):
             with _locked(lock):
