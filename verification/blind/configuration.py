@@ -16,17 +16,22 @@ from dfslab.studies.trials.feasible import why_not
 from dfslab.testbeds.hosts.network import LEAST_DELAY_S
 
 from verification.blind.machine import MachineProfile
-from verification.blind.space import LAYOUTS, METADATA, MIB, Hardware, Layout, Work
+from verification.blind.space import LAYOUTS, METADATA, MIB, MIXED, Hardware, Layout, Work
 from verification.recordings import SCENARIOS
 
 MODEL = "sequence"
 # Rates of links and disks that testbeds measured of themselves may differ by this share.
-TOLERANCE = 0.1
+TOLERANCE = 0.15
 # Predicted seconds of a run, the longest run that is begun, and the limit at which a run ends.
-TARGET_S, LONGEST_S, LIMIT_S = 2.0, 10.0, 20.0
+TARGET_S, LONGEST_S, LIMIT_S = 3.0, 10.0, 20.0
 # Most bytes of all files of a run, and seconds in which its files can be written to the disks.
-MOST_BYTES, MOST_PREPARING_S = 512 * MIB, 8.0
-MOST_EACH, MOST_OPERATIONS = 400, 1200
+# Most bytes of all files of a run. Seconds in which its files can be written to the disks, and in
+# which they can be created, as predicted.
+MOST_BYTES, MOST_WRITING_S, MOST_CREATING_S = 512 * MIB, 8.0, 4.0
+MOST_OPERATIONS = 50_000
+# A mixture of fewer operations may have reads or writes alone.
+LEAST_MIXED = 10
+CREATION = "create"
 
 
 @dataclass(frozen=True)
@@ -124,12 +129,18 @@ def _local(machine: MachineProfile) -> Scenario:
 
 
 def hardware_refusal(point: BlindPoint, machine: MachineProfile) -> str:
-    """Returns why the product cannot make the hardware of a point; "" if it can."""
-    if not LAYOUTS[point.system].scenario or not point.hardware.seek_s:
+    """Returns why a testbed does not make the hardware of a point; "" if it does."""
+    hardware = point.hardware
+    if not LAYOUTS[point.system].scenario:
         return ""
-    key = "deployment.node.server.disk.latency"
-    change = Change("seeks", {key: f"{point.hardware.seek_s} s"}, DISK, DOUBLING)
-    return why_not(scenario_of(point, machine).replace(change.values), (change,))
+    if hardware.seek_s:
+        key = "deployment.node.server.disk.latency"
+        change = Change("seeks", {key: f"{hardware.seek_s} s"}, DISK, DOUBLING)
+        return why_not(scenario_of(point, machine).replace(change.values), (change,))
+    # A testbed checks the rates of its links with one TCP stream, and refuses to start.
+    if hardware.link_bytes_per_s * 2 * hardware.latency_s > machine.deployment.network.window:
+        return "a testbed checks a link by one stream, whose window does not fill this link"
+    return ""
 
 
 def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
@@ -143,17 +154,25 @@ def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
     situation = situation_of(scenario)
     rate_per_s = situation.predict(situation.constants).rate_per_s
     work = point.work
-    if work.clients / rate_per_s > LONGEST_S:
-        return point, f"one operation of each client takes more than {LONGEST_S:g} s"
-    most = min(MOST_EACH, MOST_OPERATIONS // work.clients)
-    volume = work.clients * max(1, work.size_bytes)
+    least = LEAST_MIXED if work.kind == MIXED else work.clients
+    if least / rate_per_s > LONGEST_S:
+        return point, f"{least} operations take more than {LONGEST_S:g} s"
+    most = min(_most_files(point, machine, scenario), MOST_OPERATIONS)
+    if least > most:
+        return point, "the files cannot be written in the time of a point"
+    wanted = max(least, min(most, TARGET_S * rate_per_s))
+    return replace(point, operations=max(1, round(wanted / work.clients))), ""
+
+
+def _most_files(point: BlindPoint, machine: MachineProfile, scenario: Scenario) -> float:
+    """Returns the number of files that can be written before a run in the time of a point."""
+    work = point.work
     rate = min(point.hardware.disk_bytes_per_s, point.hardware.link_bytes_per_s)
-    room = min(MOST_BYTES, MOST_PREPARING_S * rate) / _copies(scenario)
-    if volume > room:
-        return point, "the files are too large for the time of a point"
-    wanted = round(TARGET_S * rate_per_s / work.clients)
-    operations = max(1, min(most, int(room // volume), wanted))
-    return replace(point, operations=operations), ""
+    room = min(MOST_BYTES, MOST_WRITING_S * rate) / _copies(scenario)
+    creation = Work(METADATA, CREATION, work.clients, 0, work.transfer_bytes, "warm", False)
+    creating = situation_of(scenario_of(replace(point, work=creation), machine))
+    creations_per_s = creating.predict(creating.constants).rate_per_s
+    return min(room / max(1, work.size_bytes), MOST_CREATING_S * creations_per_s)
 
 
 def _copies(scenario: Scenario) -> float:

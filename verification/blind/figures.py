@@ -72,17 +72,18 @@ def judged(files: CampaignFiles) -> list[Judged]:
 
 def figures(recording: str) -> list[Figure]:
     """Returns the figures of a campaign: errors and coverage of the points within the bound of
-    contention, of those beyond it and of all, coverage of each system and regime, and baselines."""
+    contention, of those beyond it and of all; of all points coverage of each system and regime, and
+    errors relative to baselines."""
     every = judged(CampaignFiles(recording))
     quiet = [one for one in every if not one.measured.is_contended]
     contended = [one for one in every if one.measured.is_contended]
     rows: list[tuple[str, str, float | None, int]] = []
     for part, own in (("", quiet), (CONTENDED, contended), (EVERY, every)):
         rows += [(f"blind.{name}", part, value(own), len(own)) for name, value in VALUES.items()]
-    for part, own in _parts(quiet):
+    for part, own in _parts(every):
         rows.append(("blind.coverage-part", part, coverage(own), len(own)))
     for name, predict in BASELINES.items():
-        rows.append(("blind.over-baseline", name, *_relative(quiet, predict)))
+        rows.append(("blind.over-baseline", name, *_relative(every, predict)))
     rows.append(("blind.points", "", len(every) / WHOLE, len(every)))
     return [Figure(EXPERIMENT, recording, *row) for row in rows]
 

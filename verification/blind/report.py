@@ -46,12 +46,12 @@ def text(files: CampaignFiles) -> str:
         _line(f"others above {MOST_CONTENTION:.0%}", contended),
         _line("all", every),
         "",
-        *_baselines(quiet),
+        *_baselines(every),
     ]
     for name, group in GROUPINGS.items():
-        lines += ["", _heading(name), *_groups(quiet, group)]
-    lines += ["", f"largest errors (predicted limit; {WORST} of {len(quiet)})"]
-    lines += list(_worst(quiet))
+        lines += ["", _heading(name), *_groups(every, group)]
+    lines += ["", f"largest errors (predicted limit; {WORST} of {len(every)})"]
+    lines += list(_worst(every))
     lines += ["", "failed", *(f"  {one.name}: {one.failed}" for one in failed)]
     return "\n".join(lines)
 
