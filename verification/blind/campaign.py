@@ -49,14 +49,24 @@ class Deadline:
 
 
 def freeze(
-    files: CampaignFiles, seed: int, points: int, lock: Path | None = None, clock: Clock = REAL
+    files: CampaignFiles,
+    seed: int,
+    points: int,
+    known: MachineProfile | None = None,
+    lock: Path | None = None,
+    clock: Clock = REAL,
 ) -> About:
-    """Measures the machine, draws the points, and writes predictions and their digest. Nothing is
-    done if the campaign already has predictions; the existing description is returned then."""
+    """Draws the points, and writes predictions and their digest. Nothing is done if the campaign
+    already has predictions; the existing description is returned then.
+
+    `known` is the profile of the machine, if it was measured before; otherwise it is measured, with
+    the file `lock` locked."""
     if files.about.exists():
         return about_of(files)
-    with high_priority(), _locked(lock), scratch.folder() as folder:
-        profile = machine.measured(folder)
+    profile = known
+    if profile is None:
+        with high_priority(), _locked(lock), scratch.folder() as folder:
+            profile = machine.measured(folder)
     found = drawn(seed, points, profile)
     frozen.write(files.frozen, [frozen.predicted(one, profile) for one in found.points])
     about = About(
