@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dfslab.fleet.shards import WrongPlan
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
@@ -156,7 +157,7 @@ def measured(
     try:
         scenario = scenario_of(one.point, profile)
         return _row(one.name, started, instrument.run(Point(scenario=scenario, labels={})))
-    except (RunFailed, InputError) as error:
+    except (RunFailed, InputError, WrongPlan) as error:
         reason = " ".join(str(error).split())[:300]
         return MeasuredPoint(one.name, started, None, None, 0, None, None, reason)
 

@@ -19,8 +19,8 @@ from verification.recordings import DATA
 
 EXPERIMENT = "blind"
 WHOLE = 240
-# Parts of a recording: points within the bound of contention (no name), those beyond it, and both.
-CONTENDED, EVERY = "contended", "every point"
+# Parts of a recording besides all points: those within the bound of contention, and those beyond.
+QUIET, CONTENDED = "quiet", "contended"
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ def judged(files: CampaignFiles) -> list[Judged]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns the figures of a campaign: errors and coverage of the points within the bound of
-    contention, of those beyond it and of all; of all points coverage of each system and regime, and
-    errors relative to baselines."""
+    """Returns the figures of a campaign: errors and coverage of all points, of those within the
+    bound of contention and of those beyond it; of all points also the coverage of each system and
+    regime, and errors relative to those of baselines."""
     every = judged(CampaignFiles(recording))
     quiet = [one for one in every if not one.measured.is_contended]
     contended = [one for one in every if one.measured.is_contended]
     rows: list[tuple[str, str, float | None, int]] = []
-    for part, own in (("", quiet), (CONTENDED, contended), (EVERY, every)):
+    for part, own in (("", every), (QUIET, quiet), (CONTENDED, contended)):
         rows += [(f"blind.{name}", part, value(own), len(own)) for name, value in VALUES.items()]
     for part, own in _parts(every):
         rows.append(("blind.coverage-part", part, coverage(own), len(own)))
