@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from dfslab.fleet.shards import WrongPlan
 from dfslab.instruments import access
@@ -108,12 +109,13 @@ def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Cloc
             if testbed[0].system == LOCAL:
                 tried += _testbed(testbed, files, about.machine, deadline, known)
         left = _left(files, known)
-        while left and deadline.allows(START_S):
-            with _locked(lock):
+        with _locked(lock) as locked:
+            while left and deadline.allows(START_S):
                 turn = Deadline(min(deadline.end_s, clock.monotonic_s() + TURN_S), clock)
                 for testbed in left:
                     tried += _testbed(testbed, files, about.machine, turn, known)
-            left = _left(files, known)
+                left = _left(files, known)
+                _pass_on(locked)
     return tried
 
 
@@ -197,13 +199,22 @@ def _line(one: FrozenPrediction, row: MeasuredPoint) -> str:
 
 
 @contextmanager
-def _locked(path: Path | None) -> Iterator[None]:
+def _locked(path: Path | None) -> Iterator[IO[str] | None]:
+    """Returns a context in which a file is locked. Its value is the open file; None without a
+    file."""
     if path is None:
-        yield
+        yield None
         return
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file
+
+
+def _pass_on(locked: IO[str] | None) -> None:
+    """Releases the lock of a file and takes it again."""
+    if locked is not None:
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        fcntl.flock(locked, fcntl.LOCK_EX)
 
 
 def _commit() -> str:
