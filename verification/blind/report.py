@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
+from dfslab.testbeds.hosts.network import LEAST_DELAY_S
+
 from verification.blind.figures import (
     BASELINES,
     Judged,
@@ -16,9 +18,9 @@ from verification.blind.figures import (
 )
 from verification.blind.frozen import FrozenPrediction
 from verification.blind.record import MOST_CONTENTION, CampaignFiles, read
+from verification.blind.space import LOCAL, MIB
 
 WORST = 15
-MIB = 2**20
 # The columns by which points are grouped, with the function that returns the group of a point.
 GROUPINGS: dict[str, Callable[[Judged], str]] = {
     "system": lambda one: one.predicted.system,
@@ -28,7 +30,7 @@ GROUPINGS: dict[str, Callable[[Judged], str]] = {
     "clients": lambda one: f"{one.predicted.clients:2}",
     "cache": lambda one: one.predicted.cache,
     "size": lambda one: _size(one.predicted.size_bytes),
-    "one-way latency": lambda one: _latency(one.predicted.latency_s),
+    "one-way latency": lambda one: _latency(one.predicted),
 }
 
 
@@ -98,6 +100,7 @@ def _configuration(point: FrozenPrediction) -> str:
         f"{point.latency_s * 1e3:.3g} ms, {point.link_bytes_per_s * 8e-9:.2g} Gbit/s, "
         f"{point.disk_bytes_per_s / MIB:.0f} MiB/s"
     )
+    hardware = "this machine" if point.system == LOCAL else hardware
     forced = "fsync, " if point.fsync else ""
     return (
         f"{point.name}: {point.operation}, {point.size_bytes / 1024:g} KiB in calls of "
@@ -118,6 +121,8 @@ def _size(size_bytes: int) -> str:
     return next(name for bound, name in (*bounds, *further) if size_bytes < bound)
 
 
-def _latency(seconds: float) -> str:
-    bounds = ((1.5e-4, "1: not emulated"), (1e-3, "2: below 1 ms"), (5e-3, "3: below 5 ms"))
-    return next((name for bound, name in bounds if seconds < bound), "4: 5 ms and more")
+def _latency(point: FrozenPrediction) -> str:
+    if point.system == LOCAL:
+        return "0: no network"
+    bounds = ((LEAST_DELAY_S, "1: not emulated"), (1e-3, "2: below 1 ms"), (5e-3, "3: below 5 ms"))
+    return next((name for bound, name in bounds if point.latency_s < bound), "4: 5 ms and more")
