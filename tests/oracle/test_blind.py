@@ -123,6 +123,13 @@ def test_what_the_product_refuses_is_left_out_and_counted(of_seed):
     assert "overwrite" in sized(BlindPoint("p", "nfs", "nfs-1", HARDWARE, overwrites), MACHINE)[1]
 
 
+@pytest.mark.parametrize(("system", "is_possible"), [("nfs", False), ("moosefs", True)])
+def test_direct_work_needs_a_mounted_client(system, is_possible):
+    work = replace(WORK, cache="direct")
+    _, reason = sized(BlindPoint("p", system, f"{system}-1", HARDWARE, work), MACHINE)
+    assert ("direct" not in reason) == is_possible
+
+
 def test_work_has_the_drawn_values_and_no_larger_calls_than_files():
     works = [space.work(random.Random(number)) for number in range(300)]
     assert {one.kind for one in works} == set(space.WORKLOADS)

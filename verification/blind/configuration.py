@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from dfslab import discover
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.changes.change import DISK, DOUBLING, Change
 from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
+from dfslab.spec.environment import parameters
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Judge, Scenario, read
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.studies.trials.feasible import why_not
 from dfslab.testbeds.hosts.network import LEAST_DELAY_S
 
@@ -151,6 +155,8 @@ def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
         check(scenario)
     except InputError as error:
         return point, f"{error.key}: {error.allowed}"
+    if point.work.cache == "direct" and not _bypasses_caches(scenario):
+        return point, "clients that are not mounted have no direct I/O"
     situation = situation_of(scenario)
     rate_per_s = situation.predict(situation.constants).rate_per_s
     work = point.work
@@ -162,6 +168,14 @@ def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
         return point, "the files cannot be written in the time of a point"
     wanted = max(least, min(most, TARGET_S * rate_per_s))
     return replace(point, operations=max(1, round(wanted / work.clients))), ""
+
+
+def _bypasses_caches(scenario: Scenario) -> bool:
+    """Returns whether clients can call the file system with direct I/O, which only mounted ones
+    can."""
+    system = discover.file_system(scenario.file_system.name)
+    reached = Endpoint(uri="dfslab://host", directory="/", server="host", export="/")
+    return isinstance(system.target(reached, parameters(scenario, system)), PosixTarget)
 
 
 def _most_files(point: BlindPoint, machine: MachineProfile, scenario: Scenario) -> float:
