@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Version 1 control groups of processors. The kernel's usual weight of a group is 1024.
+# Version 1 control groups of processors. The usual weight of a group is 1024, the largest 262144.
 PROCESSORS = Path("/sys/fs/cgroup/cpu")
-WEIGHT = 16 * 1024
+WEIGHT = 256 * 1024
 NICE = -10
 
 
