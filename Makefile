@@ -105,6 +105,14 @@ verify: setup ## every recording against its bar, constants varied, every case o
 	$(PY) -m verification.run
 	DFSLAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m pytest -q -n 2 tests/oracle/test_fuzz_time.py
 
+# Seed, number of points and minutes of `make blind`; a campaign that was interrupted continues.
+SEED ?= 1
+POINTS ?= 240
+MINUTES ?= 60
+
+blind: setup ## points drawn by SEED: rates predicted and frozen, then measured on testbeds for MINUTES (POINTS; root)
+	$(PY) -m verification.blind --seed $(SEED) --points $(POINTS) --minutes $(MINUTES)
+
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/testbeds.py
 
@@ -191,4 +199,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds verify blind shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

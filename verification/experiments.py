@@ -18,6 +18,7 @@ from verification import (
     wu,
     wu_namenode,
 )
+from verification.blind import figures as blind
 from verification.figures import Figure
 from verification.truth import experiment as public
 
@@ -55,6 +56,7 @@ EXPERIMENTS = {
     "pagecache": Experiment(
         "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),
+    "blind": Experiment("Rates predicted before they were measured", blind.subjects, blind.figures),
     "truth": Experiment("Public measurements by others", public.subjects, public.figures),
 }
 

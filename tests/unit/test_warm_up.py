@@ -35,7 +35,9 @@ def warm_up(**run):
         },
     ).points()
     session = SimpleNamespace(testbed=None, progress=None, notify=print, places=lambda scenario: [])
-    target = HdfsTarget(uri="hdfs://n:1", replication=3, block_size_bytes=1 << 20)
+    target = HdfsTarget(
+        uri="hdfs://n:1", replication=3, block_size_bytes=1 << 20, direct=True, drop_caches="system"
+    )
     warming.warm_up(point, target, session)
 
 
@@ -44,6 +46,13 @@ def test_a_fresh_testbed_is_always_given_some_of_every_operation(given):
     (plan,) = given
     assert {one.operation for one in plan.stream.mix} == set(warming.WARM_UP_MIX)
     assert plan.time_limit_s == WarmUp().limit_s
+
+
+def test_it_neither_bypasses_nor_drops_caches_whatever_the_scenario_requests(given):
+    warm_up()
+    (plan,) = given
+    assert not plan.target.direct
+    assert plan.target.drop_caches == "none"
 
 
 def test_for_the_requested_time_it_runs_small_operations(given):

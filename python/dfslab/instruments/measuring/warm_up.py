@@ -65,7 +65,10 @@ def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession)
     for stream, time_limit_s in streams:
         plan = LoadPlan(
             stream=stream,
-            target=target.model_copy(update={"fsync": "never", "drop_caches": "none"}),
+            # Not every target can bypass caches. The configuration's own run reports that.
+            target=target.model_copy(
+                update={"fsync": "never", "drop_caches": "none", "direct": False}
+            ),
             run_directory=f"dfslab-{uuid.uuid4().hex[:12]}",
             max_errors=10,
             time_limit_s=time_limit_s,

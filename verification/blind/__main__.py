@@ -1,0 +1,71 @@
+"""Runs `make blind`: freezes the predictions of a seed, measures its points, and prints the report.
+
+The exit code is 0, whatever the errors are: `make verify` judges them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dfslab.spec.input_error import InputError
+
+from verification.blind import campaign, report
+from verification.blind.machine import MachineProfile
+from verification.blind.record import PREFIX, About, CampaignFiles
+from verification.recordings import DATA
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs or continues a campaign and returns the exit code."""
+    requested = _arguments(arguments)
+    files = CampaignFiles(f"{PREFIX}{requested.seed}", requested.folder)
+    try:
+        known = requested.profile and profile_of(requested.profile)
+        about = campaign.freeze(files, requested.seed, requested.points, known, requested.lock)
+        print(f"seed {about.seed}; predictions {files.frozen.name}, SHA-256 {about.sha256}")
+        for reason, count in about.left_out.items():
+            print(f"left out {count} times: {reason}")
+        if requested.minutes > 0:
+            campaign.measure(files, requested.minutes, requested.lock)
+        print(report.text(files))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def profile_of(path: Path) -> MachineProfile:
+    """Returns the profile of the machine that an earlier campaign measured, from its JSON file.
+    Raises InputError if the file cannot be read."""
+    try:
+        return About.model_validate_json(path.read_text(encoding="utf-8")).machine
+    except (OSError, ValueError) as error:
+        allowed = f"must be the JSON file of an earlier campaign on this machine: {error}"
+        raise InputError("--profile", str(path), allowed) from error
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m verification.blind", description=__doc__)
+    parser.add_argument("--seed", type=int, required=True, help="draws all points")
+    parser.add_argument("--points", type=int, default=240, help="points of a new campaign")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="no point begins later; 0: predictions alone"
+    )
+    parser.add_argument(
+        "--profile",
+        type=Path,
+        default=None,
+        help="the JSON file of an earlier campaign, whose profile of the machine is taken",
+    )
+    parser.add_argument("--folder", type=Path, default=DATA, help="where its files are")
+    parser.add_argument(
+        "--lock", type=Path, default=None, help="a file that is locked while a testbed runs"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Draws the points of a campaign, and counts why drawn configurations are left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from verification.blind.configuration import BlindPoint, hardware_refusal, sized
+from verification.blind.machine import MachineProfile
+from verification.blind.space import LAYOUTS, LOCAL, hardware, source, work
+
+# Testbeds of each file system, and draws after which no further testbed or point is looked for.
+TESTBEDS = 3
+MOST_DRAWS = 1000
+
+
+@dataclass
+class Drawn:
+    """The drawn points in the order in which they are measured, and how often a configuration was
+    left out for each reason."""
+
+    points: list[BlindPoint] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def drawn(seed: int, points: int, machine: MachineProfile) -> Drawn:
+    """Draws `points` points or a few more, equally many of each testbed. Every file system has
+    TESTBEDS testbeds; a directory of this machine has as many points as one testbed, TESTBEDS
+    times. The order alternates between file systems, so that a campaign that ends early has points
+    of all of them."""
+    each = -(-points // (len(LAYOUTS) * TESTBEDS))
+    found = Drawn()
+    for number in range(1, TESTBEDS + 1):
+        for system in LAYOUTS:
+            _of_testbed(seed, system, number, each, machine, found)
+    return found
+
+
+def _of_testbed(
+    seed: int, system: str, number: int, each: int, machine: MachineProfile, found: Drawn
+) -> None:
+    chance = source(seed, system, number)
+    testbed = f"{system}-{number}"
+    for _ in range(MOST_DRAWS):
+        # A directory of this machine has the hardware of its profile, and seeks as they are.
+        chosen = hardware(chance)
+        first = BlindPoint(f"{testbed}-0", system, testbed, chosen, work(chance))
+        reason = hardware_refusal(first, machine)
+        if not reason:
+            break
+        found.left_out[reason] += 1
+    have = 0
+    for _ in range(MOST_DRAWS):
+        if have == each:
+            return
+        name = f"{testbed}-{have + 1}"
+        point, reason = sized(BlindPoint(name, system, testbed, chosen, work(chance)), machine)
+        if reason:
+            found.left_out[f"{LOCAL if system == LOCAL else system}: {reason}"] += 1
+            continue
+        found.points.append(point)
+        have += 1

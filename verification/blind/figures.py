@@ -1,0 +1,185 @@
+"""Computes the figures that judge a blind campaign from its files: errors, coverage, baselines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import numpy as np
+from scipy.optimize import nnls
+
+from verification.blind import frozen, record
+from verification.blind.campaign import about_of
+from verification.blind.frozen import FrozenPrediction
+from verification.blind.record import PREFIX, CampaignFiles, MeasuredPoint
+from verification.figures import Figure
+from verification.recordings import DATA
+
+EXPERIMENT = "blind"
+WHOLE = 240
+# Parts of a recording besides all points: those within the bound of contention, and those beyond.
+QUIET, CONTENDED = "quiet", "contended"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A point with its prediction and one measurement of its rate."""
+
+    predicted: FrozenPrediction
+    measured: MeasuredPoint
+
+    @property
+    def rate_per_s(self) -> float:
+        """The measured rate in operations per second."""
+        assert self.measured.rate_per_s is not None, "points without a rate are not judged"
+        return self.measured.rate_per_s
+
+    @property
+    def error(self) -> float:
+        """The signed relative error: predicted rate / measured rate - 1."""
+        return self.predicted.predicted_per_s / self.rate_per_s - 1
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the measured rate is inside the predicted 90 % interval."""
+        return self.predicted.low_per_s <= self.rate_per_s <= self.predicted.high_per_s
+
+    @property
+    def per_byte(self) -> float:
+        """The measured rate in bytes per second; in operations per second if no bytes move."""
+        return self.rate_per_s * max(1, self.predicted.size_bytes)
+
+
+def subjects() -> list[str]:
+    """Returns the names of all recorded campaigns."""
+    return sorted(path.stem for path in DATA.glob(f"{PREFIX}*.json"))
+
+
+def judged(files: CampaignFiles) -> list[Judged]:
+    """Returns every measurement of a rate with its prediction, in the order of the measurements.
+
+    Raises InputError if the predictions were altered after they were frozen."""
+    about_of(files)
+    predictions = {one.name: one for one in frozen.read(files.frozen)}
+    return [
+        Judged(predictions[one.name], one)
+        for one in record.read(files.measured)
+        if one.rate_per_s is not None
+    ]
+
+
+def figures(recording: str) -> list[Figure]:
+    """Returns the figures of a campaign: errors and coverage of all points, of those within the
+    bound of contention and of those beyond it; of all points also the coverage of each system and
+    regime, and errors relative to those of baselines."""
+    every = judged(CampaignFiles(recording))
+    quiet = [one for one in every if not one.measured.is_contended]
+    contended = [one for one in every if one.measured.is_contended]
+    rows: list[tuple[str, str, float | None, int]] = []
+    for part, own in (("", every), (QUIET, quiet), (CONTENDED, contended)):
+        rows += [(f"blind.{name}", part, value(own), len(own)) for name, value in VALUES.items()]
+    for part, own in _parts(every):
+        rows.append(("blind.coverage-part", part, coverage(own), len(own)))
+    for name, predict in BASELINES.items():
+        rows.append(("blind.over-baseline", name, *_relative(every, predict)))
+    rows.append(("blind.points", "", len(every) / WHOLE, len(every)))
+    return [Figure(EXPERIMENT, recording, *row) for row in rows]
+
+
+def _parts(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
+    """Yields each system and each regime with its points."""
+    for key in ("system", "regime"):
+        names = sorted({str(getattr(one.predicted, key)) for one in found})
+        for name in names:
+            yield f"{key} {name}", [one for one in found if getattr(one.predicted, key) == name]
+
+
+def median_error(found: Sequence[Judged]) -> float | None:
+    """Returns the median of |error|; None without points."""
+    return median(abs(one.error) for one in found) if found else None
+
+
+def p90_error(found: Sequence[Judged]) -> float | None:
+    """Returns the 90 % quantile of |error|; None without points."""
+    return float(np.quantile([abs(one.error) for one in found], 0.9)) if found else None
+
+
+def coverage(found: Sequence[Judged]) -> float | None:
+    """Returns the share of points whose measured rate is inside the predicted interval; None
+    without points."""
+    return fmean(one.is_inside for one in found) if found else None
+
+
+VALUES: dict[str, Callable[[Sequence[Judged]], float | None]] = {
+    "median": median_error,
+    "p90": p90_error,
+    "coverage": coverage,
+}
+
+
+def roofline(one: Judged, others: Sequence[Judged]) -> float | None:
+    """Returns the rate that the busiest disk or link allows, frozen with the predictions; None if
+    no disk or link is used."""
+    return one.predicted.roofline_per_s
+
+
+def mean(one: Judged, others: Sequence[Judged]) -> float | None:
+    """Returns the geometric mean of the measured rates of the same operation in `others`, with
+    rates in bytes per second where bytes move; None without such points."""
+    logs = [math.log(other.per_byte) for other in _alike(one, others)]
+    return math.exp(fmean(logs)) / max(1, one.predicted.size_bytes) if logs else None
+
+
+def serial(one: Judged, others: Sequence[Judged]) -> float | None:
+    """Returns the rate by Amdahl's law, clients / rate = u + v clients. The law is fitted to the
+    same operation in `others` by relative errors, with rates in bytes per second where bytes move.
+    Returns None without such points."""
+    known = _alike(one, others)
+    if not known:
+        return None
+    clients = np.array([float(other.predicted.clients) for other in known])
+    weights = np.array([other.per_byte for other in known]) / clients
+    columns = np.column_stack([np.ones_like(clients), clients]) * weights[:, None]
+    (u, v), _ = nnls(columns, np.ones_like(clients))
+    own = float(one.predicted.clients)
+    return own / float(u + v * own) / max(1, one.predicted.size_bytes)
+
+
+def _alike(one: Judged, others: Sequence[Judged]) -> list[Judged]:
+    """Returns the points of other testbeds with the same operation. Baselines that learn see what
+    was measured there, which the predictions did not."""
+    return [
+        other
+        for other in others
+        if other.predicted.operation == one.predicted.operation
+        and other.predicted.testbed != one.predicted.testbed
+    ]
+
+
+BASELINES: dict[str, Callable[[Judged, Sequence[Judged]], float | None]] = {
+    "roofline": roofline,
+    "mean": mean,
+    "serial": serial,
+}
+
+
+def baseline_errors(
+    found: Sequence[Judged], predict: Callable[[Judged, Sequence[Judged]], float | None]
+) -> list[tuple[Judged, float]]:
+    """Returns the points for which a baseline has a prediction, each with its |error|."""
+    rates = [(one, predict(one, found)) for one in found]
+    return [(one, abs(rate / one.rate_per_s - 1)) for one, rate in rates if rate is not None]
+
+
+def _relative(
+    found: Sequence[Judged], predict: Callable[[Judged, Sequence[Judged]], float | None]
+) -> tuple[float | None, int]:
+    """Returns the median |error| of the predictions over that of a baseline on the same points, and
+    the number of these points."""
+    errors = baseline_errors(found, predict)
+    if not errors:
+        return None, 0
+    own = median(abs(one.error) for one, _ in errors)
+    return own / median(error for _, error in errors), len(errors)

@@ -1,0 +1,42 @@
+"""Gives the processes of a campaign a larger share of the processors than other programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# Version 1 control groups of processors. The usual weight of a group is 1024, the largest 262144.
+PROCESSORS = Path("/sys/fs/cgroup/cpu")
+WEIGHT = 256 * 1024
+NICE = -10
+
+
+@contextmanager
+def high_priority(root: Path = PROCESSORS) -> Iterator[bool]:
+    """Returns a context in which this process, and all processes that it starts, are preferred to
+    other programs. Its value is whether the kernel allowed this.
+
+    A control group is needed, because the kernel gives each session of processes an equal share
+    (autogroups), whatever the nice values are. A group that cannot be removed at the end is empty
+    of limits and does no harm."""
+    group = root / f"dfslab-blind-{os.getpid()}"
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        group.mkdir()
+        (group / "cpu.shares").write_text(f"{WEIGHT}\n")
+        (group / "cgroup.procs").write_text(f"{os.getpid()}\n")
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+    except OSError:
+        with suppress(OSError):
+            group.rmdir()
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, before)
+        with suppress(OSError):
+            (root / "cgroup.procs").write_text(f"{os.getpid()}\n")
+            group.rmdir()
