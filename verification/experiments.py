@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from verification import aiio, interventions, kumar, liu, nets, pagecache, wu, wu_namenode
 from verification.figures import Figure
+from verification.local import experiment as local
 from verification.truth import experiment as public
 
 
@@ -40,6 +41,7 @@ EXPERIMENTS = {
     "pagecache": Experiment(
         "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),
+    "local": Experiment("Local file systems on emulated disks", local.subjects, local.figures),
     "truth": Experiment("Public measurements by others", public.subjects, public.figures),
 }
 

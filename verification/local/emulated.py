@@ -53,8 +53,7 @@ def mounted(made: EmulatedDisk) -> Iterator[Path]:
         device = disk.attach(image)
         try:
             subprocess.run(
-                ["mount", "-o", disk.OPTIONS[made.file_system], device.node, str(point)],
-                check=True,
+                ["mount", "-o", disk.OPTIONS[made.file_system], device.node, str(point)], check=True
             )
             groups.disk("", device.device, made.limits)
             yield point

@@ -19,8 +19,8 @@ from dfslab.spec.scenario import Point, Scenario
 from verification.local.grid import MIB, Condition
 
 # Each measurement should take WANTED_S seconds, and ends after LIMIT_S seconds.
-WANTED_S, LIMIT_S = 1.0, 3.0
-MOST_BYTES, MOST_OPERATIONS = 512 * MIB, 40_000
+WANTED_S, LIMIT_S = 0.6, 2.0
+MOST_BYTES, MOST_OPERATIONS = 256 * MIB, 20_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ def sized(one: Scenario, condition: Condition, clients: int) -> Scenario:
 def predicted(point: Point, condition: Condition) -> FrozenPrediction:
     """Returns the prediction of the method `sequence` without any measurement of a workload."""
     rate = SequenceModel().run(point).metrics["rate_per_s"]
-    assert rate.low is not None and rate.high is not None, "a prediction has an interval"
+    assert rate.low is not None, "a prediction has an interval"
+    assert rate.high is not None, "a prediction has an interval"
     clients = point.scenario.workload.clients
     return FrozenPrediction(condition.name, clients, rate.value, rate.low, rate.high)
 
@@ -78,5 +79,3 @@ def digest(found: Sequence[FrozenPrediction]) -> str:
     """Returns the SHA-256 hash of predictions, as hexadecimal text."""
     lines = (json.dumps(asdict(one), sort_keys=True) for one in found)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-

@@ -12,9 +12,12 @@ import csv
 import json
 import os
 import platform
+import signal
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,11 +33,12 @@ from verification.local.emulated import EmulatedDisk, mounted
 from verification.local.grid import CLIENTS, MIB, Condition, half
 from verification.recordings import DATA
 
-PRIORITY = -19
-REPETITIONS = 2
+PRIORITY = 1
+PROFILE_REPEATS = 3
 FIELDS = (
     "condition",
     "clients",
+    "operations_per_client",
     "predicted_per_s",
     "low_per_s",
     "high_per_s",
@@ -53,6 +57,7 @@ def main(words: Sequence[str]) -> int:
     reader.add_argument("half", choices=("development", "judged"))
     reader.add_argument("file_system", choices=("ext4", "xfs"))
     reader.add_argument("--medium", type=Path, default=Path("/dev/shm"))
+    reader.add_argument("--directory", type=Path, help="existing, instead of an emulated disk")
     reader.add_argument("--read", type=float, default=400, help="MiB/s")
     reader.add_argument("--write", type=float, default=250, help="MiB/s")
     reader.add_argument("--requests", type=float, default=6000, help="per second")
@@ -61,21 +66,37 @@ def main(words: Sequence[str]) -> int:
     disk = EmulatedDisk(
         given.file_system, given.read * MIB, given.write * MIB, given.requests, given.medium
     )
-    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-    with mounted(disk) as directory:
-        recorded(given.name, half(given.half), disk, directory, given.output)
+    # A termination becomes an exception, so that the disk is removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # Other work on the machine waits for the load generator, which inherits this priority.
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
+    place = nullcontext(given.directory) if given.directory else mounted(disk)
+    with place as directory:
+        limits = {} if given.directory else disk.limits
+        about = {"half": given.half, "file_system": given.file_system, "limits": limits}
+        recorded(given.name, half(given.half), about, directory, given.output)
     return 0
 
 
 def recorded(
-    name: str, conditions: Sequence[Condition], disk: EmulatedDisk, directory: Path, output: Path
+    name: str,
+    conditions: Sequence[Condition],
+    made: Mapping[str, object],
+    directory: Path,
+    output: Path,
 ) -> None:
     """Measures the profile, freezes the predictions, measures all conditions, and writes both
-    files."""
+    files. `made` says what was made: the half of the grid, the file system and its limits."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    profile = calibrate.toml(calibrate.measure(directory))
+    profile = calibrate.toml(calibrate.measure(directory, PROFILE_REPEATS))
     planned = [
-        (one, Point(scenario=frozen.sized(frozen.scenario(profile, one, n, directory), one, n), labels={}))
+        (
+            one,
+            Point(
+                scenario=frozen.sized(frozen.scenario(profile, one, n, directory), one, n),
+                labels={},
+            ),
+        )
         for one in conditions
         for n in CLIENTS
     ]
@@ -85,25 +106,24 @@ def recorded(
     about = {
         "provenance": {"started": started, "kernel": platform.release()},
         "configurations": len(planned),
-        "file_system": disk.file_system,
-        "limits": disk.limits,
+        **made,
         "predictions_sha256": sha256,
         "load_average": os.getloadavg(),
         "profile": profile,
     }
     (output / f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    rows: list[Row] = []
-    with access.session() as session:
-        instrument = Measure().within(session)
-        for (_, point), prediction in zip(planned, predictions, strict=True):
-            for _ in range(REPETITIONS):
-                os.sync()
-                rows.append({**asdict(prediction), **_measured(instrument, point)})
-            print(rows[-1], flush=True)
-    with (output / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+    path = output / f"{name}.csv"
+    with access.session() as session, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        instrument = Measure().within(session)
+        for (_, point), prediction in zip(planned, predictions, strict=True):
+            # Data of earlier points is on disk before the next point begins.
+            subprocess.run(["sync", "-f", str(directory)], check=True)
+            count = point.scenario.workload.parameters["operations_per_client"]
+            own = {"operations_per_client": count, **_measured(instrument, point)}
+            writer.writerow({**asdict(prediction), **own})
+            file.flush()
 
 
 def _measured(instrument: Measure, point: Point) -> Row:
