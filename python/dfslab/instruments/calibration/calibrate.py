@@ -37,6 +37,7 @@ from dfslab.instruments.calibration.quantities import (
     single,
 )
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware
 
@@ -161,6 +162,13 @@ def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
         HardwareProbe(file_calls.UNITS, lambda: file_calls.everything(path.parent)),
         HardwareProbe(sustained_disk.UNITS, lambda: sustained_disk.everything(path, chance)),
     ]
+
+
+def local_files(values: Mapping[str, float]) -> LocalFiles:
+    """Returns what was measured on a local file system as a node's table. `values` are in SI units
+    by the name of the quantity; the keys of quantities that are missing say "not measured"."""
+    known = {key: values[name] for key, name in OF_LOCAL_FILES.items() if name in values}
+    return LocalFiles().model_copy(update=known)
 
 
 def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:

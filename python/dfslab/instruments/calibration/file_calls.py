@@ -9,9 +9,10 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.hosts.threads import threads
@@ -29,6 +30,8 @@ LEAST_BYTE_S = 1e-12
 # Bytes of memory that are used for the first time.
 TOUCHED_BYTES = 32 << 20
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+# What a call is made on: a path, or the number of an open file.
+Item = TypeVar("Item", str, int)
 UNITS = {
     "file_open": "s",
     "file_close": "s",
@@ -65,41 +68,37 @@ def everything(directory: Path, clock: Clock = REAL) -> Mapping[str, float]:
 
 def names(folder: Path, clock: Clock = REAL) -> dict[str, float]:
     """Measures the mean processor seconds of calls on empty files of several new directories."""
-    totals = dict.fromkeys(("create", "open", "close", "stat", "rename", "delete"), 0.0)
+    totals: dict[str, float] = {}
     for number in range(DIRECTORIES):
         place = folder / f"names-{number}"
         place.mkdir()
-        paths = [f"{place}/{at}" for at in range(FILES)]
-        opened: list[int] = []
-        totals["create"] += _processor_s(
-            lambda paths=paths, opened=opened: opened.extend(os.open(p, FLAGS) for p in paths),
-            clock,
-        )
-        totals["close"] += _processor_s(lambda opened=opened: _each(os.close, opened), clock)
-        opened = []
-        totals["open"] += _processor_s(
-            lambda paths=paths, opened=opened: opened.extend(
-                os.open(p, os.O_RDONLY) for p in paths
-            ),
-            clock,
-        )
-        # Python's own work for the result is the same for `fstat`, whose kernel part is small.
-        totals["stat"] += _processor_s(lambda paths=paths: _each(os.stat, paths), clock)
-        totals["stat"] -= _processor_s(lambda opened=opened: _each(os.fstat, opened), clock)
-        totals["stat"] += _processor_s(lambda paths=paths: _each(_cheapest, paths), clock)
-        _each(os.close, opened)
-        totals["rename"] += _processor_s(
-            lambda paths=paths: _each(lambda p: os.rename(p, p + "r"), paths), clock
-        )
-        totals["delete"] += _processor_s(
-            lambda paths=paths: _each(lambda p: os.unlink(p + "r"), paths), clock
-        )
-    return {f"file_{name}": max(1e-9, s / DIRECTORIES / FILES) for name, s in totals.items()}
+        for name, seconds in _calls_s([f"{place}/{at}" for at in range(FILES)], clock).items():
+            totals[f"file_{name}"] = totals.get(f"file_{name}", 0.0) + seconds
+    return {name: max(1e-9, total / DIRECTORIES / FILES) for name, total in totals.items()}
 
 
-def _cheapest(_: str) -> int:
-    """Makes the cheapest system call."""
-    return os.getppid()
+def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
+    """Returns the processor seconds of each call on all `paths`, which are created and deleted."""
+
+    def timed(call: Callable[[Item], object], items: Sequence[Item]) -> float:
+        began = clock.processor_s()
+        for item in items:
+            call(item)
+        return clock.processor_s() - began
+
+    opened: list[int] = []
+    found = {"create": timed(lambda path: opened.append(os.open(path, FLAGS)), paths)}
+    found["close"] = timed(os.close, opened)
+    opened = []
+    found["open"] = timed(lambda path: opened.append(os.open(path, os.O_RDONLY)), paths)
+    # Python's work for the result is the same for `fstat`, whose part in the kernel is small.
+    python_s = timed(os.fstat, opened) - timed(lambda _: os.getppid(), opened)
+    found["stat"] = timed(os.stat, paths) - python_s
+    for file in opened:
+        os.close(file)
+    found["rename"] = timed(lambda path: os.rename(path, f"{path}r"), paths)
+    found["delete"] = timed(lambda path: os.unlink(f"{path}r"), paths)
+    return found
 
 
 def touched(clock: Clock = REAL) -> float:
@@ -110,17 +109,6 @@ def touched(clock: Clock = REAL) -> float:
         for at in range(0, TOUCHED_BYTES, mmap.PAGESIZE):
             memory[at] = 1
         return TOUCHED_BYTES / max(1e-9, clock.processor_s() - began)
-
-
-def _each(call: Callable[[str], object] | Callable[[int], object], values: Iterable) -> None:
-    for value in values:
-        call(value)
-
-
-def _processor_s(work: Callable[[], object], clock: Clock) -> float:
-    began = clock.processor_s()
-    work()
-    return clock.processor_s() - began
 
 
 def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
@@ -194,8 +182,8 @@ def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock
     """Returns the seconds in which one thread for each list calls `call` with its members."""
     with threads(len(lists)) as pool:
         began = clock.monotonic_s()
-        for done in [pool.submit(_each, call, paths) for paths in lists]:
-            done.result()
+        for _ in pool.map(lambda paths: [call(path) for path in paths], lists):
+            pass
         return clock.monotonic_s() - began
 
 

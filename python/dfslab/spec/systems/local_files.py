@@ -5,6 +5,20 @@ from __future__ import annotations
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
+# The keys of the disk below the file system.
+OF_DISKS = (
+    "commit_time",
+    "commit_rate",
+    "commits",
+    "commits_rate",
+    "read_time",
+    "read_rate",
+    "write_time",
+    "write_rate",
+    "requests",
+    "request_rate",
+)
+
 
 class LocalFiles(CheckedModel):
     """What calls on one directory of a node take, and what the disk below it delivers to direct I/O
@@ -47,3 +61,8 @@ class LocalFiles(CheckedModel):
     request_rate: BytesPerSecond = quantity(
         "0 B/s", description="Bytes of larger random reads with many in flight, beyond small ones"
     )
+
+    @property
+    def of_calls(self) -> LocalFiles:
+        """The values without those of the disk: direct requests and fsync are not measured."""
+        return self.model_copy(update=dict.fromkeys(OF_DISKS, 0.0))
