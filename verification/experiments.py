@@ -20,6 +20,7 @@ from verification import (
 )
 from verification.blind import figures as blind
 from verification.figures import Figure
+from verification.local import experiment as local
 from verification.truth import experiment as public
 
 
@@ -57,6 +58,7 @@ EXPERIMENTS = {
         "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),
     "blind": Experiment("Rates predicted before they were measured", blind.subjects, blind.figures),
+    "local": Experiment("Local file systems on emulated disks", local.subjects, local.figures),
     "truth": Experiment("Public measurements by others", public.subjects, public.figures),
 }
 

@@ -54,7 +54,7 @@ OF_WORKLOADS = {
 }
 # Keys that are no quantities of hardware, or that only open workloads have.
 OTHER = {
-    NodeGroup: {"name", "count", "roles", "disk", "adapter", "profile", "power"},
+    NodeGroup: {"name", "count", "roles", "disk", "adapter", "local_files", "profile", "power"},
     WorkloadChoice: {"name", "arrival", "rate", "ramp"},
 }
 TABLES = {

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from dfslab.spec.model import CheckedModel
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, Watts, quantity
 
 HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
@@ -110,6 +111,10 @@ class NodeGroup(CheckedModel):
     )
     disk: Disk = Field(default_factory=Disk, description="Its disks")
     adapter: Adapter = Field(default_factory=Adapter, description="Its network adapter")
+    local_files: LocalFiles = Field(
+        default_factory=LocalFiles,
+        description="Measured calls on its own file system, from `dfslab calibrate` (models only)",
+    )
     profile: ProfileName = PROFILE
 
     @model_serializer(mode="wrap")
@@ -121,6 +126,7 @@ class NodeGroup(CheckedModel):
             "power": self.power == 0.0,
             "dirty_background": self.dirty_background == 0.1,
             "dirty_limit": self.dirty_limit == 0.2,
+            "local_files": self.local_files == LocalFiles(),
         }
         return {key: one for key, one in table.items() if not usual.get(key, False)}
 

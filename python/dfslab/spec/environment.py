@@ -235,6 +235,7 @@ def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, flo
 def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
     """Returns the values of a node group's hardware, by kind. `payload`: the fraction of an
     adapter's bytes that are payload."""
+    files = group.local_files
     return {
         "nic_bandwidth": group.adapter.bandwidth * payload,
         "nic_latency": group.adapter.latency,
@@ -249,4 +250,17 @@ def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
         "memory": group.memory,
         "copy_rate": group.copy_rate,
         "call_time": group.call_time,
+        "request_read_time": files.read_time,
+        "request_read_rate": files.read_rate,
+        "request_write_time": files.write_time,
+        "request_write_rate": files.write_rate,
+        "requests": files.requests,
+        "creates": files.creates,
+        "deletes": files.deletes,
+        "commits": files.commits,
+        "commit_rate": files.commit_rate,
+        "commits_rate": files.commits_rate,
+        "touch_rate": files.touch_rate,
+        "write_call": files.write_call_time,
+        "request_rate": files.request_rate,
     }

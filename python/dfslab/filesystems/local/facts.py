@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "A directory on this machine"
@@ -54,6 +55,24 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
     return PosixTarget(root=endpoint.directory)
 
 
+def measured(files: LocalFiles) -> dict[str, float]:
+    """Returns the constants that a machine's profile holds, by key in SI units."""
+    times = {
+        "open_cpu": files.open_time,
+        "create_cpu": files.create_time,
+        "close_cpu": files.close_time,
+        "call_cpu": files.read_call_time,
+        "stat_cpu": files.stat_time,
+        "rename_cpu": files.rename_time,
+        "delete_cpu": files.delete_time,
+        "fsync_delay": files.commit_time,
+    }
+    rates = {"read_byte_cpu": files.cached_read_rate, "write_byte_cpu": files.cached_write_rate}
+    return {key: time_s for key, time_s in times.items() if time_s} | {
+        key: 1 / rate for key, rate in rates.items() if rate
+    }
+
+
 FACTS = Facts(
     title=TITLE,
     source=SOURCE,
@@ -62,5 +81,6 @@ FACTS = Facts(
     access_keys=ACCESS_KEYS,
     check=check,
     target=target,
+    measured=measured,
     has_servers=False,
 )

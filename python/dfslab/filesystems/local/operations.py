@@ -5,8 +5,9 @@ and the disk.
 from __future__ import annotations
 
 from dfslab.filesystems.local.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
-from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of, seeks_of_unit, uncached_s
+from dfslab.filesystems.local.requests import ROLE, call_bytes, calls, is_measured, rate, waited
+from dfslab.spec.steps.expression import Expr, Max, Min, select
+from dfslab.spec.steps.heads import FORCED_SEEKS
 from dfslab.spec.steps.operation import (
     Node,
     cpu,
@@ -14,6 +15,7 @@ from dfslab.spec.steps.operation import (
     disk_use,
     disk_write,
     either,
+    hold_thread,
     later,
     repeat,
     seq,
@@ -21,69 +23,90 @@ from dfslab.spec.steps.operation import (
 )
 from dfslab.spec.systems.parameters import symbol
 
-calls = ceiling(P.file_size / P.transfer_size)
-call_bytes = Min(P.transfer_size, P.file_size)
 uncached = P.direct | P.cold
 
 
-access_s = select(
-    P.direct,
-    uncached_s("storage", calls),
-    seeks_of_unit(Max(1, calls), call_bytes) * symbol("storage.disk_latency"),
-)
+def _changed(name: str, cpu_s: Expr, together: str) -> Node:
+    """Returns the step that changes a directory. `together` is the symbol of the measured rate of
+    many streams.
 
-
-def _waited(mode: str) -> Node:
-    """Returns the step of a synchronous disk request. `mode` is "read" or "write". Only the share
-    `occupied` of the disk's latency occupies the disk. The remaining latency is a delay before the
-    request."""
-    delayed: Expr = Max(0, 1 - P.occupied) * access_s
-    return seq(
-        delay("storage", delayed), disk_use("storage", call_bytes, mode, P.occupied * access_s)
+    If the profile has this rate, the part of the processor time that limits it is done by one
+    stream at a time: streams wait for locks of the journal and of inode tables. While several
+    streams compete for these locks, a change may take more processor time than it takes a single
+    stream.
+    """
+    limiting_s = 1 / rate(together)
+    alone_s = select(P.clients > 1, limiting_s, Min(cpu_s, limiting_s))
+    locked = seq(
+        cpu("client", Max(0, cpu_s - alone_s)), hold_thread(ROLE, 1, cpu("client", alone_s))
     )
+    return seq(either(symbol(together) > 0, locked, cpu("client", cpu_s)), name=name)
+
+
+def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:
+    """Returns the step that forces `size_bytes` of new data and the journal to disk.
+
+    The profile has two measured lines over the number of bytes: the time of an fsync of a single
+    stream, and the time for which each fsync occupies the disk while many streams call fsync. One
+    commit of the journal serves several of them. Without a profile, the data and the commit follow
+    each other, and only the data occupy the disk.
+    """
+    rates = (rate(f"{ROLE}.{key}") for key in ("commits", "commits_rate", "commit_rate"))
+    commits, commits_rate, commit_rate = rates
+    transfer_s = size_bytes / symbol(f"{ROLE}.disk_write_rate")
+    busy_s: Expr = Max(1 / commits + size_bytes / commits_rate, transfer_s)
+    alone_s = P.fsync_delay + size_bytes / commit_rate
+    shared = seq(
+        delay(ROLE, Max(0, alone_s - busy_s), "commit"),
+        disk_use(ROLE, size_bytes, "write", busy_s - transfer_s),
+    )
+    assumed = seq(disk_write(ROLE, size_bytes, seeks=seeks), delay(ROLE, P.fsync_delay, "commit"))
+    return either(symbol(f"{ROLE}.commits") > 0, shared, assumed)
 
 
 _open = seq(cpu("client", P.open_cpu), name="open")
 _close = seq(cpu("client", P.close_cpu), name="close")
+_create = _changed("create", P.create_cpu, f"{ROLE}.creates")
+_delete = _changed("delete", P.delete_cpu, f"{ROLE}.deletes")
 
+# The kernel finds and clears the pages of a client's buffer when its first read fills the buffer.
+_touched = when(
+    symbol("client.touch_rate") > 0, cpu("client", P.first * call_bytes / rate("client.touch_rate"))
+)
 _read = repeat(
     calls,
     cpu("client", P.call_cpu + select(P.direct, 0, call_bytes * P.read_byte_cpu)),
-    when(uncached, _waited("read")),
+    when(uncached, waited("read")),
     name="read",
 )
 
+# A write call finds or makes a page, which takes longer than a read call.
+_write_call_s = select(symbol("client.write_call") > 0, symbol("client.write_call"), P.call_cpu)
 _written = repeat(
     calls,
-    cpu("client", P.call_cpu + select(P.direct, 0, call_bytes * P.write_byte_cpu)),
-    either(
-        P.forced,
-        seq(
-            disk_write("storage", call_bytes, seeks=FORCED_SEEKS),
-            delay("storage", P.fsync_delay, "commit"),
-        ),
-        when(P.direct, _waited("write")),
-    ),
+    cpu("client", _write_call_s + select(P.direct, 0, call_bytes * P.write_byte_cpu)),
+    either(P.forced, _forced(call_bytes, FORCED_SEEKS), when(P.direct, waited("write"))),
     name="write",
 )
 
-_stored = disk_write("storage", P.file_size, seeks=seeks_of(P.file_size))
+# All pages of a file that was written whole are contiguous, in whatever order they were written.
+_stored = disk_write(ROLE, P.file_size, seeks=select(is_measured, 0, 1))
 _fsync = when(
     ~P.forced,
     either(
         P.fsync,
-        seq(when(~P.direct, _stored), delay("storage", P.fsync_delay), name="fsync"),
+        seq(either(P.direct, _forced(0 * P.file_size, 0), _forced(P.file_size, 1)), name="fsync"),
         when(~P.direct, later(_stored, name="write-back")),
     ),
 )
 
 OPERATIONS = {
-    "read": seq(_open, _read, _close),
-    "write": seq(seq(cpu("client", P.create_cpu), name="create"), _written, _fsync, _close),
+    "read": seq(_open, _touched, _read, _close),
+    "write": seq(_create, _written, _fsync, _close),
     "append": seq(_open, _written, _fsync, _close),
-    "create": seq(seq(cpu("client", P.create_cpu), name="create"), _close),
+    "create": seq(_create, _close),
     "stat": seq(cpu("client", P.stat_cpu), name="stat"),
     "list": seq(cpu("client", P.open_cpu + P.entries * P.entry_cpu), name="list"),
     "rename": seq(cpu("client", P.rename_cpu), name="rename"),
-    "delete": seq(cpu("client", P.delete_cpu), name="delete"),
+    "delete": _delete,
 }

@@ -10,13 +10,20 @@ from __future__ import annotations
 import os
 import platform
 import random
+import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from dfslab.instruments.calibration import disk_probe, network_probe, probe
+from dfslab.instruments.calibration import (
+    disk_probe,
+    file_calls,
+    network_probe,
+    probe,
+    sustained_disk,
+)
 from dfslab.instruments.calibration.dirty_limits import DirtyLimits, dirty_limits
 from dfslab.instruments.calibration.quantities import (
     HardwareProbe,
@@ -30,6 +37,7 @@ from dfslab.instruments.calibration.quantities import (
     single,
 )
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware
 
@@ -38,6 +46,32 @@ REPEATS = 5
 # the rate of concurrent reads.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
+# The keys of a node's table `local_files`, with the names of the quantities that they hold.
+OF_LOCAL_FILES = {
+    "open_time": "file_open",
+    "close_time": "file_close",
+    "create_time": "file_create",
+    "stat_time": "file_stat",
+    "rename_time": "file_rename",
+    "delete_time": "file_delete",
+    "read_call_time": "file_read_call",
+    "write_call_time": "file_write_call",
+    "cached_read_rate": "file_read_rate",
+    "cached_write_rate": "file_write_rate",
+    "creates": "file_creates",
+    "deletes": "file_deletes",
+    "commit_time": "file_commit",
+    "commit_rate": "file_commit_rate",
+    "commits": "file_commits",
+    "commits_rate": "file_commits_rate",
+    "touch_rate": "memory_touch_rate",
+    "read_time": "direct_read",
+    "read_rate": "direct_read_rate",
+    "write_time": "direct_write",
+    "write_rate": "direct_write_rate",
+    "requests": "direct_requests",
+    "request_rate": "direct_request_rate",
+}
 
 
 @dataclass(frozen=True)
@@ -83,6 +117,7 @@ def measure(
         probes = [
             HardwareProbe(probe.units_of(path), lambda: probe.everything(path)),
             *disk_probes(path, chance),
+            *local_probes(path, chance),
             single("loopback_rate", "B/s", lambda: hardware.stream(here, here)),
             single("loopback_round_trip", "s", lambda: hardware.round_trip(here, here)),
             single(
@@ -120,6 +155,34 @@ def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
     ]
 
 
+def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
+    """Returns the probes of the local file system that has the file `path`: its calls, and requests
+    of one and of many streams to the disk below it. `chance` draws the offsets of requests."""
+    return [
+        HardwareProbe(file_calls.UNITS, lambda: file_calls.everything(path.parent)),
+        HardwareProbe(sustained_disk.UNITS, lambda: sustained_disk.everything(path, chance)),
+    ]
+
+
+def local_files(values: Mapping[str, float]) -> LocalFiles:
+    """Returns what was measured on a local file system as a node's table. `values` are in SI units
+    by the name of the quantity; the keys of quantities that are missing say "not measured"."""
+    known = {key: values[name] for key, name in OF_LOCAL_FILES.items() if name in values}
+    return LocalFiles().model_copy(update=known)
+
+
+def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
+    """Returns the TOML table of a node with what was measured on its own file system."""
+    lines = [line(key, _typical(by_name[name])) for key, name in OF_LOCAL_FILES.items()]
+    return ["[deployment.node.local_files]", *lines]
+
+
+def _typical(one: Quantity) -> Quantity:
+    """Returns a quantity with the median of its measurements instead of their mean, because other
+    work on the machine makes a single measurement of a disk many times as long."""
+    return replace(one, mean=statistics.median(one.values))
+
+
 def document(found: Sequence[Quantity]) -> MachineDocument:
     """Returns the quantities as a JSON profile."""
     quantities = {one.name: one.document() for one in found}
@@ -147,10 +210,11 @@ def toml(found: Sequence[Quantity]) -> str:
             *dirty_lines(memory),
             *processor_remarks(by_name),
             "[deployment.node.disk]",
-            line("read_rate", by_name["disk_read_rate"]),
-            line("write_rate", by_name["disk_write_rate"]),
+            line("read_rate", _typical(by_name["direct_read_capacity"])),
+            line("write_rate", _typical(by_name["direct_write_capacity"])),
             line("latency", by_name["disk_access"]),
             *disk_remarks(by_name),
+            *local_lines(by_name),
             "[deployment.node.adapter]",
             "# The loopback of this machine: no link to another host was measured.",
             line("bandwidth", by_name["loopback_rate"]),

@@ -18,6 +18,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import SystemDiscovery
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.testbeds import registry
 from dfslab.testbeds.attached import attached
@@ -102,8 +103,8 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
 def probed(place: DiscoveredPlace) -> Probed:
     """Probes the hardware of a place. Returns the times of round trips to its servers, the speed of
     reads from memory, the share of a processor that is free, and for a local directory also the
-    speed of the disk. Reads are measured in the place's directory, or in /dev/shm for a testbed and
-    for a place without a directory.
+    speed of the disk and the times of calls. Reads are measured in the place's directory, or in
+    /dev/shm for a testbed and for a place without a directory.
     """
     share = probes.processor_share()
     trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
@@ -113,7 +114,8 @@ def probed(place: DiscoveredPlace) -> Probed:
     directory = Path(place.directory)
     copied, called = probes.memory(directory)
     disk = probes.local_disk(directory) if place.is_local else None
-    return Probed(trips, copied, called, disk, share)
+    files = probes.local_files(directory) if place.is_local else LocalFiles()
+    return Probed(trips, copied, called, disk, share, files)
 
 
 def command_output(words: Sequence[str]) -> str:

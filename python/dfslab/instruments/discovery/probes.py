@@ -13,11 +13,13 @@ import socket
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dfslab.instruments.calibration import disk_probe, probe
+from dfslab.instruments.calibration import calibrate, disk_probe, file_calls, probe, sustained_disk
 from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.testbeds.hosts import hardware
 
 TRIPS = 15
@@ -49,7 +51,7 @@ class Probed:
     seconds. copy_bytes_per_s, call_s: speed of reads that the page cache answers, in bytes/s of one
     core and seconds per call. disk: the probe of a local directory's disk; None for other places,
     or where direct I/O is refused. processor_share: the share of one processor that a thread gets
-    while this machine does its other work.
+    while this machine does its other work. local_files: measured calls on a local directory.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Probed:
     call_s: float = 0.0
     disk: DiskProbe | None = None
     processor_share: float = 1.0
+    local_files: LocalFiles = field(default_factory=LocalFiles)
 
 
 def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
@@ -134,3 +137,16 @@ def local_disk(directory: Path) -> DiskProbe | None:
         except OSError:
             return None
     return DiskProbe(read, written, access_s)
+
+
+def local_files(directory: Path) -> LocalFiles:
+    """Measures the calls on a local directory, of which the medians of REPEATS measurements count,
+    and requests to the disk below it. The disk is left out where direct I/O is refused. All files
+    are removed again."""
+    with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
+        each = [file_calls.everything(Path(made)) for _ in range(REPEATS)]
+        values = {name: statistics.median(one[name] for one in each) for name in file_calls.UNITS}
+        # A file system in memory refuses direct I/O, so it has no requests to a disk.
+        with suppress(OSError):
+            values |= sustained_disk.everything(Path(made) / "data", random.Random(SEED))
+    return calibrate.local_files(values)

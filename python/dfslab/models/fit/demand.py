@@ -154,13 +154,13 @@ def uncalibrated(situation: Situation) -> Calibration:
             key,
             declared[key].meaning,
             declared[key].unit,
-            float(declared[key].default or 0.0),
-            declared[key].spread,
+            situation.measured.get(key, float(declared[key].default or 0.0)),
+            situation.spread(key),
             0.0,
         )
         for key in keys
     )
-    covariance = np.diag([declared[key].spread ** 2 for key in keys])
+    covariance = np.diag([situation.spread(key) ** 2 for key in keys])
     return Calibration(constants, covariance, {"*": UNCALIBRATED_SD}, UNCALIBRATED_FREEDOM)
 
 
@@ -211,8 +211,11 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
     system = observed[0].situation.system
     declared = system.parameters.of_origin("calibrated")
     keys = sorted({key for one in observed for key in one.situation.constants})
-    prior = np.array([np.log(float(declared[key].default or 0.0)) for key in keys])
-    spread = np.array([declared[key].spread for key in keys])
+    first = observed[0].situation
+    prior = np.log(
+        [first.measured.get(key, float(declared[key].default or 0.0)) for key in keys] or [1.0]
+    )[: len(keys)]
+    spread = np.array([first.spread(key) for key in keys])
 
     def residuals(logs: Floats) -> Floats:
         constants = dict(zip(keys, np.exp(logs), strict=True))

@@ -123,6 +123,8 @@ def _of_group(
         symbols = {f"{role}.{key}" for role in group.roles}
         if key in ("copy_rate", "call_time") and not read & symbols:
             yield f"{place}.{key}"
+        if key == "local_files" and not situation.system.measured(group.local_files):
+            yield f"{place}.{key}"
         if key == "memory" and not _has_cache(situation, group, read):
             yield f"{place}.{key}"
         if key.startswith("dirty_") and not _throttles(situation, constants, group, key):

@@ -28,6 +28,9 @@ from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
+# Standard deviation of the natural logarithm of a constant that a profile holds.
+MEASURED_SPREAD = 0.2
+
 
 class Situation:
     """A configuration prepared for predictions with different sets of calibrated constants."""
@@ -64,10 +67,25 @@ class Situation:
 
     @cached_property
     def constants(self) -> dict[str, float]:
-        """The prior medians of the calibrated constants in this configuration's trees."""
+        """The prior medians of the calibrated constants in this configuration's trees: those that
+        the profile of the clients' machine holds, else those of the description."""
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
-        return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
+        usual = {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
+        return {k: self.measured.get(k, value) for k, value in usual.items()}
+
+    @cached_property
+    def measured(self) -> Mapping[str, float]:
+        """The calibrated constants, by key in SI units, that the profile of the clients' machine
+        holds. Empty if clients have machines of several kinds."""
+        groups = self.scenario.deployment.groups_of(self.client)
+        return self.system.measured(groups[0].local_files) if len(groups) == 1 else {}
+
+    def spread(self, key: str) -> float:
+        """Returns the standard deviation of the natural logarithm of a calibrated constant before
+        any workload was measured."""
+        declared = self.system.parameters.of_origin("calibrated")[key].spread
+        return min(declared, MEASURED_SPREAD) if key in self.measured else declared
 
     def is_clients(self, station: Station) -> bool:
         """Returns whether a station is on nodes that host clients only."""

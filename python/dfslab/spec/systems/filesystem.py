@@ -14,6 +14,7 @@ from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Node, symbols, walk
 from dfslab.spec.streams.target import FileTarget
 from dfslab.spec.systems.endpoint import Endpoint
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.spec.systems.parameters import Parameter, Parameters, hardware
 
@@ -45,6 +46,12 @@ def one_copy(parameters: Mapping[str, float]) -> float:
     return 1.0
 
 
+def nothing_measured(files: LocalFiles) -> dict[str, float]:
+    """Returns an empty dictionary: a profile holds no constant of the file system. This is the
+    default of `measured`."""
+    return {}
+
+
 def no_advice(message: str) -> str:
     """Returns an empty text. This is the default `advice` of a file system."""
     return ""
@@ -70,6 +77,8 @@ class Facts:
     has_servers: False if the kernel of the client's machine alone serves the file system.
     stored_copies(parameters): returns how many bytes the servers store for each byte of a file,
         such as the number of replicas.
+    measured(files): returns those calibrated constants, by key in SI units, that the profile of a
+        client's machine holds.
     service_variability: squared coefficient of variation of the servers' service times: 1 is
         exponential, 0 is constant (all requests move pieces of equal size).
     """
@@ -89,6 +98,7 @@ class Facts:
     advice: Callable[[str], str] = no_advice
     has_servers: bool = True
     stored_copies: Callable[[Mapping[str, float]], float] = one_copy
+    measured: Callable[[LocalFiles], Mapping[str, float]] = nothing_measured
     service_variability: float = 1.0
 
 

@@ -93,8 +93,7 @@ def _spreads(
 ) -> dict[str, float]:
     """Returns, for each constant, the standard deviation of its natural logarithm: from the
     calibration, or from the prior if the constant was not calibrated."""
-    declared = situation.system.parameters.of_origin("calibrated")
-    found = {key: declared[key].spread for key in names}
+    found = {key: situation.spread(key) for key in names}
     if calibration is not None:
         errors = {one.key: one.log_standard_error for one in calibration.constants}
         found |= {key: errors[key] for key in names if key in errors}

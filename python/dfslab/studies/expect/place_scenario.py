@@ -263,7 +263,10 @@ def _deployment(
     disk = _disk_table(probed, given)
     if place.is_local:
         roles = {role.name: 1 for role in system.roles}
-        return Deployment(node=[here.of(_group("machine", 1, roles, disk))])
+        group = here.of(_group("machine", 1, roles, disk))
+        # A declared disk replaces what was measured of the disk, not the calls.
+        files = probed.local_files.of_calls if given.server_disk else probed.local_files
+        return Deployment(node=[group.model_copy(update={"local_files": files})])
     groups = []
     names = {"metadata": "master", "data": "server", "client": "client"}
     for kind, name in names.items():

@@ -1,0 +1,86 @@
+"""Describes how a synchronous request waits for the disk of a local directory.
+
+The profile of a machine has two measured lines over the size of a request: the time of a request of
+a single stream, and the time for which each request occupies the disk while many are in flight.
+Without a profile, a share `occupied` of the disk's latency occupies the disk.
+"""
+
+from __future__ import annotations
+
+from dfslab.filesystems.local.facts import PARAMETERS as P
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
+from dfslab.spec.steps.heads import SCATTERED, seeks_of_unit, uncached_s
+from dfslab.spec.steps.operation import Expression, Node, delay, disk_use, either, seq
+from dfslab.spec.systems.parameters import symbol
+
+ROLE = "storage"
+SMALL_BYTES = 4096
+# Linux reads a file ahead in requests of this size (read_ahead_kb of a block device is 128).
+READ_AHEAD_BYTES = 128 << 10
+calls = ceiling(P.file_size / P.transfer_size)
+call_bytes = Min(P.transfer_size, P.file_size)
+
+
+def rate(key: str) -> Expr:
+    """Returns a measured rate of the hardware, by the name of its symbol. A rate that was not
+    measured is 0; it is replaced by 1, so that formulas can be evaluated although they do not use
+    it."""
+    found: Expr = Max(symbol(key), 1)
+    return found
+
+
+is_measured = symbol(f"{ROLE}.requests") > 0
+
+
+def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
+    """Returns the seconds for which a request of `size_bytes` occupies the disk while many requests
+    are in flight. `mode` is "read" or "write"."""
+    byte_s = 1 / rate(f"{ROLE}.request_rate")
+    small_s = 1 / rate(f"{ROLE}.requests")
+    line_s = small_s + (size_bytes - SMALL_BYTES) * byte_s
+    found: Expr = Max(line_s, size_bytes / symbol(f"{ROLE}.disk_{mode}_rate"))
+    return found
+
+
+def _alone_s(size_bytes: Expression, mode: str) -> Expr:
+    """Returns the seconds of a request of `size_bytes` if no other request is in flight."""
+    time_s = symbol(f"{ROLE}.request_{mode}_time")
+    found: Expr = time_s + size_bytes / rate(f"{ROLE}.request_{mode}_rate")
+    return found
+
+
+def _measured(mode: str, request_bytes: Expression, waits: Expression) -> Node:
+    """Returns the step of one call whose bytes are parts of requests of `request_bytes`. The stream
+    waits for `waits` of them until they are done; while the disk does others, it goes on."""
+    busy_s = _occupied_s(request_bytes, mode)
+    waiting_s = Max(0, _alone_s(request_bytes, mode) - busy_s)
+    transfer_s = call_bytes / symbol(f"{ROLE}.disk_{mode}_rate")
+    return seq(
+        delay(ROLE, waits * waiting_s),
+        disk_use(ROLE, call_bytes, mode, busy_s * call_bytes / request_bytes - transfer_s),
+    )
+
+
+def _assumed(mode: str) -> Node:
+    """Returns the step of one call on a disk that was not measured with many requests."""
+    access_s = select(
+        P.direct,
+        uncached_s(ROLE, calls),
+        seeks_of_unit(Max(1, calls), call_bytes) * symbol(f"{ROLE}.disk_latency"),
+    )
+    delayed: Expr = Max(0, 1 - P.occupied) * access_s
+    return seq(delay(ROLE, delayed), disk_use(ROLE, call_bytes, mode, P.occupied * access_s))
+
+
+def waited(mode: str) -> Node:
+    """Returns the step of one call whose bytes come from the disk or go to it. `mode` is "read" or
+    "write".
+
+    A direct call is one request. A buffered read in sequential order waits for the first request of
+    the file only, because the kernel reads ahead.
+    """
+    ahead_bytes = Min(P.file_size, READ_AHEAD_BYTES)
+    alone = P.direct | SCATTERED
+    request_bytes = select(alone, call_bytes, Max(1, ahead_bytes))
+    waits = select(alone, 1, 1 / Max(1, calls))
+    return either(is_measured, _measured(mode, Max(1, request_bytes), waits), _assumed(mode))

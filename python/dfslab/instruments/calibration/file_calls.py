@@ -1,0 +1,220 @@
+"""Measures the calls on one local file system: the processor time of single calls in seconds, and
+how many changes of names and fsyncs per second several streams achieve together.
+
+All files are in new directories of the measured directory, and are removed again.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds.hosts.threads import threads
+
+# Files of each new directory. The cost of creating a file depends on the part of the disk in which
+# the file system puts a directory, so several directories are measured.
+DIRECTORIES, FILES = 4, 250
+STREAMS = 8
+SMALL_BYTES, LARGE_BYTES, DATA_BYTES = 4 << 10, 64 << 10, 128 << 20
+COMMITS = 25
+# Sizes of files that are forced to disk.
+COMMITTED_BYTES = (4 << 10, 256 << 10)
+# A byte takes at least this many seconds, so that a rate is finite.
+LEAST_BYTE_S = 1e-12
+# Bytes of memory that are used for the first time.
+TOUCHED_BYTES = 32 << 20
+FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+# What a call is made on: a path, or the number of an open file.
+Item = TypeVar("Item", str, int)
+UNITS = {
+    "file_open": "s",
+    "file_close": "s",
+    "file_create": "s",
+    "file_stat": "s",
+    "file_rename": "s",
+    "file_delete": "s",
+    "file_read_call": "s",
+    "file_read_rate": "B/s",
+    "file_write_call": "s",
+    "file_write_rate": "B/s",
+    "file_creates": "1/s",
+    "file_deletes": "1/s",
+    "file_commit": "s",
+    "file_commit_rate": "B/s",
+    "file_commits": "1/s",
+    "file_commits_rate": "B/s",
+    "memory_touch_rate": "B/s",
+}
+
+
+def everything(directory: Path, clock: Clock = REAL) -> Mapping[str, float]:
+    """Measures all quantities of UNITS once in new directories below `directory`."""
+    with tempfile.TemporaryDirectory(prefix=".dfslab-files-", dir=directory) as made:
+        folder = Path(made)
+        return {
+            **names(folder, clock),
+            **data(folder, clock),
+            **together(folder, clock),
+            **commits(folder, clock),
+            "memory_touch_rate": touched(clock),
+        }
+
+
+def names(folder: Path, clock: Clock = REAL) -> dict[str, float]:
+    """Measures the mean processor seconds of calls on empty files of several new directories."""
+    totals: dict[str, float] = {}
+    for number in range(DIRECTORIES):
+        place = folder / f"names-{number}"
+        place.mkdir()
+        for name, seconds in _calls_s([f"{place}/{at}" for at in range(FILES)], clock).items():
+            totals[f"file_{name}"] = totals.get(f"file_{name}", 0.0) + seconds
+    return {name: max(1e-9, total / DIRECTORIES / FILES) for name, total in totals.items()}
+
+
+def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
+    """Returns the processor seconds of each call on all `paths`, which are created and deleted."""
+
+    def timed(call: Callable[[Item], object], items: Sequence[Item]) -> float:
+        began = clock.processor_s()
+        for item in items:
+            call(item)
+        return clock.processor_s() - began
+
+    opened: list[int] = []
+    found = {"create": timed(lambda path: opened.append(os.open(path, FLAGS)), paths)}
+    found["close"] = timed(os.close, opened)
+    opened = []
+    found["open"] = timed(lambda path: opened.append(os.open(path, os.O_RDONLY)), paths)
+    # Python's work for the result is the same for `fstat`, whose part in the kernel is small.
+    python_s = timed(os.fstat, opened) - timed(lambda _: os.getppid(), opened)
+    found["stat"] = timed(os.stat, paths) - python_s
+    for file in opened:
+        os.close(file)
+    found["rename"] = timed(lambda path: os.rename(path, f"{path}r"), paths)
+    found["delete"] = timed(lambda path: os.unlink(f"{path}r"), paths)
+    return found
+
+
+def touched(clock: Clock = REAL) -> float:
+    """Returns the bytes per second of processor time at which new memory of a process is used for
+    the first time: the kernel finds and clears each page."""
+    with mmap.mmap(-1, TOUCHED_BYTES) as memory:
+        began = clock.processor_s()
+        for at in range(0, TOUCHED_BYTES, mmap.PAGESIZE):
+            memory[at] = 1
+        return TOUCHED_BYTES / max(1e-9, clock.processor_s() - began)
+
+
+def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
+    """Measures writing new files to the page cache and reading them from there, with small and with
+    large calls. The difference is the processor time of a call, the remainder that of the bytes.
+    Each file is read once, because a second read is faster, but applications read files once."""
+    small, large = folder / "small", folder / "large"
+    written = _line(
+        _transferred_s(small, FLAGS, SMALL_BYTES, clock),
+        _transferred_s(large, FLAGS, LARGE_BYTES, clock),
+    )
+    read = _line(
+        _transferred_s(small, os.O_RDONLY, SMALL_BYTES, clock),
+        _transferred_s(large, os.O_RDONLY, LARGE_BYTES, clock),
+    )
+    small.unlink()
+    large.unlink()
+    return {
+        "file_write_call": written.call_s,
+        "file_write_rate": written.rate,
+        "file_read_call": read.call_s,
+        "file_read_rate": read.rate,
+    }
+
+
+@dataclass(frozen=True)
+class TransferCost:
+    """Processor seconds of a call without its bytes, and bytes per second of processor time."""
+
+    call_s: float
+    rate: float
+
+
+def _line(small_s: float, large_s: float) -> TransferCost:
+    """Returns the cost from the processor seconds of DATA_BYTES in small and in large calls."""
+    few, many = DATA_BYTES // LARGE_BYTES, DATA_BYTES // SMALL_BYTES
+    call_s = max(1e-9, (small_s - large_s) / (many - few))
+    return TransferCost(call_s, DATA_BYTES / max(large_s / 2, large_s - few * call_s))
+
+
+def _transferred_s(path: Path, flags: int, call_bytes: int, clock: Clock) -> float:
+    """Returns the processor seconds to write or read DATA_BYTES of a file in calls of
+    `call_bytes`."""
+    with mmap.mmap(-1, call_bytes) as buffer:
+        buffer[:] = os.urandom(call_bytes)
+        move = os.pwrite if flags & os.O_WRONLY else lambda f, b, at: os.preadv(f, [b], at)
+        file = os.open(path, flags)
+        try:
+            began = clock.processor_s()
+            for at in range(0, DATA_BYTES, call_bytes):
+                move(file, buffer, at)
+            return clock.processor_s() - began
+        finally:
+            os.close(file)
+
+
+def together(folder: Path, clock: Clock = REAL) -> dict[str, float]:
+    """Measures how many files per second STREAMS threads create and delete together, each in its
+    own new directory."""
+    places = [folder / f"stream-{number}" for number in range(STREAMS)]
+    for place in places:
+        place.mkdir()
+    lists = [[f"{place}/{at}" for at in range(FILES)] for place in places]
+    created_s = _side_by_side_s(lambda p: os.close(os.open(p, FLAGS)), lists, clock)
+    deleted_s = _side_by_side_s(os.unlink, lists, clock)
+    count = STREAMS * FILES
+    return {"file_creates": count / created_s, "file_deletes": count / deleted_s}
+
+
+def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock: Clock) -> float:
+    """Returns the seconds in which one thread for each list calls `call` with its members."""
+    with threads(len(lists)) as pool:
+        began = clock.monotonic_s()
+        for _ in pool.map(lambda paths: [call(path) for path in paths], lists):
+            pass
+        return clock.monotonic_s() - began
+
+
+def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
+    """Measures fsync of new files of the two sizes of COMMITTED_BYTES: the seconds of one thread,
+    and how many per second STREAMS threads achieve together. Lines through both sizes give the time
+    or number of fsyncs without bytes, and the bytes per second beyond."""
+    small, large = COMMITTED_BYTES
+    found = {}
+    for streams, name in ((1, "file_commit"), (STREAMS, "file_commits")):
+        small_s, large_s = (_commit_s(folder, streams, size, clock) for size in COMMITTED_BYTES)
+        byte_s = max(LEAST_BYTE_S, (large_s - small_s) / (large - small))
+        time_s = max(1e-7, small_s - small * byte_s)
+        found[name] = time_s if streams == 1 else 1 / time_s
+        found[f"{name}_rate"] = 1 / byte_s
+    return found
+
+
+def _commit_s(folder: Path, streams: int, size_bytes: int, clock: Clock) -> float:
+    """Returns the seconds per fsync of a new file of `size_bytes`, for all threads together."""
+    words = os.urandom(size_bytes)
+
+    def written(path: str) -> None:
+        file = os.open(path, FLAGS)
+        try:
+            os.write(file, words)
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    place = folder / f"commits-{streams}-{size_bytes}"
+    place.mkdir()
+    lists = [[f"{place}/{n}-{at}" for at in range(COMMITS)] for n in range(streams)]
+    return _side_by_side_s(written, lists, clock) / streams / COMMITS

@@ -1,0 +1,125 @@
+"""Measures direct requests (O_DIRECT) to one disk over a stretch of time, so that a limit of bytes
+or requests per second acts: the mean time of a request of a single stream, and the requests per
+second that the disk serves when many are in flight.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds.hosts.threads import threads
+
+SMALL_BYTES, LARGE_BYTES = 4 << 10, 256 << 10
+IN_FLIGHT_BYTES = 64 << 10
+IN_FLIGHT, LARGE_IN_FLIGHT = 16, 4
+# Requests of the first SKIPPED_S seconds are not counted, because a disk with a rate limit serves
+# some requests at once after a pause.
+SKIPPED_S, MEASURED_S = 0.15, 0.35
+FILE_BYTES = 256 << 20
+UNITS = {
+    "direct_read": "s",
+    "direct_read_rate": "B/s",
+    "direct_write": "s",
+    "direct_write_rate": "B/s",
+    "direct_requests": "1/s",
+    "direct_request_rate": "B/s",
+    "direct_read_capacity": "B/s",
+    "direct_write_capacity": "B/s",
+}
+# A byte takes at least this many seconds, so that a rate is finite.
+LEAST_BYTE_S = 1e-12
+
+
+@dataclass(frozen=True)
+class RequestCost:
+    """Seconds of a request without its bytes, and the bytes per second beyond."""
+
+    request_s: float
+    rate: float
+
+
+def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mapping[str, float]:
+    """Measures all quantities of UNITS once on the file `path`, which is written first if it is
+    smaller than FILE_BYTES. `chance` draws the offsets of requests."""
+    _filled(path)
+    read = _line(path, os.O_RDONLY, 1, LARGE_BYTES, chance, clock)
+    written = _line(path, os.O_WRONLY, 1, LARGE_BYTES, chance, clock)
+    many = _line(path, os.O_RDONLY, IN_FLIGHT, IN_FLIGHT_BYTES, chance, clock)
+    return {
+        "direct_read": read.request_s,
+        "direct_read_rate": read.rate,
+        "direct_write": written.request_s,
+        "direct_write_rate": written.rate,
+        "direct_requests": 1 / (many.request_s + SMALL_BYTES / many.rate),
+        "direct_request_rate": many.rate,
+        "direct_read_capacity": _capacity(path, os.O_RDONLY, chance, clock),
+        "direct_write_capacity": _capacity(path, os.O_WRONLY, chance, clock),
+    }
+
+
+def _line(
+    path: Path, flags: int, depth: int, large_bytes: int, chance: random.Random, clock: Clock
+) -> RequestCost:
+    """Returns the line through the mean times of small and of large requests."""
+    small_s = request_s(path, flags, depth, SMALL_BYTES, chance, clock)
+    large_s = request_s(path, flags, depth, large_bytes, chance, clock)
+    byte_s = max(LEAST_BYTE_S, (large_s - small_s) / (large_bytes - SMALL_BYTES))
+    return RequestCost(max(1e-7, small_s - SMALL_BYTES * byte_s), 1 / byte_s)
+
+
+def _capacity(path: Path, flags: int, chance: random.Random, clock: Clock) -> float:
+    """Returns the bytes per second of large requests, several of which are in flight."""
+    return LARGE_BYTES / request_s(path, flags, LARGE_IN_FLIGHT, LARGE_BYTES, chance, clock)
+
+
+def request_s(
+    path: Path, flags: int, depth: int, size_bytes: int, chance: random.Random, clock: Clock = REAL
+) -> float:
+    """Returns the seconds per request of `size_bytes` at random offsets with `depth` in flight: the
+    measured time divided by the number of requests of all threads that ended in it."""
+    blocks = path.stat().st_size // size_bytes
+    seeds = [chance.random() for _ in range(depth)]
+    file = os.open(path, flags | os.O_DIRECT)
+    move: Callable[[mmap.mmap, int], int] = (
+        (lambda buffer, at: os.pwrite(file, buffer, at))
+        if flags & os.O_WRONLY
+        else (lambda buffer, at: os.preadv(file, [buffer], at))
+    )
+    begun = clock.monotonic_s() + SKIPPED_S
+    end = begun + MEASURED_S
+
+    def requests(seed: float) -> tuple[int, float]:
+        own, count = random.Random(seed), 0
+        with mmap.mmap(-1, size_bytes) as buffer:
+            while (now := clock.monotonic_s()) < end:
+                count += now >= begun
+                move(buffer, own.randrange(blocks) * size_bytes)
+        return count, now
+
+    try:
+        with threads(depth) as pool:
+            found = list(pool.map(requests, seeds))
+    finally:
+        os.close(file)
+    count = sum(one for one, _ in found)
+    ended = sum(now for _, now in found) / depth
+    return (ended - begun) / max(1, count)
+
+
+def _filled(path: Path) -> None:
+    """Writes the file to its end if it is smaller than FILE_BYTES, and forces it to disk."""
+    have = path.stat().st_size if path.exists() else 0
+    if have >= FILE_BYTES:
+        return
+    block = os.urandom(1 << 20)
+    with path.open("ab") as file:
+        for _ in range((FILE_BYTES - have) // len(block)):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,114 @@
+"""Tests of the measured calls of a local file system, and of predictions from a profile."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from dfslab.instruments.calibration import calibrate, file_calls, sustained_disk
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.local_files import LocalFiles
+
+MEASURED = {
+    "create_time": "40 us",
+    "close_time": "1 us",
+    "creates": "10000 /s",
+    "commit_time": "2 ms",
+    "commit_rate": "100 MB/s",
+    "commits": "900 /s",
+    "commits_rate": "150 MB/s",
+    "read_time": "200 us",
+    "read_rate": "400 MB/s",
+    "write_time": "200 us",
+    "write_rate": "300 MB/s",
+    "requests": "6000 /s",
+    "request_rate": "500 GB/s",
+}
+
+
+def rate(files: dict[str, str], clients: int, **workload: object) -> float:
+    """Returns the predicted operations per second of a directory whose profile has these values."""
+    disk = {"read_rate": "400 MB/s", "write_rate": "250 MB/s", "latency": "50 us"}
+    node = {"name": "machine", "disk": disk, "local_files": files, "cores": 2}
+    found = build(
+        Scenario,
+        {
+            "name": "local-files",
+            "deployment": {"node": [{**node, "roles": {"client": 1, "storage": 1}}]},
+            "file_system": {"name": "local"},
+            "workload": {"clients": clients, "operations_per_client": 100, **workload},
+        },
+        "",
+    )
+    situation = Situation(found)
+    return situation.predict(situation.constants).rate_per_s
+
+
+SMALL = {"name": "sequential_read", "file_size": "4 KiB", "transfer_size": "4 KiB"}
+
+
+def test_one_stream_of_direct_reads_takes_the_measured_time():
+    one = rate(MEASURED, 1, cache="direct", **SMALL)
+    assert one == pytest.approx(1 / (200e-6 + 4096 / 4e8), rel=0.06)
+
+
+def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
+    many = rate(MEASURED, 64, cache="direct", **SMALL)
+    assert 5_500 < many <= 6_000
+    assert rate({}, 64, cache="direct", **SMALL) > 20_000
+
+
+def test_large_direct_reads_are_limited_by_the_bytes_of_the_disk():
+    large = {"name": "sequential_read", "file_size": "8 MiB", "transfer_size": "1 MiB"}
+    many = rate(MEASURED, 16, cache="direct", **large)
+    assert many == pytest.approx(400e6 / 2**23, rel=0.05)
+
+
+def test_creates_of_one_stream_cost_processor_time_and_many_wait_for_locks():
+    create = {"name": "metadata", "operation": "create"}
+    assert rate(MEASURED, 1, **create) == pytest.approx(1 / 41e-6, rel=0.01)
+    many = rate(MEASURED, 8, **create)
+    assert 8_000 < many <= 10_000
+    # Without the rate of several streams, both cores create files.
+    alone = {key: value for key, value in MEASURED.items() if key != "creates"}
+    assert rate(alone, 8, **create) > 30_000
+
+
+def test_one_commit_of_the_journal_serves_several_streams():
+    write = {"name": "sequential_write", "file_size": "4 KiB", "transfer_size": "4 KiB"}
+    one = rate(MEASURED, 1, fsync=True, **write)
+    assert one == pytest.approx(1 / (2e-3 + 41e-6 + 4096 / 1e8), rel=0.05)
+    many = rate(MEASURED, 32, fsync=True, **write)
+    assert 800 < many <= 900
+
+
+def test_without_a_profile_the_constants_are_those_of_the_description():
+    assert rate({}, 4, **SMALL) == rate({"rename_time": "1 ms"}, 4, **SMALL)
+
+
+def test_calls_are_measured_and_leave_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_calls, "DATA_BYTES", 4 << 20)
+    monkeypatch.setattr(file_calls, "FILES", 20)
+    monkeypatch.setattr(file_calls, "COMMITS", 2)
+    found = file_calls.everything(tmp_path)
+    assert set(found) == set(file_calls.UNITS)
+    assert min(found.values()) > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(sustained_disk, "SKIPPED_S", 0.02)
+    monkeypatch.setattr(sustained_disk, "MEASURED_S", 0.1)
+    monkeypatch.setattr(sustained_disk, "FILE_BYTES", 8 << 20)
+    found = sustained_disk.everything(tmp_path / "data", random.Random(1))
+    assert set(found) == set(sustained_disk.UNITS)
+    # A request of one of many streams occupies the disk no longer than a request takes alone.
+    assert min(found.values()) > 0
+
+
+def test_every_measured_quantity_has_a_key_of_the_profile():
+    units = {**file_calls.UNITS, **sustained_disk.UNITS}
+    assert set(calibrate.OF_LOCAL_FILES) == set(LocalFiles.model_fields)
+    assert set(calibrate.OF_LOCAL_FILES.values()) <= set(units)

@@ -1,0 +1,1 @@
+"""Judges predictions of local file systems against measurements on emulated disks."""

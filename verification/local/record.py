@@ -1,0 +1,147 @@
+"""Records measurements of local file systems on an emulated disk.
+
+`python -m verification.local.record NAME HALF FILE_SYSTEM` measures the machine's profile, prints
+the hash of the predictions, and then measures them. It needs root and writes NAME.csv and NAME.json
+in verification/data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dfslab.instruments import access
+from dfslab.instruments.calibration import calibrate
+from dfslab.instruments.measure import Measure
+from dfslab.method import RunFailed
+from dfslab.spec.scenario import Point
+
+from verification.local import frozen
+from verification.local.emulated import EmulatedDisk, mounted
+from verification.local.grid import CLIENTS, MIB, Condition, half
+from verification.recordings import DATA
+
+PRIORITY = 1
+PROFILE_REPEATS = 3
+FIELDS = (
+    "condition",
+    "clients",
+    "operations_per_client",
+    "predicted_per_s",
+    "low_per_s",
+    "high_per_s",
+    "measured_per_s",
+    "others_share",
+    "stolen_share",
+    "seconds",
+)
+Row = dict[str, object]
+
+
+def main(words: Sequence[str]) -> int:
+    """Records one half of the grid on one file system. Returns the exit code."""
+    reader = argparse.ArgumentParser(prog="python -m verification.local.record")
+    reader.add_argument("name")
+    reader.add_argument("half", choices=("development", "judged"))
+    reader.add_argument("file_system", choices=("ext4", "xfs"))
+    reader.add_argument("--medium", type=Path, default=Path("/dev/shm"))
+    reader.add_argument("--directory", type=Path, help="existing, instead of an emulated disk")
+    reader.add_argument("--read", type=float, default=400, help="MiB/s")
+    reader.add_argument("--write", type=float, default=250, help="MiB/s")
+    reader.add_argument("--requests", type=float, default=6000, help="per second")
+    reader.add_argument("--output", type=Path, default=DATA)
+    given = reader.parse_args(words)
+    disk = EmulatedDisk(
+        given.file_system, given.read * MIB, given.write * MIB, given.requests, given.medium
+    )
+    # A termination becomes an exception, so that the disk is removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # Other work on the machine waits for the load generator, which inherits this priority.
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
+    place = nullcontext(given.directory) if given.directory else mounted(disk)
+    with place as directory:
+        limits = {} if given.directory else disk.limits
+        about = {"half": given.half, "file_system": given.file_system, "limits": limits}
+        recorded(given.name, half(given.half), about, directory, given.output)
+    return 0
+
+
+def recorded(
+    name: str,
+    conditions: Sequence[Condition],
+    made: Mapping[str, object],
+    directory: Path,
+    output: Path,
+) -> None:
+    """Measures the profile, freezes the predictions, measures all conditions, and writes both
+    files. `made` says what was made: the half of the grid, the file system and its limits."""
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    profile = calibrate.toml(calibrate.measure(directory, PROFILE_REPEATS))
+    planned = [
+        (
+            one,
+            Point(
+                scenario=frozen.sized(frozen.scenario(profile, one, n, directory), one, n),
+                labels={},
+            ),
+        )
+        for one in conditions
+        for n in CLIENTS
+    ]
+    predictions = [frozen.predicted(point, one) for one, point in planned]
+    sha256 = frozen.digest(predictions)
+    print(f"{len(predictions)} predictions, sha256 {sha256}", flush=True)
+    about = {
+        "provenance": {"started": started, "kernel": platform.release()},
+        "configurations": len(planned),
+        **made,
+        "predictions_sha256": sha256,
+        "load_average": os.getloadavg(),
+        "profile": profile,
+    }
+    (output / f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    path = output / f"{name}.csv"
+    with access.session() as session, path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        instrument = Measure().within(session)
+        for (_, point), prediction in zip(planned, predictions, strict=True):
+            # Data of earlier points is on disk before the next point begins.
+            subprocess.run(["sync", "-f", str(directory)], check=True)
+            count = point.scenario.workload.parameters["operations_per_client"]
+            own = {"operations_per_client": count, **_measured(instrument, point)}
+            writer.writerow({**asdict(prediction), **own})
+            file.flush()
+
+
+def _measured(instrument: Measure, point: Point) -> Row:
+    """Returns the measured rate and the disturbances of one run; no rate if the run failed."""
+    began_s = time.monotonic()
+    try:
+        result = instrument.run(point)
+    except RunFailed as error:
+        print(f"not measured: {error}", file=sys.stderr)
+        return {"measured_per_s": ""}
+    machine = result.load.machine if result.load is not None else None
+    return {
+        "measured_per_s": result.value("rate_per_s"),
+        "others_share": machine.others_share if machine is not None else "",
+        "stolen_share": machine.stolen_share if machine is not None else "",
+        "seconds": round(time.monotonic() - began_s, 3),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
