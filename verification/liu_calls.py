@@ -10,6 +10,7 @@ table. `python -m verification.liu_record` writes it from run folders.
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -38,6 +39,8 @@ TABLE_1 = {
 # input sizes the paper varied.
 READING_JOB, SIZED_JOB = "bayes", "wordcount"
 TINY = "tiny"
+# The agent's state of an instrumentation point that is in use.
+INSTRUMENTED = "woven"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,15 @@ def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
                 float(row["took_s"]),
             )
             found.setdefault(tuple(row[name] for name in names), {})[one.function] = one
+    return found
+
+
+@cache
+def points(recording: str) -> dict[str, dict[str, str]]:
+    """Returns the state of each instrumentation point of a recording, by step and point. It is
+    INSTRUMENTED if any process instrumented the point, else the state that the agent reported."""
+    path = recordings.path_of(recording).with_suffix(".json")
+    found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))["points"]
     return found
 
 

@@ -23,6 +23,7 @@ from dfslab.studies.bottlenecks import functions
 from dfslab.studies.runs.store import results_of
 
 from verification import recordings
+from verification.liu_calls import INSTRUMENTED
 
 COLUMNS = ("function", "calls", "sum_s", "mean_s", "p99_s", "took_s")
 TRACES = "traces"
@@ -59,17 +60,37 @@ def _write(recording: str, traced: Sequence[tuple[Path, Result]]) -> None:
         "rows": len(rows),
         "provenance": first.provenance.model_dump(mode="json", exclude_defaults=True),
         "configurations": len(ordered),
+        "points": _points(traced),
     }
     path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _files(folder: Path, result: Result) -> list[tuple[str, callprofile.File]]:
+    """Returns the call profile of each process of a traced program, with the profile's path."""
+    assert result.program is not None
+    assert result.program.profiles is not None
+    paths = callprofile.expand([folder / TRACES / result.program.profiles])
+    return [(str(path), callprofile.read(path)) for path in paths]
+
+
+def _points(traced: Sequence[tuple[Path, Result]]) -> dict[str, dict[str, str]]:
+    """Returns the state of each instrumentation point, by step and point. A point that any process
+    instrumented has the state INSTRUMENTED."""
+    found: dict[str, dict[str, str]] = {}
+    for folder, result in traced:
+        for _, file in _files(folder, result):
+            for point in file.points:
+                states = found.setdefault(point.step, {})
+                if states.get(point.point) != INSTRUMENTED:
+                    states[point.point] = point.state
+    return found
 
 
 def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
     """Yields a row for each function that the description of the file system names and that was
     called."""
     assert result.program is not None
-    assert result.program.profiles is not None
-    files = callprofile.expand([folder / TRACES / result.program.profiles])
-    top = callprofile.merge((str(path), callprofile.read(path)) for path in files)
+    top = callprofile.merge(_files(folder, result))
     system = discover.file_system(result.point.scenario.file_system.name)
     labels = [str(result.labels[name]) for name in names]
     for one in functions(top, system.functions):

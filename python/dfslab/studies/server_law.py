@@ -144,8 +144,9 @@ class LawCapacity(BaseModel):
 
 class ServerLaw(StudyResult):
     """The measurements of one metadata server with different shares of its processors. `curves`:
-    response time as a function of the number of clients, one curve for each processor share.
-    `ratios`: each share compared with the smallest one. `bursts`: measured peaks of load.
+    response time as a function of the number of clients, one curve for each operation and processor
+    share. `ratios`: each share compared with the smallest one, for one operation (getBlockLocations
+    if it was measured). `bursts`: measured peaks of load.
     `capacity`: for each law that was fitted to the curve of the smallest share, its errors in
     predicting the capacity at all shares; the likeliest law comes first."""
 
@@ -209,13 +210,21 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
     curves = [c for c in _curves(closed) if len(c.clients) >= FEWEST]
     if not curves:
         return None
-    scored = [c for c in curves if c.files == "each" and c.score and c.fits]
+    scored = _of_one_operation([c for c in curves if c.files == "each" and c.score and c.fits])
     ratios = _ratios(scored)
     peaks = [r for r in measured if r.point.scenario.workload.arrival != "closed"]
     bursts = _bursts(peaks, min(scored, key=lambda c: c.share)) if scored else []
     return ServerLaw(
         curves=curves, ratios=ratios, bursts=bursts, capacity=_capacity_by_law(scored, ratios)
     )
+
+
+def _of_one_operation(curves: Sequence[ResponseCurve]) -> list[ResponseCurve]:
+    """Returns the curves of one operation, so that their coefficients can be compared: those of
+    getBlockLocations if it was measured, else those of the first operation."""
+    operations = [curve.operation for curve in curves]
+    chosen = LOOKUP if LOOKUP in operations else next(iter(operations), "")
+    return [curve for curve in curves if curve.operation == chosen]
 
 
 def _only_metadata(result: Result) -> bool:
