@@ -62,7 +62,7 @@ Configuration = tuple[str, ...]
 @cache
 def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
     """Returns the calls of each configuration by function. A configuration is the tuple of its
-    labels, such as ("wordcount", "tiny")."""
+    labels, such as ("tiny", "wordcount")."""
     found: dict[Configuration, dict[str, Call]] = {}
     with recordings.path_of(recording).open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -128,10 +128,10 @@ def _of_jobs(subject: str) -> list[Figure]:
     """Returns which functions of HDFS take longest in each job with tiny input, and how the share
     of createFileSystem in one job changes with the size of its input."""
     made = []
-    for (job, size), found in calls(subject).items():
+    for (size, job), found in calls(subject).items():
         if size != TINY:
             if job == SIZED_JOB:
-                tiny = share(calls(subject)[job, TINY], CREATE)
+                tiny = share(calls(subject)[TINY, job], CREATE)
                 ratio = share(found, CREATE) / tiny
                 made.append(_figure(subject, "size-falls", f"{size} over tiny", ratio, 2))
             continue
