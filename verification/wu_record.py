@@ -1,7 +1,8 @@
 """Writes a recording from a run folder, as `python -m verification.wu_record RECORDING RUN`.
 
 The table of runs is that of `dfslab export`. The description beside it has one entry more,
-"contention": how much of the machine other programs used during the runs.
+"contention": how much of the machine other programs used during the runs. Only the repetitions that
+the scenario asks for are recorded, because a block of repetitions that began later may be cut off.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ def main() -> None:
     parser.add_argument("recording", help="name of the recording, which begins with its scenario's")
     parser.add_argument("run", type=Path, help="run folder")
     given = parser.parse_args()
-    results = [one for one in results_of(given.run) if one.method == "measure"]
+    repetitions = recordings.scenario(recordings.scenario_of(given.recording)).run.repetitions
+    results = [
+        one
+        for one in results_of(given.run)
+        if one.method == "measure" and one.repetition < repetitions
+    ]
     path = recordings.path_of(given.recording)
     path.write_bytes(csv_runs.as_csv(results))
     about = json.loads(csv_runs.about(results)) | {"contention": contention(results)}
