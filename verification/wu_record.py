@@ -1,8 +1,8 @@
 """Writes a recording from a run folder, as `python -m verification.wu_record RECORDING RUN`.
 
 The table of runs is that of `dfslab export`. The description beside it has one entry more,
-"contention": how much of the machine other programs used during the runs. Only the repetitions that
-the scenario asks for are recorded, because a block of repetitions that began later may be cut off.
+"contention": how much of the machine other programs used during the runs. Only configurations and
+repetitions of the scenario are recorded.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ def main() -> None:
     parser.add_argument("recording", help="name of the recording, which begins with its scenario's")
     parser.add_argument("run", type=Path, help="run folder")
     given = parser.parse_args()
-    repetitions = recordings.scenario(recordings.scenario_of(given.recording)).run.repetitions
+    planned = recordings.scenario(recordings.scenario_of(given.recording))
+    points = {point.id for point in planned.points()}
     results = [
         one
         for one in results_of(given.run)
-        if one.method == "measure" and one.repetition < repetitions
+        if one.method == "measure"
+        and one.repetition < planned.run.repetitions
+        and one.point_id in points
     ]
     path = recordings.path_of(given.recording)
     path.write_bytes(csv_runs.as_csv(results))

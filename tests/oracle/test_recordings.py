@@ -119,17 +119,30 @@ def test_every_configuration_was_recorded_as_often_as_planned(name):
     assert counts == {point.id: planned.run.repetitions for point in planned.points()}
 
 
-def test_shares_of_the_metadata_server_are_compared_for_the_lookups_of_locations():
+def test_locations_and_attributes_are_asked_by_the_same_clients():
     found = server_law(recordings.runs("wu-locations", "wu-locations"))
-    assert {curve.operation for curve in found.curves} == {"open", "stat"}
-    fits = {
-        curve.share: fit.parameters[0]
-        for curve in found.curves
-        for fit in curve.fits
-        if (curve.operation, fit.law) == ("open", "x ln x")
+    clients = {curve.operation: curve.clients for curve in found.curves if curve.files == "each"}
+    assert clients == {"open": [1, 4, 8, 16], "stat": [1, 4, 8, 16]}
+
+
+def as_opens(run: Result) -> Result:
+    """Returns a copy of a run of stat as if it had been a run of open, of half the response."""
+    scenario = run.point.scenario.with_values({"workload.operation": "open"})
+    halved = {
+        name.replace("stat", "open"): one.model_copy(update={"value": one.value / 2})
+        for name, one in run.metrics.items()
     }
-    assert [one.share for one in found.ratios] == [0.15, 0.6]
-    assert all(one.k_ms == pytest.approx(1000 * fits[one.share]) for one in found.ratios)
+    point = run.point.model_copy(update={"scenario": scenario})
+    return run.model_copy(update={"point": point, "metrics": halved})
+
+
+def test_ratios_of_two_operations_are_those_of_the_locations():
+    stats = recordings.runs("wu-namenode", "wu-namenode")
+    opens = [as_opens(run) for run in stats]
+    alone, both = server_law(opens), server_law([*stats, *opens])
+    assert len(both.curves) == 2 * len(alone.curves)
+    assert both.ratios == alone.ratios
+    assert both.ratios[0].k_ms != server_law(stats).ratios[0].k_ms
 
 
 @pytest.mark.parametrize("name", CALLED)

@@ -33,6 +33,8 @@ PAPER = "x ln x"
 # The operation that requests the locations of a file's blocks from a metadata server
 # (getBlockLocations).
 LOOKUP = "open"
+# Operations that move no data of a file, whatever its size.
+LOOKUPS = {LOOKUP, "stat", "list"}
 LAWS = tuple(laws.LAWS)
 # BOUND_S is the largest allowed mean response time during a peak of load, PEAK_S is the length of
 # the peak, both in seconds. p_max is the rate of the largest peak that keeps to BOUND_S.
@@ -229,13 +231,13 @@ def _of_one_operation(curves: Sequence[ResponseCurve]) -> list[ResponseCurve]:
 
 def _only_metadata(result: Result) -> bool:
     """Returns whether a result measures one operation that moves no data, on a file system with a
-    dedicated metadata server. Examples are operations on empty files, and opens that request the
-    locations of blocks."""
+    dedicated metadata server. Examples are operations on empty files, and LOOKUPS of files
+    of any size."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
     kinds = {role.kind for role in situation.system.roles}
-    no_data = not situation.environment["file_size"] or set(situation.mix) == {LOOKUP}
+    no_data = not situation.environment["file_size"] or set(situation.mix) <= LOOKUPS
     return len(situation.mix) == 1 and no_data and "metadata" in kinds
 
 
