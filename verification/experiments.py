@@ -12,11 +12,14 @@ from verification import (
     interventions,
     kumar,
     liu,
+    liu_calls,
     nets,
     pagecache,
     tuning,
     wu,
+    wu_locations,
     wu_namenode,
+    wu_scale,
 )
 from verification.blind import figures as blind
 from verification.figures import Figure
@@ -43,8 +46,19 @@ EXPERIMENTS = {
     "wu-namenode": Experiment(
         "Wu 2013: the metadata server", wu_namenode.subjects, wu_namenode.figures
     ),
+    "wu-locations": Experiment(
+        "Wu 2013: getBlockLocations", wu_locations.subjects, wu_locations.figures
+    ),
+    "wu-scale": Experiment(
+        "Wu 2013: Phase II at the paper's sizes, memory of DataNodes",
+        wu_scale.subjects,
+        wu_scale.figures,
+    ),
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
+    "liu-calls": Experiment(
+        "Liu 2018: calls of jobs, by size and frequency", liu_calls.subjects, liu_calls.figures
+    ),
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
     "aiio": Experiment("Advice from Darshan logs", aiio.subjects, aiio.figures),
     "interventions": Experiment(

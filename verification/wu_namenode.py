@@ -11,7 +11,7 @@ from dfslab.studies.server_law import PAPER, Burst, Ratio, ResponseCurve, server
 from verification import recordings
 from verification.figures import Figure
 
-SCENARIOS = ("wu-namenode", "wu-locations", "wu-burst")
+SCENARIOS = ("wu-namenode", "wu-burst")
 
 
 def subjects() -> list[str]:

@@ -305,6 +305,14 @@ def test_pauses_against_an_event_simulation():
     assert waited / len(arrivals) == pytest.approx(expected, rel=0.15)
 
 
+def test_four_numbers_of_clients_from_one_on_give_no_law_an_aicc():
+    """A law is 0 or has two parameters here, so that fewer than four measurements remain for each
+    of its parameters and the variance."""
+    assert laws.fit([1, 4, 8, 16], [0.001, 0.002, 0.004, 0.009]) == []
+    (only,) = laws.fit([2, 4, 8, 16], [0.001, 0.002, 0.004, 0.009])
+    assert only.law == "x ln x"
+
+
 def test_r2_does_not_identify_x_ln_x():
     """R² does not identify the law of Wu 2013 (response proportional to x ln x for x clients): on
     exact x ln x from 10 to 99 clients, other laws fit as well (erratum W3)."""

@@ -18,6 +18,8 @@ pytest_plugins = ["pytester"]
 # out runs. Each part is a separate test case, because half of the parts refit a model several
 # times.
 KUMAR = [(one, part) for one in kumar.subjects() for part in kumar.parts(one)]
+# Experiments with few recordings, whose figures take seconds to compute.
+SMALL = ("wu-locations", "wu-scale", "liu-calls")
 HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
 
@@ -54,6 +56,14 @@ def test_wu_one_recording_and_the_next(recording):
 @pytest.mark.parametrize("recording", EXPERIMENTS["wu-namenode"].subjects())
 def test_wu_the_metadata_server(recording):
     again("wu-namenode", recording)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "recording"),
+    [(name, one) for name in SMALL for one in EXPERIMENTS[name].subjects()],
+)
+def test_small_recordings(experiment, recording):
+    again(experiment, recording)
 
 
 @pytest.mark.grid

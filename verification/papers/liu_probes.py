@@ -1,5 +1,5 @@
-"""Compares statements of Liu 2018 with three sources: recorded profiles of a real HDFS, the
-scenarios that run the paper's experiments, and the paper's own figures.
+"""Compares statements of Liu 2018 with three sources: recorded profiles of a real HDFS, recorded
+tables of its calls, and the paper's own figures.
 
 The recorded profiles are those of verification/data/liu-interventions: ten rounds of one mixed
 workload on three DataNodes, in which every call was counted.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from dfslab.cli.command_table import PURPOSES
@@ -16,18 +17,14 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.instruments.tracing.callprofile import File, MergedStep
 
-from verification import recordings
+from verification import liu_calls, recordings
 from verification.figures import committed
-from verification.papers.obtained import Obtained, judged, not_judged
+from verification.liu_calls import CREATE, LOCATIONS, SEND_BLOCK, SEND_PACKET, TABLE_1
+from verification.papers.obtained import Obtained, judged
 
 RECORDING = "liu-interventions"
-# The paper's Table 1: for each function, its delay in seconds at the six request frequencies.
-TABLE_1 = {
-    "createFileSystem": (0.1567, 0.1842, 0.1827, 0.2060, 0.1887, 0.1992),
-    "sendBlock": (0.0054, 0.0026, 0.0020, 0.0012, 0.0009, 0.0015),
-    "sendPacket": (0.0005, 0.0004, 0.0002, 0.0001, 0.0001, 0.0002),
-    "getBlockLocations": (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
-}
+# The agent's state of an instrumentation point whose class the process never loaded.
+NOT_LOADED = "unseen"
 FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 # How statements of the paper are read. "Little to do with" means a ratio of at most 1.5. "More than
 # 90 %" is the paper's own figure.
@@ -131,13 +128,15 @@ def arguments() -> Obtained:
 
 
 def polymorphous() -> Obtained:
-    """Counts the instrumentation points, each of which names a class and a method, in the recorded
-    profiles of all processes. Returns "hit" with their number, or "not judged" if there are
-    none."""
-    states = [point.state for file in _files() for point in file.points]
-    if not states:
-        return not_judged("the recording keeps no points")
-    return judged(True, f"{len(states)} points, by pattern of class and method")
+    """Judges whether several instrumentation points, such as the signatures of one method, are
+    merged into one step, and every such point whose class was loaded was instrumented."""
+    points = liu_calls.points(recordings.of_scenario(liu_calls.JOBS)[0])
+    states = [state for step in points.values() if len(step) > 1 for state in step.values()]
+    steps = sum(len(step) > 1 for step in points.values())
+    instrumented, not_loaded = states.count(liu_calls.INSTRUMENTED), states.count(NOT_LOADED)
+    text = f"{steps} steps merge {len(states)} instrumentation points: {instrumented} instrumented"
+    text += f", {not_loaded} of classes that were not loaded"
+    return judged(steps > 0 and instrumented + not_loaded == len(states), text)
 
 
 def statistics() -> Obtained:
@@ -165,31 +164,36 @@ def by_sum() -> Obtained:
     return judged(found.value >= NAMED, text)
 
 
-def table_1() -> Obtained:
-    """Checks that the scenario runs the six request frequencies of Table 1. No recording is
-    compared with the delays in the table."""
-    points = recordings.scenario("liu-request-frequency").points()
-    found = tuple(point.labels["workload.rate_factor"] for point in points)
-    text = f"{len(found)} frequencies run by the scenario; no recording in verification/data"
-    return not_judged(text) if found == FREQUENCIES else judged(False, f"frequencies {found}")
-
-
 def u_shape() -> Obtained:
     """Judges whether the delays in the paper's Table 1 first fall and then rise with the
     frequency."""
+    return _falls_and_rises(TABLE_1, "the paper's figures")
+
+
+def u_shape_measured() -> Obtained:
+    """Judges whether the recorded delays first fall and then rise with the frequency."""
+    (subject,) = recordings.of_scenario(liu_calls.FREQUENCIES)
+    every = liu_calls.calls(subject).values()
+    rows = {name: tuple(found[name].mean_s for found in every) for name in TABLE_1}
+    return _falls_and_rises(rows, "recorded")
+
+
+def _falls_and_rises(rows: Mapping[str, Sequence[float]], source: str) -> Obtained:
+    """Judges whether the delays of sendBlock, sendPacket and getBlockLocations have their minimum
+    at neither end of the frequencies. `rows` has the delays in seconds of each function."""
     shown, holds = [], True
-    for name in ("sendBlock", "sendPacket", "getBlockLocations"):
-        row = TABLE_1[name]
+    for name in (SEND_BLOCK, SEND_PACKET, LOCATIONS):
+        row = rows[name]
         least = row.index(min(row))
         holds &= 0 < least < len(row) - 1 and row[0] > min(row) < row[-1]
-        shown.append(f"{name} least at {FREQUENCIES[least]}")
-    return judged(holds, f"the paper's figures: {', '.join(shown)}")
+        shown.append(f"{name.partition('#')[2]} least at {FREQUENCIES[least]}")
+    return judged(holds, f"{source}: {', '.join(shown)}")
 
 
 def create_file_system_level() -> Obtained:
     """Judges whether createFileSystem takes about the same time at all frequencies of the paper's
     Table 1."""
-    row = TABLE_1["createFileSystem"]
+    row = TABLE_1[CREATE]
     ratio = max(row) / min(row)
     return judged(ratio <= SIMILAR, f"the paper's figures differ by a factor of {ratio:.2f}")
 
@@ -202,67 +206,4 @@ def send_block_share() -> Obtained:
 
 
 def _block_and_whole() -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return TABLE_1["sendBlock"], TABLE_1["createFileSystem"]
-
-
-def _job(name: str) -> Obtained:
-    """Returns "not judged" if the scenario runs a Spark job at three input sizes, because no
-    recording in verification/data covers the job. Returns "miss" if the scenario does not."""
-    points = recordings.scenario("liu-spark").points()
-    sizes = [
-        str(one.labels["workload.size"]) for one in points if one.labels["workload.job"] == name
-    ]
-    if sizes != ["tiny", "small", "large"]:
-        return judged(False, f"sizes {', '.join(sizes) or 'none'}")
-    return not_judged("run at tiny, small and large by the scenario; docs/liu.md has the figures")
-
-
-def wordcount() -> Obtained:
-    """Checks that the scenario runs the job WordCount."""
-    return _job("wordcount")
-
-
-def sort() -> Obtained:
-    """Checks that the scenario runs the job Sort."""
-    return _job("sort")
-
-
-def terasort() -> Obtained:
-    """Checks that the scenario runs the job TeraSort."""
-    return _job("terasort")
-
-
-def pagerank() -> Obtained:
-    """Checks that the scenario runs the job PageRank."""
-    return _job("pagerank")
-
-
-def logistic_regression() -> Obtained:
-    """Checks that the scenario runs the job LogisticRegression."""
-    return _job("logistic_regression")
-
-
-def nweight() -> Obtained:
-    """Checks that the scenario runs the job NWeight."""
-    return _job("nweight")
-
-
-def bayes() -> Obtained:
-    """Checks that the scenario runs the job Bayes."""
-    return _job("bayes")
-
-
-def file_sizes() -> Obtained:
-    """Returns the input sizes of WordCount that the scenario runs. They are listed and not
-    judged."""
-    points = recordings.scenario("liu-wordcount").points()
-    sizes = ", ".join(str(one.labels["workload.size"]) for one in points)
-    return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")
-
-
-def whole_files() -> Obtained:
-    """Returns the sizes of the files that the scenario reads as a whole. They are listed and not
-    judged."""
-    points = recordings.scenario("liu-file-size").points()
-    sizes = ", ".join(str(one.labels["workload.file_size"]) for one in points)
-    return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")
+    return TABLE_1[SEND_BLOCK], TABLE_1[CREATE]

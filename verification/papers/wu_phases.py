@@ -242,18 +242,6 @@ def write_virtual() -> Obtained:
     return _slower("write", ["create", "write", "close"], VIRTUAL, EVEN)
 
 
-def datanode_memory() -> Obtained:
-    """Returns how many different memory sizes the DataNodes of the recordings have. They are not
-    judged, because no recording varies them."""
-    sizes = {
-        group.memory
-        for operation in ("read", "write")
-        for result in _runs(operation)
-        for group in result.point.scenario.deployment.groups_of("datanode")
-    }
-    return not_judged(f"{len(sizes)} size of memory in the recordings")
-
-
 def table_4() -> Obtained:
     """Judges whether each deployment has the paper's 23 tests: seven, nine and seven in the three
     phases."""

@@ -203,12 +203,3 @@ def law_and_capacity() -> Obtained:
     law = _law()
     best = min(law.capacity, key=lambda one: one.median_abs_error)
     return judged(best.law == law.capacity[0].law, law.conclusion)
-
-
-def locations() -> Obtained:
-    """Returns the number of recordings of getBlockLocations and the number of runs in each. They
-    are not judged."""
-    found = recordings.of_scenario("wu-locations")
-    planned = recordings.scenario("wu-locations")
-    count = len(planned.points()) * planned.run.repetitions
-    return not_judged(f"{len(found)} recordings of {count} runs each")

@@ -33,6 +33,8 @@ PAPER = "x ln x"
 # The operation that requests the locations of a file's blocks from a metadata server
 # (getBlockLocations).
 LOOKUP = "open"
+# Operations that move no data of a file, whatever its size.
+LOOKUPS = {LOOKUP, "stat", "list"}
 LAWS = tuple(laws.LAWS)
 # BOUND_S is the largest allowed mean response time during a peak of load, PEAK_S is the length of
 # the peak, both in seconds. p_max is the rate of the largest peak that keeps to BOUND_S.
@@ -144,8 +146,9 @@ class LawCapacity(BaseModel):
 
 class ServerLaw(StudyResult):
     """The measurements of one metadata server with different shares of its processors. `curves`:
-    response time as a function of the number of clients, one curve for each processor share.
-    `ratios`: each share compared with the smallest one. `bursts`: measured peaks of load.
+    response time as a function of the number of clients, one curve for each operation and processor
+    share. `ratios`: each share compared with the smallest one, for one operation (getBlockLocations
+    if it was measured). `bursts`: measured peaks of load.
     `capacity`: for each law that was fitted to the curve of the smallest share, its errors in
     predicting the capacity at all shares; the likeliest law comes first."""
 
@@ -209,7 +212,7 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
     curves = [c for c in _curves(closed) if len(c.clients) >= FEWEST]
     if not curves:
         return None
-    scored = [c for c in curves if c.files == "each" and c.score and c.fits]
+    scored = _of_one_operation([c for c in curves if c.files == "each" and c.score and c.fits])
     ratios = _ratios(scored)
     peaks = [r for r in measured if r.point.scenario.workload.arrival != "closed"]
     bursts = _bursts(peaks, min(scored, key=lambda c: c.share)) if scored else []
@@ -218,15 +221,23 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
     )
 
 
+def _of_one_operation(curves: Sequence[ResponseCurve]) -> list[ResponseCurve]:
+    """Returns the curves of one operation, so that their coefficients can be compared: those of
+    getBlockLocations if it was measured, else those of the first operation."""
+    operations = [curve.operation for curve in curves]
+    chosen = LOOKUP if LOOKUP in operations else next(iter(operations), "")
+    return [curve for curve in curves if curve.operation == chosen]
+
+
 def _only_metadata(result: Result) -> bool:
     """Returns whether a result measures one operation that moves no data, on a file system with a
-    dedicated metadata server. Examples are operations on empty files, and opens that request the
-    locations of blocks."""
+    dedicated metadata server. Examples are operations on empty files, and LOOKUPS of files
+    of any size."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
     kinds = {role.kind for role in situation.system.roles}
-    no_data = not situation.environment["file_size"] or set(situation.mix) == {LOOKUP}
+    no_data = not situation.environment["file_size"] or set(situation.mix) <= LOOKUPS
     return len(situation.mix) == 1 and no_data and "metadata" in kinds
 
 

@@ -106,7 +106,8 @@ def fit(
     runs: int = 0,
 ) -> list[FittedLaw]:
     """Fits every law to measured response times and returns the fits, best first. Laws with too
-    many parameters for AICc are omitted. At least 4 numbers of clients are needed.
+    many parameters for AICc are omitted. At least 4 numbers of clients are needed, for x ln x 4
+    above one client.
 
     `log_sd` has the standard error of the natural logarithm of each response time, from runs that
     were repeated. If it is empty, response times are exact. `runs` is the number of all runs; 0
@@ -119,7 +120,9 @@ def fit(
     assert (x >= 1).all(), "a client is a whole one"
     assert (y > 0).all(), "a response takes time"
     repeated = max(0, runs - len(x))
-    fits = [_fit(name, x, y, errors**2, repeated) for name in LAWS if len(x) > LAWS[name][1] + 2]
+    fits = [_fit(name, x, y, errors**2, repeated) for name in LAWS if _has_aicc(name, x)]
+    if not fits:
+        return []
     best = min(one.aicc for one in fits)
     likely = np.array([np.exp(-(one.aicc - best) / 2) for one in fits])
     shares = likely / likely.sum()
@@ -130,13 +133,25 @@ def fit(
     return sorted(weighed, key=lambda one: one.aicc)
 
 
+def _used(name: str, clients: Floats) -> list[int]:
+    """Returns the places of the measurements that can fit a law. Those where the law is 0, such as
+    x ln x at one client, cannot."""
+    law, count = LAWS[name]
+    return [place for place, one in enumerate(law(clients, np.ones(count))) if one > 1e-6]
+
+
+def _has_aicc(name: str, clients: Floats) -> bool:
+    """Returns whether there are enough numbers of clients for the AICc of a law: three more than
+    the law has parameters."""
+    return len(_used(name, clients)) > LAWS[name][1] + 2
+
+
 def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> FittedLaw:
     """Fits one law to mean response times `y` in seconds at `x` clients. `known` is the variance of
     the error of each mean. `repeated` is the number of runs in addition to one run for each
     mean."""
     law, count = LAWS[name]
-    # Measurements where a law is 0 (x ln x at one client) are excluded from its fit.
-    used = law(x, np.ones(count)) > 1e-6
+    used = _used(name, x)
     x, y, known = x[used], y[used], known[used]
 
     parameters = _parameters(name, x, y)

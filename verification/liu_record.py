@@ -1,0 +1,121 @@
+"""Writes a table of function calls from run folders of traced programs, as `python -m
+verification.liu_record RECORDING RUN...`. `verification/liu_calls.py` describes the table.
+
+Each RUN is a folder that `dfslab run scenarios/liu-spark.toml` or another scenario of Liu 2018 has
+written. Several folders, such as one for each size of input, make one recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dfslab import discover
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.instruments.tracing import callprofile
+from dfslab.instruments.tracing.callprofile import MergedStep
+from dfslab.result import Result
+from dfslab.studies.bottlenecks import functions
+from dfslab.studies.runs.store import results_of
+
+from verification import recordings
+from verification.liu_calls import INSTRUMENTED
+
+COLUMNS = ("function", "calls", "sum_s", "mean_s", "p99_s", "took_s")
+TRACES = "traces"
+QUANTILE = 0.99
+Row = list[str | int | float]
+
+
+def main() -> None:
+    """Writes RECORDING.csv and RECORDING.json to verification/data."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recording", help="name of the recording, which begins with its scenario's")
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders")
+    given = parser.parse_args()
+    found = [(folder, result) for folder in given.runs for result in results_of(folder)]
+    traced = [(folder, one) for folder, one in found if one.program and one.program.profiles]
+    _write(given.recording, traced)
+
+
+def _write(recording: str, traced: Sequence[tuple[Path, Result]]) -> None:
+    """Writes the table of all traced programs, in the order of the scenario's configurations."""
+    scenario = recordings.scenario(recordings.scenario_of(recording))
+    labels = [list(point.labels.values()) for point in scenario.points()]
+    names = list(scenario.points()[0].labels)
+    ordered = sorted(traced, key=lambda one: labels.index([one[1].labels[name] for name in names]))
+    heads = [name.removeprefix("workload.") for name in names]
+    path = recordings.path_of(recording)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        table = csv.writer(stream, lineterminator="\n")
+        table.writerow([*heads, *COLUMNS])
+        rows = [row for folder, result in ordered for row in _rows(folder, result, names)]
+        table.writerows(rows)
+    first = min((one for _, one in traced), key=lambda one: one.provenance.started)
+    about = {
+        "rows": len(rows),
+        "provenance": first.provenance.model_dump(mode="json", exclude_defaults=True),
+        "configurations": len(ordered),
+        "points": _points(traced),
+    }
+    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _files(folder: Path, result: Result) -> list[tuple[str, callprofile.File]]:
+    """Returns the call profile of each process of a traced program, with the profile's path."""
+    assert result.program is not None
+    assert result.program.profiles is not None
+    paths = callprofile.expand([folder / TRACES / result.program.profiles])
+    return [(str(path), callprofile.read(path)) for path in paths]
+
+
+def _points(traced: Sequence[tuple[Path, Result]]) -> dict[str, dict[str, str]]:
+    """Returns the state of each instrumentation point, by step and point. A point that any process
+    instrumented has the state INSTRUMENTED."""
+    found: dict[str, dict[str, str]] = {}
+    for folder, result in traced:
+        for _, file in _files(folder, result):
+            for point in file.points:
+                states = found.setdefault(point.step, {})
+                if states.get(point.point) != INSTRUMENTED:
+                    states[point.point] = point.state
+    return found
+
+
+def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
+    """Yields a row for each function that the description of the file system names and that was
+    called."""
+    assert result.program is not None
+    top = callprofile.merge(_files(folder, result))
+    system = discover.file_system(result.point.scenario.file_system.name)
+    labels = [str(result.labels[name]) for name in names]
+    for one in functions(top, system.functions):
+        if one.mean_s is None:
+            continue
+        p99_s = quantile_s(top, system.functions[one.name][0], QUANTILE)
+        numbers = [one.total_s, one.mean_s, p99_s, result.program.took_s]
+        yield [*labels, one.name, one.count, *(float(f"{number:.6g}") for number in numbers)]
+
+
+def quantile_s(top: MergedStep, end: str, q: float) -> float:
+    """Returns the quantile `q` (from 0 to 1) of the durations in seconds of all calls whose path
+    ends with `end`. Calls within another such call are part of the outer one."""
+    merged = MergedStep(durations=defaultdict(int))
+    outermost: CallPath | None = None
+    for path, node in callprofile.walk(top):
+        inside = outermost is not None and path.is_below(outermost)
+        if inside or not path.ends_with(end):
+            continue
+        outermost = path
+        merged.max_ns = max(merged.max_ns, node.max_ns)
+        for low, count in node.durations.items():
+            merged.durations[low] += count
+    return merged.quantile_ns(q) / 1e9
+
+
+if __name__ == "__main__":
+    main()
