@@ -174,8 +174,8 @@ pub(super) struct State {
     pub(super) latest: u64,
     /// Whether a monitor observes the firings.
     pub(super) is_watched: bool,
-    /// Whether the transition may be fired in the fewer steps of its shape (`Move::shape`). False if
-    /// a monitor or a law observes the run.
+    /// Whether the transition may be fired in the fewer steps of its shape (`Move::shape`). False
+    /// if a monitor or a law observes the run.
     pub(super) is_short: bool,
     /// The priority level: 0 fires first.
     level: u32,

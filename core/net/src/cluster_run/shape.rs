@@ -12,9 +12,9 @@ pub(super) enum Shape {
     Update(Update),
 }
 
-/// A transition that takes two tokens of a cell, frees one of them (the trigger), and puts the other
-/// one (the state) with changed fields back into the cell without delay. An example is a counter of
-/// replies.
+/// A transition that takes two tokens of a cell, frees one of them (the trigger), and puts the
+/// other one (the state) with changed fields back into the cell without delay. An example is a
+/// counter of replies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Update {
     pub(super) state_lane: u8,
@@ -23,8 +23,8 @@ pub(super) struct Update {
     pub(super) is_state_first: bool,
 }
 
-/// A transition that takes two tokens, such as a customer and a server, and passes both on unchanged
-/// after the same delay. No other transition takes tokens from its input places.
+/// A transition that takes two tokens, such as a customer and a server, and passes both on
+/// unchanged after the same delay. No other transition takes tokens from its input places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     /// The output arcs in the order of their definition.
@@ -44,8 +44,8 @@ pub(super) struct Step {
 
 impl Shape {
     /// The shape of a transition, if it is a service at a station; else `General`. `members` is the
-    /// number of transitions of its cluster, and `arcs` has the lanes from which each input arc takes
-    /// tokens, as a set of bits.
+    /// number of transitions of its cluster, and `arcs` has the lanes from which each input arc
+    /// takes tokens, as a set of bits.
     pub(super) fn of_service(members: usize, arcs: &[u32], puts: &[Put]) -> Shape {
         let (&[one, other], [first, second]) = (arcs, puts) else {
             return Shape::General;
@@ -69,9 +69,9 @@ impl Shape {
         }
     }
 
-    /// The shape of a transition without delay and with one output arc: `Update` if it updates a token
-    /// of its cell, else `General`. `arcs` has the lanes from which each input arc takes tokens, as a
-    /// set of bits.
+    /// The shape of a transition without delay and with one output arc: `Update` if it updates a
+    /// token of its cell, else `General`. `arcs` has the lanes from which each input arc takes
+    /// tokens, as a set of bits.
     pub(super) fn of_update(
         output: &Output,
         transition: &Transition,
