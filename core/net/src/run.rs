@@ -219,6 +219,7 @@ impl<'n> Replication<'n> {
             max_instant_firings: self.options.max_instant_firings,
             max_tokens: usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX),
             until: self.options.until.map(|until| (until.monitor, until.count)),
+            is_final: true,
         };
         cluster_run::run(&mut self.engine, plan, limits, stop)
     }

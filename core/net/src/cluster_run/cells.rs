@@ -6,11 +6,11 @@
 //! A transition that can fire with several cells takes the cell whose token for the first input arc
 //! arrived first.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
-use super::plan::ClusterTable;
+use super::plan::{CellLayout, ClusterTable};
 use crate::bucket::NONE;
 use crate::compiled::{Key, LANES_MAX};
 use crate::marking::KeyHasher;
@@ -24,9 +24,14 @@ pub(super) struct Cell {
     pub(super) filled: u8,
     /// Whether the cell is found through the hash table. Such a cell is freed when it is empty.
     pub(super) hashed: bool,
+    /// All lanes of the cell, as a set of bits, if the cluster has one transition and this
+    /// transition takes one token from each lane. Else 0.
+    pub(super) full: u8,
+    /// If `full` is not 0: the lane from which the transition's first input arc takes its token.
+    pub(super) first_lane: u8,
     /// The members (transitions) of the cluster, as a set of bits, whose list of ready cells has a
     /// valid entry for this cell. An entry is valid while the first token for the member's first
-    /// input arc stays the same.
+    /// input arc stays the same. Not used if `full` is not 0.
     pub(super) queued: u32,
     /// The positions in the plan's lists `able` and `members` at which the entries of the cell's
     /// cluster begin.
@@ -74,7 +79,7 @@ impl Cells {
     #[inline(never)]
     pub(super) fn of_key(
         &mut self,
-        (cluster, table): (u32, ClusterTable),
+        (cluster, layout): (u32, CellLayout),
         key: Key,
         single: bool,
     ) -> u32 {
@@ -91,8 +96,10 @@ impl Cells {
             self.cells.push(Cell {
                 filled: 0,
                 hashed: true,
+                full: layout.full,
+                first_lane: layout.first_lane,
                 queued: 0,
-                table,
+                table: layout.table,
                 lanes: [(NONE, NONE); LANES_MAX],
             });
             self.keys.push((cluster, key));
@@ -127,6 +134,31 @@ impl Cells {
 /// of the binding when the entry was made.
 pub(super) type Entry = (u64, u32, u64);
 
+/// An entry of a heap from which the entry with the smallest first number is taken first. Two valid
+/// entries of a transition never have the same first number, so the others need no comparison.
+#[derive(Clone, Copy, Debug)]
+struct Ready(Entry);
+
+impl PartialEq for Ready {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 .0 == other.0 .0
+    }
+}
+
+impl Eq for Ready {}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ready {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0 .0.cmp(&self.0 .0)
+    }
+}
+
 /// The state of a transition: the cells with which it can fire, and what its firings use. The first
 /// cell, whose token for the first input arc arrived first, is not in the list of the others, since
 /// most often it is the only one.
@@ -142,26 +174,41 @@ pub(super) struct State {
     pub(super) latest: u64,
     /// Whether a monitor observes the firings.
     pub(super) is_watched: bool,
+    /// Whether the transition may be fired in the fewer steps of its shape (`Move::shape`). False
+    /// if a monitor or a law observes the run.
+    pub(super) is_short: bool,
+    /// The priority level: 0 fires first.
+    level: u32,
     /// Number of firings.
     pub(super) fired: u64,
     pub(super) stream: Stream,
     /// The other cells. An entry is out of date if another token is now the cell's first one for
     /// the first input arc, or if another input arc finds no token in the cell.
-    rest: BinaryHeap<Reverse<Entry>>,
+    rest: BinaryHeap<Ready>,
 }
 
 impl State {
-    pub(super) fn new(fired: u64, stream: Stream, is_watched: bool) -> Self {
+    pub(super) fn new(level: u32, fired: u64, stream: Stream) -> Self {
         Self {
             turn: NO_TURN,
             lead: u64::MAX,
             cell: NONE,
             latest: 0,
-            is_watched,
+            is_watched: false,
+            is_short: false,
+            level,
             fired,
             stream,
             rest: BinaryHeap::new(),
         }
+    }
+
+    /// Sets the sort key of the transition, whose index is `transition`, for a binding whose last
+    /// token has the arrival number `latest`. Returns the key.
+    #[inline(always)]
+    pub(super) fn set_turn(&mut self, latest: u64, transition: u32) -> Turn {
+        self.turn = turn_of(self.level, latest, transition);
+        self.turn
     }
 
     /// Adds a cell with which the transition can fire. Returns true if it is now the first one.
@@ -177,10 +224,10 @@ impl State {
     #[inline(never)]
     fn add_to_others(&mut self, entry: Entry) -> bool {
         if entry.0 > self.lead {
-            self.rest.push(Reverse(entry));
+            self.rest.push(Ready(entry));
             return false;
         }
-        self.rest.push(Reverse((self.lead, self.cell, self.latest)));
+        self.rest.push(Ready((self.lead, self.cell, self.latest)));
         (self.lead, self.cell, self.latest) = entry;
         true
     }
@@ -197,7 +244,7 @@ impl State {
 
     #[inline(never)]
     fn next_becomes_first(&mut self) {
-        if let Some(Reverse(next)) = self.rest.pop() {
+        if let Some(Ready(next)) = self.rest.pop() {
             (self.lead, self.cell, self.latest) = next;
         }
     }
@@ -209,13 +256,14 @@ impl State {
 
     /// Takes the entries of the cells after the first one out of the list. Returns them in no
     /// order.
-    pub(super) fn take_others(&mut self) -> Vec<Reverse<Entry>> {
-        std::mem::take(&mut self.rest).into_vec()
+    pub(super) fn take_others(&mut self) -> Vec<Entry> {
+        let others = std::mem::take(&mut self.rest).into_vec();
+        others.into_iter().map(|Ready(entry)| entry).collect()
     }
 
     /// Replaces the entries of the cells after the first one.
-    pub(super) fn set_others(&mut self, entries: Vec<Reverse<Entry>>) {
-        self.rest = entries.into();
+    pub(super) fn set_others(&mut self, entries: Vec<Entry>) {
+        self.rest = entries.into_iter().map(Ready).collect();
     }
 }
 
@@ -248,7 +296,16 @@ impl Turns {
         if self.keys.len() == self.keys.capacity() {
             self.make_room();
         }
+        let in_order = self.keys.last().is_none_or(|&last| last < turn);
         self.keys.push(turn);
+        if !in_order {
+            self.move_last_forward(turn);
+        }
+    }
+
+    /// Moves the last key, `turn`, to its position in the ascending order.
+    #[inline(never)]
+    fn move_last_forward(&mut self, turn: Turn) {
         let waiting = &mut self.keys[self.removed..];
         let mut at = waiting.len() - 1;
         while at > 0 && waiting[at - 1] > turn {

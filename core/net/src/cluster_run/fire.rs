@@ -2,6 +2,7 @@
 //! arcs.
 
 use super::plan::{Delay, Move, Put, Target};
+use super::shape::Shape;
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
 use crate::bucket::{reserve, NONE};
@@ -18,13 +19,13 @@ struct Pending {
 
 /// What all output arcs of one firing share: the transition, its cell, its binding, and its delay.
 #[derive(Clone, Copy)]
-struct Firing<'a> {
-    transition: usize,
-    cell: u32,
+pub(super) struct Firing<'a> {
+    pub(super) transition: usize,
+    pub(super) cell: u32,
     /// Whether the cell exists until the end of the run.
-    permanent: bool,
-    chosen: &'a [u32],
-    delay_ns: u64,
+    pub(super) permanent: bool,
+    pub(super) chosen: &'a [u32],
+    pub(super) delay_ns: u64,
 }
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
@@ -36,6 +37,13 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let state = &mut self.states[transition as usize];
         state.fired += 1;
         let (cell, is_watched) = (state.cell, state.is_watched);
+        if state.is_short {
+            match &this.shape {
+                Shape::Service(service) => return self.serve(transition, this, service),
+                Shape::Update(update) if self.update(transition, this, update)? => return Ok(()),
+                _ => {}
+            }
+        }
         let mut bound = [NONE; LANES_MAX];
         let permanent = self.take(transition, this, cell, &mut bound);
         let chosen = &bound[..usize::from(this.arc_count)];
@@ -54,6 +62,12 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             chosen,
             delay_ns,
         };
+        self.put_all(this, firing)
+    }
+
+    /// Makes the tokens of all output arcs of a firing.
+    #[inline(always)]
+    pub(super) fn put_all(&mut self, this: &Move, firing: Firing<'_>) -> Result<(), Failed> {
         let mut pending = Pending {
             first: NONE,
             last: NONE,
@@ -71,7 +85,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.schedule(&pending);
         }
         for &arc in &this.released {
-            self.release(chosen[usize::from(arc)]);
+            self.release(firing.chosen[usize::from(arc)]);
         }
         Ok(())
     }
@@ -103,7 +117,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             *first = next;
             filled &= !(u8::from(next == NONE) << lane);
             let place = (links >> 32) as u32;
-            if self.counted[place as usize] {
+            if self.counts && self.counted[place as usize] {
                 self.engine.marking.now_ns = self.now_ns;
                 self.engine.marking.count(place, token, -1);
             }
@@ -142,7 +156,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// with the cell, but with another token for their first input arc. Both are sets of bits.
     #[inline(never)]
     fn find_others(&mut self, cell: u32, mut others: u32, (led, cluster): (u32, u32)) {
-        let members = self.plan.tables[cluster as usize].members;
+        let members = self.plan.layouts[cluster as usize].table.members;
         while others != 0 {
             let local = others.trailing_zeros();
             others &= others - 1;
@@ -253,7 +267,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// Frees the record of a token.
     #[inline(always)]
-    fn release(&mut self, token: u32) {
+    pub(super) fn release(&mut self, token: u32) {
         self.live -= 1;
         self.records[token as usize][1] = links(NONE, self.free_token);
         self.free_token = token;

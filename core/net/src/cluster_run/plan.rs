@@ -1,6 +1,7 @@
 //! Compiles what a run over clusters reads about each transition: a compact copy of its arcs, with
 //! the cell and the lane of each output token resolved as far as they are known before the run.
 
+use super::shape::Shape;
 use crate::bucket::NONE;
 use crate::clock::nanoseconds;
 use crate::compiled::{
@@ -15,8 +16,8 @@ use crate::expression::{Draw, Value};
 pub(crate) struct ClusterPlan {
     /// One entry for each transition of the net.
     pub(super) moves: Vec<Move>,
-    /// One entry for each cluster of the net.
-    pub(super) tables: Vec<ClusterTable>,
+    /// What all cells of a cluster have in common, for each cluster of the net.
+    pub(super) layouts: Vec<CellLayout>,
     /// The tables of all clusters, one after the other. The index in a cluster's table is the set
     /// of a cell's lanes that hold tokens, as bits. The entry is the set of the members whose input
     /// arcs all find tokens in these lanes, as bits.
@@ -51,6 +52,8 @@ pub(super) struct Move {
     pub(super) puts: Box<[Put]>,
     /// The input arcs whose tokens no output arc forwards.
     pub(super) released: Box<[u16]>,
+    /// The form by which a run fires the transition in fewer steps, if it has such a form.
+    pub(super) shape: Shape,
 }
 
 /// A delay, evaluated before the run as far as possible.
@@ -97,6 +100,14 @@ pub(super) struct ClusterTable {
     pub(super) able: u32,
     /// Position of the cluster's first member in `members`.
     pub(super) members: u32,
+}
+
+/// What all cells of a cluster have in common. The fields are explained at `Cell`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellLayout {
+    pub(super) table: ClusterTable,
+    pub(super) full: u8,
+    pub(super) first_lane: u8,
 }
 
 /// Where the tokens of a place wait: a compact form of `Seat`, for a key of at most one field.
@@ -152,21 +163,28 @@ impl ClusterPlan {
         }
         let mut plan = Self {
             moves: net.transitions.iter().map(|one| of(one, net)).collect(),
-            tables: Vec::with_capacity(net.clusters.len()),
+            layouts: Vec::with_capacity(net.clusters.len()),
             able: Vec::new(),
             members: Vec::new(),
             seats: net.places.iter().map(|one| seat_of(one, net)).collect(),
         };
         for cluster in &net.clusters {
-            plan.tables.push(ClusterTable {
+            let table = ClusterTable {
                 able: plan.able.len() as u32,
                 members: plan.members.len() as u32,
-            });
+            };
+            plan.layouts.push(layout_of(cluster, table));
             plan.add_able(cluster);
             let members = cluster.members.iter();
             plan.members.extend(members.map(|one| one.transition));
         }
         Some(plan)
+    }
+
+    /// For each transition, the name of the way in which it is fired with fewer steps, or None.
+    #[cfg(test)]
+    pub(crate) fn shapes(&self) -> Vec<Option<&'static str>> {
+        self.moves.iter().map(|one| one.shape.name()).collect()
     }
 
     /// Appends the table of a cluster to `able`.
@@ -182,7 +200,23 @@ impl ClusterPlan {
     }
 }
 
-fn seat_of(place: &Place, net: &Net) -> PlaceSeat {
+fn layout_of(cluster: &Cluster, table: ClusterTable) -> CellLayout {
+    let mut layout = CellLayout {
+        table,
+        full: 0,
+        first_lane: 0,
+    };
+    if let [only] = &cluster.members[..] {
+        let used = only.arcs.iter().fold(0, |used, mask| used | mask);
+        if only.arcs.iter().all(|mask| mask.is_power_of_two()) {
+            layout.full = used as u8;
+            layout.first_lane = only.arcs[0].trailing_zeros() as u8;
+        }
+    }
+    layout
+}
+
+pub(super) fn seat_of(place: &Place, net: &Net) -> PlaceSeat {
     let Some(seat) = &place.seat else {
         return PlaceSeat::Other;
     };
@@ -255,6 +289,17 @@ fn of(transition: &Transition, net: &Net) -> Move {
         (lanes[at], masks[at]) = (mask.trailing_zeros() as u8, mask);
     }
     let outputs = transition.outputs.iter();
+    let puts: Box<[Put]> = outputs.map(|one| put_of(one, transition, net)).collect();
+    let delay = delay_of(transition.delay.as_ref());
+    let shape = match (
+        transition.locals.is_empty(),
+        &delay,
+        &transition.outputs[..],
+    ) {
+        (false, ..) => Shape::General,
+        (true, Delay::Constant(0), [only]) => Shape::of_update(only, transition, arcs, net),
+        (true, ..) => Shape::of_service(cluster.members.len(), arcs, &puts),
+    };
     Move {
         level: transition.level,
         cluster: number,
@@ -266,13 +311,14 @@ fn of(transition: &Transition, net: &Net) -> Move {
         single: arcs.iter().all(|mask| mask.is_power_of_two()),
         has_locals: !transition.locals.is_empty(),
         masks,
-        delay: delay_of(transition.delay.as_ref()),
-        puts: outputs.map(|one| put_of(one, transition, net)).collect(),
+        delay,
+        puts,
         released: transition.released.clone().into_boxed_slice(),
+        shape,
     }
 }
 
-fn delay_of(delay: Option<&Value>) -> Delay {
+pub(super) fn delay_of(delay: Option<&Value>) -> Delay {
     match delay {
         None => Delay::Constant(0),
         Some(Value::Draw {
@@ -325,7 +371,12 @@ fn target_of(output: &Output, transition: &Transition, net: &Net) -> Target {
 
 /// Whether the token of an output arc belongs to the cell from which the transition takes tokens:
 /// the cluster is the same, and the fields of the key are copied.
-fn keeps_key(output: &Output, seat: &Seat, transition: &Transition, places: &[Place]) -> bool {
+pub(super) fn keeps_key(
+    output: &Output,
+    seat: &Seat,
+    transition: &Transition,
+    places: &[Place],
+) -> bool {
     if transition.member.map(|one| one.0) != Some(seat.cluster) {
         return false;
     }

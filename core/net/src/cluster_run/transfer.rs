@@ -39,8 +39,15 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
         let (free, waiting) = (marking.free_tokens(), marking.waiting());
         let counted = marking.count_nothing();
         let streams = engine.streams.iter().zip(&engine.fired).enumerate();
-        let states = streams
-            .map(|(at, (stream, &fired))| State::new(fired, stream.clone(), engine.is_watched(at)));
+        let counts = counted.contains(&true);
+        let short = !counts && !engine.laws.are_collected();
+        let states = streams.map(|(at, (stream, &fired))| {
+            let (this, is_watched) = (&plan.moves[at], engine.is_watched(at));
+            let mut state = State::new(this.level, fired, stream.clone());
+            state.is_watched = is_watched;
+            state.is_short = short && !is_watched;
+            state
+        });
         let mut run = Self {
             plan,
             now_ns: engine.marking.now_ns,
@@ -55,6 +62,7 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             turns: Turns::default(),
             events: std::mem::replace(&mut engine.events, EventList::new(net.lines)),
             counted: vec![false; net.places.len()],
+            counts: false,
             has_laws: engine.laws.are_collected(),
             error: None,
             engine,
@@ -70,12 +78,14 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             }
         }
         run.counted.clone_from(&counted);
+        run.counts = counts;
         run.engine.marking.count_again(counted);
         run
     }
 
-    /// Gives the tokens, the pending events and the random streams back to the engine.
-    pub(super) fn give_back(self) -> Result<()> {
+    /// Gives the tokens, the pending events and the random streams back to the engine. If `is_over`
+    /// is true, nothing fires afterwards, and no transition finds the waiting tokens.
+    pub(super) fn give_back(self, is_over: bool) -> Result<()> {
         let Self {
             engine,
             records,
@@ -116,7 +126,7 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
                 .rows
                 .extend_from_slice(&record[HEADER..HEADER + width]);
             tokens.places.push(if place == NONE { 0 } else { place });
-            if place != NONE && !travels[token as usize] {
+            if !is_over && place != NONE && !travels[token as usize] {
                 waiting.push((record[0], token));
             }
         }

@@ -1,9 +1,7 @@
 //! Lets tokens arrive in cells, and finds the transitions that can fire with the tokens of a cell.
 
-use std::cmp::Reverse;
-
 use super::cells::{turn_of, Entry, NO_TURN};
-use super::plan::{Move, PlaceSeat, RangedSeat};
+use super::plan::{PlaceSeat, RangedSeat};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
 use crate::bucket::NONE;
 use crate::compiled::{Filter, Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
@@ -34,7 +32,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let record = &mut self.records[token as usize];
         record[0] = arrival;
         record[1] = links(place, NONE);
-        if self.counted[place as usize] {
+        if self.counts && self.counted[place as usize] {
             self.count(place, token, 1);
         }
         let mut position = position;
@@ -46,17 +44,32 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 return Ok(());
             }
         }
-        let (cell, lane) = (position as u32, (position >> 32) as usize);
+        self.enter(token, position as u32, (position >> 32) as u32, arrival);
+        Ok(())
+    }
+
+    /// Appends a token with the number `arrival` to a lane of a cell.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, token: u32, cell: u32, lane: u32, arrival: u64) {
+        let lane = lane as usize;
         let found = &mut self.cells.cells[cell as usize];
         let ends = &mut found.lanes[lane];
         let bit = 1 << lane;
         if found.filled & bit != 0 {
             let last = std::mem::replace(&mut ends.1, token);
             self.link(last, token);
-            return Ok(());
+            return;
         }
         *ends = (token, token);
         found.filled |= bit;
+        if found.full != 0 {
+            if found.filled == found.full {
+                let first = found.lanes[usize::from(found.first_lane)].0;
+                let transition = self.plan.members[found.table.members as usize];
+                self.enqueue(transition, (self.arrival_of(first), cell, arrival));
+            }
+            return;
+        }
         let able = self.plan.able[found.table.able as usize + usize::from(found.filled)];
         let mut gained = able & !found.queued;
         found.queued |= gained;
@@ -70,9 +83,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 true => arrival,
                 false => self.lead_of(cell, this.masks[0]),
             };
-            self.enqueue(this, transition, (lead, cell, arrival));
+            self.enqueue(transition, (lead, cell, arrival));
         }
-        Ok(())
     }
 
     /// Makes `next` the token after `token` in a linked list.
@@ -92,11 +104,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// Records that a transition can fire with the cell of an entry.
     #[inline(always)]
-    fn enqueue(&mut self, this: &Move, transition: u32, entry: Entry) {
+    pub(super) fn enqueue(&mut self, transition: u32, entry: Entry) {
         let state = &mut self.states[transition as usize];
         if state.add(entry) {
-            state.turn = turn_of(this.level, entry.2, transition);
-            self.turns.add(state.turn);
+            self.turns.add(state.set_turn(entry.2, transition));
         } else if state.others() > 64 + 4 * self.cells.cells.len() {
             self.remove_stale(transition);
         }
@@ -110,7 +121,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let this = &self.plan.moves[transition as usize];
         let latest = self.latest_of(cell, transition);
         let lead = self.lead_of(cell, this.masks[0]);
-        self.enqueue(this, transition, (lead, cell, latest));
+        self.enqueue(transition, (lead, cell, latest));
     }
 
     /// Finds the token that arrived first among the lanes (first-in first-out lists of tokens) of
@@ -135,7 +146,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     #[inline(always)]
-    fn arrival_of(&self, token: u32) -> u64 {
+    pub(super) fn arrival_of(&self, token: u32) -> u64 {
         self.records[token as usize][0]
     }
 
@@ -172,8 +183,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let this = &self.plan.moves[transition as usize];
         if this.others == 0 {
             // No other transition takes tokens from the cells, so each entry is up to date.
-            state.turn = turn_of(this.level, state.latest, transition);
-            self.turns.add(state.turn);
+            self.turns.add(state.set_turn(state.latest, transition));
             return;
         }
         self.refresh_first(transition);
@@ -222,7 +232,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let mut entries = self.states[transition as usize].take_others();
         entries.sort_unstable();
         entries.dedup();
-        entries.retain(|&Reverse((lead, cell, _))| self.is_present(cell, mask, lead));
+        entries.retain(|&(lead, cell, _)| self.is_present(cell, mask, lead));
         self.states[transition as usize].set_others(entries);
     }
 
@@ -272,7 +282,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// The lane of a token whose place has tests of ranges; NONE if no transition takes the token.
     #[inline(always)]
-    fn ranged_lane(&self, token: u32, seat: &RangedSeat) -> u32 {
+    pub(super) fn ranged_lane(&self, token: u32, seat: &RangedSeat) -> u32 {
         let mut outcome = 0;
         for (at, range) in seat.ranges.iter().enumerate() {
             let value = self.field(token, range.field) as i64;
@@ -320,7 +330,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             *word = self.field(token, field);
         }
         let single = seat.key_kind != KeyKind::Several;
-        let cluster = (seat.cluster, self.plan.tables[seat.cluster as usize]);
+        let cluster = (seat.cluster, self.plan.layouts[seat.cluster as usize]);
         self.cells.of_key(cluster, key, single)
     }
 

@@ -129,7 +129,7 @@ impl Maker {
 /// Fires a net as a run over clusters, `stride` firings at a time, and with the reference engine.
 /// Returns the first difference as text, if there is any, and the number of firings. None if a run
 /// over clusters does not cover the net.
-fn run_difference(net: &Json, seed: u64, stride: u64) -> Option<(Option<String>, u64)> {
+pub(super) fn run_difference(net: &Json, seed: u64, stride: u64) -> Option<(Option<String>, u64)> {
     let read = || NetDefinition::from_json(&net.to_string()).expect("a net as data");
     let compiled = compile(read()).expect("the net compiles");
     let plan = compiled.cluster_plan.as_ref()?;
@@ -143,6 +143,7 @@ fn run_difference(net: &Json, seed: u64, stride: u64) -> Option<(Option<String>,
             max_instant_firings: u64::MAX,
             max_tokens: usize::MAX,
             until: None,
+            is_final: false,
         };
         let before = engine.firings;
         let stop = AtomicBool::new(false);

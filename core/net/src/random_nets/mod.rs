@@ -1,6 +1,7 @@
 //! Tests that the engine and the naive reference engine fire alike on small random nets.
 
 mod lean;
+mod stations;
 
 use serde_json::{json, Value as Json};
 

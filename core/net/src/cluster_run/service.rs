@@ -1,0 +1,118 @@
+//! Fires services: transitions that take two tokens, such as a customer and a server, and pass both
+//! on unchanged after one delay. The result is that of `fire`, with fewer steps.
+
+use super::cells::NO_TURN;
+use super::fire::Firing;
+use super::plan::{Move, Target};
+use super::shape::{Service, Step};
+use super::waiting::{links, position_of};
+use super::{ClusterRun, Failed, UNKNOWN};
+use crate::bucket::NONE;
+use crate::event_list::Event;
+
+/// The lanes of a service's cell, as a set of bits.
+const BOTH: u8 = 3;
+
+impl<const N: usize> ClusterRun<'_, '_, N> {
+    /// Fires a service with its first cell.
+    #[inline(always)]
+    pub(super) fn serve(
+        &mut self,
+        transition: u32,
+        this: &Move,
+        service: &Service,
+    ) -> Result<(), Failed> {
+        let index = self.states[transition as usize].cell;
+        let cell = &mut self.cells.cells[index as usize];
+        let records = &self.records[..];
+        let tokens = [cell.lanes[0].0, cell.lanes[1].0];
+        let next = tokens.map(|token| records[token as usize][1] as u32);
+        (cell.lanes[0].0, cell.lanes[1].0) = (next[0], next[1]);
+        let filled = u8::from(next[0] != NONE) | (u8::from(next[1] != NONE) << 1);
+        cell.filled = filled;
+        let (permanent, first_lane) = (!cell.hashed, cell.first_lane);
+        if filled == 0 && !permanent {
+            self.cells.free(index);
+        }
+        self.next_cell(transition);
+        if filled == BOTH {
+            let arrivals = next.map(|token| self.arrival_of(token));
+            let lead = arrivals[usize::from(first_lane & 1)];
+            let latest = arrivals[0].max(arrivals[1]);
+            self.enqueue(transition, (lead, index, latest));
+        }
+        let transition = transition as usize;
+        let chosen = [
+            tokens[usize::from(first_lane & 1)],
+            tokens[usize::from(!first_lane & 1)],
+        ];
+        let delay_ns = self.delay_ns(&this.delay, transition, None, &chosen)?;
+        if delay_ns == 0 {
+            let firing = Firing {
+                transition,
+                cell: index,
+                permanent,
+                chosen: &chosen,
+                delay_ns,
+            };
+            return self.put_at_once(this, firing);
+        }
+        let Some(time_ns) = self.now_ns.checked_add(delay_ns) else {
+            return self.fail(|engine| engine.no_more_time(transition));
+        };
+        let [first, second] = service.steps;
+        let sent = [first, second].map(|step| tokens[usize::from(step.from & 1)]);
+        let positions = [
+            self.position_after(sent[0], (index, permanent), first)?,
+            self.position_after(sent[1], (index, permanent), second)?,
+        ];
+        let records = &mut self.records[..];
+        let record = &mut records[sent[0] as usize];
+        (record[0], record[1]) = (positions[0], links(first.place, sent[1]));
+        let record = &mut records[sent[1] as usize];
+        (record[0], record[1]) = (positions[1], links(second.place, NONE));
+        self.sequence += 1;
+        let event = Event {
+            time_ns,
+            sequence: self.sequence,
+            first_token: sent[0],
+        };
+        self.events.push(event, service.line);
+        Ok(())
+    }
+
+    /// Removes the first cell of a service. The cell whose customer has waited for longest becomes
+    /// the first one.
+    #[inline(always)]
+    fn next_cell(&mut self, transition: u32) {
+        let state = &mut self.states[transition as usize];
+        state.drop_first();
+        if state.lead == u64::MAX {
+            state.turn = NO_TURN;
+        } else {
+            self.turns.add(state.set_turn(state.latest, transition));
+        }
+    }
+
+    /// The position that a token will enter after a service. `cell` is the cell of the service, and
+    /// whether this cell exists until the end of the run.
+    #[inline(always)]
+    fn position_after(
+        &mut self,
+        token: u32,
+        (cell, permanent): (u32, bool),
+        step: Step,
+    ) -> Result<u64, Failed> {
+        match step.target {
+            Target::Same(lane) if permanent => Ok(position_of(cell, lane)),
+            Target::Late => Ok(UNKNOWN),
+            _ => self.position_early(token, step.place),
+        }
+    }
+
+    /// Lets the tokens of a service without delay arrive.
+    #[inline(never)]
+    fn put_at_once(&mut self, this: &Move, firing: Firing<'_>) -> Result<(), Failed> {
+        self.put_all(this, firing)
+    }
+}
