@@ -12,6 +12,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
+# The middle of a bucket, multiplied by this factor, is at least the largest value of the bucket.
+TO_UPPER_END = 1.032
 # A histogram: pairs (value in the middle of a bucket in ns, number of latencies), in ascending
 # order. Empty buckets are left out.
 Latencies = tuple[tuple[int, int], ...]
@@ -32,6 +34,15 @@ def added(before: Latencies, after: Latencies) -> Latencies:
     earlier = dict(before)
     counts = ((middle_ns, count - earlier.get(middle_ns, 0)) for middle_ns, count in after)
     return tuple((middle_ns, count) for middle_ns, count in counts if count > 0)
+
+
+def longest_ns(histogram: Latencies, reported_ns: int) -> int:
+    """Returns the longest latency of a histogram in ns. `reported_ns`: the longest latency since
+    the report before, which is exact, but may be older than the histogram's latencies. If it is
+    longer than all of them can be, the middle of the highest bucket is returned."""
+    if not histogram or reported_ns <= histogram[-1][0] * TO_UPPER_END:
+        return reported_ns
+    return histogram[-1][0]
 
 
 def quantile_s(histogram: Latencies, share: float, longest_s: float | None = None) -> float | None:

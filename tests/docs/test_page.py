@@ -18,7 +18,7 @@ from dfslab.models.regression import Regression
 from dfslab.report import page, run_document
 from dfslab.spec.files.outputs import Output
 from dfslab.studies import expectations, operations
-from dfslab.studies.advise import AdviceStudy
+from dfslab.studies.advise import AdviceStudy, SlidersStudy
 from dfslab.studies.compare import Comparison, compare
 from dfslab.studies.contract import Findings, FinishedRun, all_studies
 from dfslab.studies.crossval import CrossValidated
@@ -80,6 +80,7 @@ def study():
         CrossValidated(scores=comparison.fitted),
         Traced(profile=TraceAnalysis.of(TRACE)),
         advice,
+        SlidersStudy().run(FinishedRun(scenario, results), quiet),
         operations.operations(results),
         expectations.Expected(verdicts=verdicts),
     )
@@ -110,6 +111,7 @@ def test_every_section_is_there_and_full(study):
         "predictions",
         "factors",
         "model_error",
+        "hardware_sliders",
         "advice",
         "bottlenecks",
         "trace",

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 
 import pytest
-from dfslab.latency_histogram import added, merged, quantile_s
+from dfslab.latency_histogram import added, longest_ns, merged, quantile_s
 
 SHARES = (0.0, 0.01, 0.5, 0.9, 0.99, 1.0)
 
@@ -51,3 +51,10 @@ def test_no_quantile_exceeds_the_longest_latency_and_none_has_none():
     assert quantile_s(((1_000_000, 3),), 0.99, 0.000_98) == 0.000_98
     assert quantile_s((), 0.5) is None
     assert merged([]) == ()
+
+
+def test_the_longest_latency_is_exact_unless_it_is_older_than_the_histogram():
+    histogram = ((1_000_000, 3), (2_000_000, 1))
+    assert longest_ns(histogram, 2_050_000) == 2_050_000
+    assert longest_ns(histogram, 9_000_000) == 2_000_000
+    assert longest_ns((), 9_000_000) == 9_000_000

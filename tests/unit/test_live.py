@@ -20,6 +20,8 @@ from dfslab.spec.streams.plan import LoadPlan
 from rich.console import Console
 from support.command import DFSLAB
 
+LATER = ((900_000, 396), (4_000_000, 1), (9_100_000, 3))
+
 
 def printed(view: LoadView) -> str:
     console = Console(file=io.StringIO(), width=100)
@@ -35,8 +37,8 @@ def test_each_second_is_a_row():
     for at_s, live in [
         (100.5, LiveCounts(50, 0, 50_000_000, 9_000_000, ((900_000, 49), (9_100_000, 1)))),
         (101.0, LiveCounts(100, 0, 100_000_000, 2_000_000, ((900_000, 97), (9_100_000, 3)))),
-        (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000, ((900_000, 397), (9_100_000, 3)))),
-        (103.0, LiveCounts(400, 3, 700_000_000, 0, ((900_000, 397), (9_100_000, 3)))),
+        (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000, LATER)),
+        (103.0, LiveCounts(400, 3, 700_000_000, 0, LATER)),
         (104.0, LiveCounts()),  # the next workload run, which has not started
         (105.0, LiveCounts()),
     ]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from dfslab.fleet.places import ClientHost
-from dfslab.latency_histogram import Latencies, added, merged, quantile_s
+from dfslab.latency_histogram import Latencies, added, longest_ns, merged, quantile_s
 
 # Shortest interval in seconds over which the figures of a "second" are computed.
 EVERY_S = 1.0
@@ -165,7 +165,7 @@ class SecondCounter:
         done = counts.done - self._before.done
         spent_ns = counts.latency_ns_sum - self._before.latency_ns_sum
         latencies = added(self._before.latencies, counts.latencies)
-        longest_s = self._longest_ns * 1e-9 if done else None
+        longest_s = longest_ns(latencies, self._longest_ns) * 1e-9 if done else None
         found = LiveSecond(
             at_s=now_s - self._start_s,
             rate_per_s=done / past_s,
