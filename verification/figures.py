@@ -28,7 +28,8 @@ class Bar:
     at most `most`, and is computed from `points_min` data points or more.
 
     `set` is the time of the commit that added the bar. Values are printed in `unit`. `source` says
-    where the limits come from.
+    where the limits come from. `awaits` is the name of a scenario that has not been recorded yet,
+    so that the bar judges no figure; "" for every other bar.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Bar:
     least: float | None = None
     most: float | None = None
     points_min: int = 1
+    awaits: str = ""
 
     def admits(self, value: float) -> bool:
         """Returns whether the value meets this bar."""

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Number of records of an input; HiBench's sizes are for clusters. HiBench's "huge" has ten times the
-# records of "large". Here it has HUGE_SCALE of that, so that a job on two cores ends in minutes.
+# Number of records of an input; HiBench's sizes are for clusters. HiBench's "huge" has ten times
+# the records of "large". Here it has the share HUGE_SCALE of that, so that a job ends in minutes on
+# two cores.
 HUGE_SCALE = 0.2
 SIZES = {
     "least": 80,

@@ -20,7 +20,7 @@ from dfslab.instruments.tracing.callprofile import File, MergedStep
 from verification import liu_calls, recordings
 from verification.figures import committed
 from verification.liu_calls import CREATE, LOCATIONS, SEND_BLOCK, SEND_PACKET, TABLE_1
-from verification.papers.obtained import Obtained, judged
+from verification.papers.obtained import Obtained, judged, not_judged
 
 RECORDING = "liu-interventions"
 # The agent's state of an instrumentation point whose class the process never loaded.
@@ -130,7 +130,10 @@ def arguments() -> Obtained:
 def polymorphous() -> Obtained:
     """Judges whether several instrumentation points, such as the signatures of one method, are
     merged into one step, and every such point whose class was loaded was instrumented."""
-    points = liu_calls.points(recordings.of_scenario(liu_calls.JOBS)[0])
+    subjects = recordings.of_scenario(liu_calls.JOBS)
+    if not subjects:
+        return not_judged(f"no recording of scenarios/{liu_calls.JOBS}.toml yet")
+    points = liu_calls.points(subjects[0])
     states = [state for step in points.values() if len(step) > 1 for state in step.values()]
     steps = sum(len(step) > 1 for step in points.values())
     instrumented, not_loaded = states.count(liu_calls.INSTRUMENTED), states.count(NOT_LOADED)
@@ -172,8 +175,10 @@ def u_shape() -> Obtained:
 
 def u_shape_measured() -> Obtained:
     """Judges whether the recorded delays first fall and then rise with the frequency."""
-    (subject,) = recordings.of_scenario(liu_calls.FREQUENCIES)
-    every = liu_calls.calls(subject).values()
+    subjects = recordings.of_scenario(liu_calls.FREQUENCIES)
+    if not subjects:
+        return not_judged(f"no recording of scenarios/{liu_calls.FREQUENCIES}.toml yet")
+    every = liu_calls.calls(subjects[0]).values()
     rows = {name: tuple(found[name].mean_s for found in every) for name in TABLE_1}
     return _falls_and_rises(rows, "recorded")
 

@@ -49,8 +49,23 @@ Probe = Callable[[], Obtained]
 
 def obtained(row: Row) -> Obtained:
     """Returns the result for a row, which is one statement of a paper. The result is that of the
-    function `probe` if the row names one, else that of the figures that the row names."""
-    return probe_of(row)() if row.probe else of_figures(figures_of(row))
+    function `probe` if the row names one, else that of the figures that the row names. A row whose
+    bars all await a recording is not judged."""
+    if row.probe:
+        return probe_of(row)()
+    return _awaited(row) or of_figures(figures_of(row))
+
+
+def _awaited(row: Row) -> Obtained | None:
+    """Returns the result of a row whose bars (pass criteria) were set for scenarios that have not
+    been recorded yet; None for every other row."""
+    named = [bars().get(name.partition(SEPARATOR)[0]) for name in row.figures]
+    waiting = [bar for bar in named if bar is not None and bar.awaits]
+    if len(waiting) < len(named):
+        return None
+    texts = [f"{bar.id}: {bar.allowed}" for bar in waiting]
+    scenarios = ", ".join(dict.fromkeys(f"scenarios/{bar.awaits}.toml" for bar in waiting))
+    return not_judged(f"no recording of {scenarios} yet; the bar is set, {'; '.join(texts)}")
 
 
 def probe_of(row: Row) -> Probe:
