@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from dfslab.documents.answers import Limit
@@ -253,7 +254,7 @@ class Planted:
         self.clock.advance(50.0)
         if not self.began:
             self.began = True
-            raise RunFailed("the daemon\nended")
+            raise RunFailed(f"the daemon\nin {Path.home()}/bed ended")
         raise InputError("workload.cache", "direct", "is not possible here")
 
 
@@ -274,7 +275,7 @@ def test_a_campaign_ends_in_time_and_continues_where_it_ended(tmp_path, instrume
     assert campaign.measure(files, 60, None, instrument) == 1
     found = record.read(files.measured)
     assert [one.name for one in found] == names
-    assert found[0].failed == "the daemon ended"
+    assert found[0].failed == "the daemon in ~/bed ended"
     assert "is not possible here" in found[1].failed
     assert figures.judged(files) == []
     assert "3 points failed" in report.text(files)
