@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from dfslab.documents.answers import Limit
@@ -16,6 +17,7 @@ from support.clock import ManualClock
 
 from verification import recordings
 from verification.blind import campaign, figures, frozen, priority, record, report, space
+from verification.blind.__main__ import main
 from verification.blind.configuration import BlindPoint, hardware_refusal, scenario_of, sized
 from verification.blind.drawing import drawn
 from verification.blind.frozen import FrozenPrediction
@@ -252,7 +254,7 @@ class Planted:
         self.clock.advance(50.0)
         if not self.began:
             self.began = True
-            raise RunFailed("the daemon\nended")
+            raise RunFailed(f"the daemon\nin {Path.home()}/bed ended")
         raise InputError("workload.cache", "direct", "is not possible here")
 
 
@@ -273,7 +275,7 @@ def test_a_campaign_ends_in_time_and_continues_where_it_ended(tmp_path, instrume
     assert campaign.measure(files, 60, None, instrument) == 1
     found = record.read(files.measured)
     assert [one.name for one in found] == names
-    assert found[0].failed == "the daemon ended"
+    assert found[0].failed == "the daemon in ~/bed ended"
     assert "is not possible here" in found[1].failed
     assert figures.judged(files) == []
     assert "3 points failed" in report.text(files)
@@ -320,3 +322,24 @@ def test_recorded_campaigns_are_unaltered_and_no_older_than_their_bars():
         assert known >= {one.name for one in rows}
         assert recordings.recorded(name) > max(begun)
         assert all(campaign.about_of(files).provenance.started <= one.started for one in rows)
+
+
+@pytest.mark.parametrize(
+    "words", [["--seed", "0", "--points", "0"], ["--seed", "0", "--profile", "no such file"]]
+)
+def test_wrong_input_is_refused_with_one_line(words, tmp_path, capsys):
+    assert main([*words, "--folder", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_profile_of_an_earlier_campaign_freezes_the_same_predictions(tmp_path, capsys):
+    earlier = planted(tmp_path, [prediction()], [])
+    again = ["--seed", "5", "--points", "10", "--minutes", "0", "--profile", str(earlier.about)]
+    digests = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        assert main([*again, "--folder", str(tmp_path / name)]) == 0
+        digests.append(frozen.digest(tmp_path / name / "blind-5.frozen.csv"))
+        assert f"SHA-256 {digests[-1]}" in capsys.readouterr().out
+    assert digests[0] == digests[1]

@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     requested = _arguments(arguments)
     files = CampaignFiles(f"{PREFIX}{requested.seed}", requested.folder)
     try:
+        if requested.points < 1:
+            raise InputError("--points", requested.points, "must be 1 or more")
         known = requested.profile and profile_of(requested.profile)
         about = campaign.freeze(files, requested.seed, requested.points, known, requested.lock)
         print(f"seed {about.seed}; predictions {files.frozen.name}, SHA-256 {about.sha256}")

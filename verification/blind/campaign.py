@@ -160,7 +160,8 @@ def measured(
         scenario = scenario_of(one.point, profile)
         return _row(one.name, started, instrument.run(Point(scenario=scenario, labels={})))
     except (RunFailed, InputError, WrongPlan) as error:
-        reason = " ".join(str(error).split())[:300]
+        # A record has no path of the machine.
+        reason = " ".join(str(error).split()).replace(str(Path.home()), "~")[:300]
         return MeasuredPoint(one.name, started, None, None, 0, None, None, reason)
 
 

@@ -90,10 +90,17 @@ def figures(recording: str) -> list[Figure]:
 
 def _parts(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
     """Yields each system and each regime with its points."""
-    for key in ("system", "regime"):
-        names = sorted({str(getattr(one.predicted, key)) for one in found})
-        for name in names:
-            yield f"{key} {name}", [one for one in found if getattr(one.predicted, key) == name]
+    for group in (_system, _regime):
+        for name in sorted(set(map(group, found))):
+            yield name, [one for one in found if group(one) == name]
+
+
+def _system(one: Judged) -> str:
+    return f"system {one.predicted.system}"
+
+
+def _regime(one: Judged) -> str:
+    return f"regime {one.predicted.regime}"
 
 
 def median_error(found: Sequence[Judged]) -> float | None:

@@ -64,8 +64,22 @@ class FrozenPrediction:
     @property
     def point(self) -> BlindPoint:
         """The drawn configuration."""
-        hardware = Hardware(**{one.name: getattr(self, one.name) for one in fields(Hardware)})
-        work = Work(**{one.name: getattr(self, one.name) for one in fields(Work)})
+        hardware = Hardware(
+            self.link_bytes_per_s,
+            self.latency_s,
+            self.disk_bytes_per_s,
+            self.seek_s,
+            self.client_hosts,
+        )
+        work = Work(
+            self.kind,
+            self.operation,
+            self.clients,
+            self.size_bytes,
+            self.transfer_bytes,
+            self.cache,
+            self.fsync,
+        )
         return BlindPoint(self.name, self.system, self.testbed, hardware, work, self.operations)
 
 
