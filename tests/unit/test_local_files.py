@@ -6,10 +6,12 @@ import random
 
 import pytest
 from dfslab.instruments.calibration import calibrate, file_calls, sustained_disk
+from dfslab.models.tree.ignored import ignored
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.local_files import LocalFiles
+from support.predicted import situation_of
 
 MEASURED = {
     "create_time": "40 us",
@@ -112,3 +114,11 @@ def test_every_measured_quantity_has_a_key_of_the_profile():
     units = {**file_calls.UNITS, **sustained_disk.UNITS}
     assert set(calibrate.OF_LOCAL_FILES) == set(LocalFiles.model_fields)
     assert set(calibrate.OF_LOCAL_FILES.values()) <= set(units)
+
+
+def test_other_file_systems_report_that_they_ignore_the_table():
+    of_nfs = situation_of("nfs", "sequential_read", node={"local_files": MEASURED})
+    found = ignored(of_nfs, of_nfs.constants)
+    assert "deployment.node.client.local_files" in found
+    of_local = situation_of("local", "sequential_read", node={"local_files": MEASURED})
+    assert "deployment.node.node.local_files" not in ignored(of_local, of_local.constants)
