@@ -110,6 +110,15 @@ def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
     assert min(found.values()) > 0
 
 
+def test_a_rate_limiter_that_serves_in_slices_is_measured_at_its_rate():
+    """600 requests end at once every 0.1 s. The measured time begins and ends with such a moment,
+    so the rate is 6,000 per second wherever the window lies."""
+    slices = [at / 10 for at in range(2, 7)]
+    ended_s = [time_s for time_s in slices[:-1] for _ in range(600)] + [slices[-1]]
+    assert sustained_disk.seconds_between(ended_s) == pytest.approx(1 / 6000)
+    assert sustained_disk.seconds_between([1.0]) == sustained_disk.MEASURED_S
+
+
 def test_every_measured_quantity_has_a_key_of_the_profile():
     units = {**file_calls.UNITS, **sustained_disk.UNITS}
     assert set(calibrate.OF_LOCAL_FILES) == set(LocalFiles.model_fields)
