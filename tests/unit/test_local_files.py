@@ -6,10 +6,12 @@ import random
 
 import pytest
 from dfslab.instruments.calibration import calibrate, file_calls, sustained_disk
+from dfslab.models.tree.ignored import ignored
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.local_files import LocalFiles
+from support.predicted import situation_of
 
 MEASURED = {
     "create_time": "40 us",
@@ -108,7 +110,24 @@ def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
     assert min(found.values()) > 0
 
 
+def test_a_rate_limiter_that_serves_in_slices_is_measured_at_its_rate():
+    """600 requests end at once every 0.1 s. The measured time begins and ends with such a moment,
+    so the rate is 6,000 per second wherever the window lies."""
+    slices = [at / 10 for at in range(2, 7)]
+    ended_s = [time_s for time_s in slices[:-1] for _ in range(600)] + [slices[-1]]
+    assert sustained_disk.seconds_between(ended_s) == pytest.approx(1 / 6000)
+    assert sustained_disk.seconds_between([1.0]) == sustained_disk.MEASURED_S
+
+
 def test_every_measured_quantity_has_a_key_of_the_profile():
     units = {**file_calls.UNITS, **sustained_disk.UNITS}
     assert set(calibrate.OF_LOCAL_FILES) == set(LocalFiles.model_fields)
     assert set(calibrate.OF_LOCAL_FILES.values()) <= set(units)
+
+
+def test_other_file_systems_report_that_they_ignore_the_table():
+    of_nfs = situation_of("nfs", "sequential_read", node={"local_files": MEASURED})
+    found = ignored(of_nfs, of_nfs.constants)
+    assert "deployment.node.client.local_files" in found
+    of_local = situation_of("local", "sequential_read", node={"local_files": MEASURED})
+    assert "deployment.node.node.local_files" not in ignored(of_local, of_local.constants)

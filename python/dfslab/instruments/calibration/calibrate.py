@@ -173,8 +173,19 @@ def local_files(values: Mapping[str, float]) -> LocalFiles:
 
 def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
     """Returns the TOML table of a node with what was measured on its own file system."""
-    lines = [line(key, _typical(by_name[name])) for key, name in OF_LOCAL_FILES.items()]
-    return ["[deployment.node.local_files]", *lines]
+    lines = [
+        line(key, _typical(by_name[name]))
+        for key, name in OF_LOCAL_FILES.items()
+        if name in by_name
+    ]
+    return ["[deployment.node.local_files]", *lines] if lines else []
+
+
+def _rate(by_name: Mapping[str, Quantity], mode: str) -> Quantity:
+    """Returns the disk's rate in bytes per second for "read" or "write": with several requests in
+    flight, or with one if only that was measured."""
+    several = by_name.get(f"direct_{mode}_capacity")
+    return by_name[f"disk_{mode}_rate"] if several is None else _typical(several)
 
 
 def _typical(one: Quantity) -> Quantity:
@@ -210,8 +221,8 @@ def toml(found: Sequence[Quantity]) -> str:
             *dirty_lines(memory),
             *processor_remarks(by_name),
             "[deployment.node.disk]",
-            line("read_rate", _typical(by_name["direct_read_capacity"])),
-            line("write_rate", _typical(by_name["direct_write_capacity"])),
+            line("read_rate", _rate(by_name, "read")),
+            line("write_rate", _rate(by_name, "write")),
             line("latency", by_name["disk_access"]),
             *disk_remarks(by_name),
             *local_lines(by_name),

@@ -5,10 +5,11 @@ second that the disk serves when many are in flight.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,7 +83,12 @@ def request_s(
     path: Path, flags: int, depth: int, size_bytes: int, chance: random.Random, clock: Clock = REAL
 ) -> float:
     """Returns the seconds per request of `size_bytes` at random offsets with `depth` in flight: the
-    measured time divided by the number of requests of all threads that ended in it."""
+    time between the first and the last request that ends after SKIPPED_S, divided by the number of
+    requests that end in it.
+
+    A rate limiter of Linux lets the requests of one slice of time pass at once and holds the others
+    until the next slice, so the time has to begin and end with such a moment.
+    """
     blocks = path.stat().st_size // size_bytes
     seeds = [chance.random() for _ in range(depth)]
     file = os.open(path, flags | os.O_DIRECT)
@@ -91,25 +97,31 @@ def request_s(
         if flags & os.O_WRONLY
         else (lambda buffer, at: os.preadv(file, [buffer], at))
     )
-    begun = clock.monotonic_s() + SKIPPED_S
-    end = begun + MEASURED_S
+    begun_s = clock.monotonic_s() + SKIPPED_S
+    end_s = begun_s + MEASURED_S
 
-    def requests(seed: float) -> tuple[int, float]:
-        own, count = random.Random(seed), 0
+    def requests(seed: float) -> list[float]:
+        own, ended_s = random.Random(seed), [-math.inf]
         with mmap.mmap(-1, size_bytes) as buffer:
-            while (now := clock.monotonic_s()) < end:
-                count += now >= begun
+            while ended_s[-1] < end_s:
                 move(buffer, own.randrange(blocks) * size_bytes)
-        return count, now
+                ended_s.append(clock.monotonic_s())
+        return ended_s
 
     try:
         with threads(depth) as pool:
-            found = list(pool.map(requests, seeds))
+            ended_s = sorted(one for each in pool.map(requests, seeds) for one in each)
     finally:
         os.close(file)
-    count = sum(one for one, _ in found)
-    ended = sum(now for _, now in found) / depth
-    return (ended - begun) / max(1, count)
+    return seconds_between([one for one in ended_s if one >= begun_s])
+
+
+def seconds_between(ended_s: Sequence[float]) -> float:
+    """Returns the mean seconds between the times at which requests ended, sorted. A single request
+    took all of the measured time."""
+    if len(ended_s) < 2:
+        return MEASURED_S
+    return (ended_s[-1] - ended_s[0]) / (len(ended_s) - 1)
 
 
 def _filled(path: Path) -> None:

@@ -1,0 +1,39 @@
+"""Tests of the recordings of local file systems: the two halves of their grid, the predictions that
+were frozen before the measurements, and the figures that are computed from both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from verification.local import experiment, frozen
+from verification.local.grid import CLIENTS, conditions, half
+
+RECORDINGS = experiment.subjects()
+
+
+def test_the_halves_share_no_condition_and_have_all_of_them():
+    development, judged = half("development"), half("judged")
+    assert not set(development) & set(judged)
+    assert set(development) | set(judged) == set(conditions())
+    assert abs(len(development) - len(judged)) <= 1
+    names = [one.name for one in conditions()]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_the_frozen_predictions_are_those_of_the_printed_hash(recording):
+    found = experiment.predictions(recording)
+    about = experiment.about(recording)
+    assert frozen.digest(found) == about.predictions_sha256
+    changed = [replace(found[0], predicted_per_s=found[0].predicted_per_s * 1.001), *found[1:]]
+    assert frozen.digest(changed) != about.predictions_sha256
+    asked = [(one.name, n) for one in half(about.half) for n in CLIENTS]
+    assert [(one.condition, one.clients) for one in found] == asked
+
+
+def test_a_quantile_is_one_of_the_values():
+    assert experiment.quantile([0.4, 0.1, 0.3, 0.2], 0.9) == 0.4
+    assert experiment.quantile([0.4, 0.1, 0.3, 0.2], 0.5) == 0.2
