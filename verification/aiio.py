@@ -35,7 +35,6 @@ CHANGED = {
 }
 # Largest ratio of predicted and measured saving, in either direction, that counts as near.
 NEAR = 1.5
-READ_SIZES = ("0_100", "100_1k", "1k_10k", "10k_100k", "100k_1m", "1m_4m")
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,6 @@ def _direction(row: Mapping[str, str], name: str) -> DirectionCounters:
         time_s=float(row[f"sum_{name}_s"]),
         consecutive=int(row[f"consecutive_{name}s"]),
         sequential=int(row[f"sequential_{name}s"]),
-        by_size=tuple(int(row[f"{name}s_{size}"]) for size in READ_SIZES),
     )
 
 

@@ -197,6 +197,11 @@ def test_a_dropped_net_is_played(browser, site):
         tab.wait_for_function("() => document.querySelectorAll('#fired li').length === 0")
         first.click()
         tab.get_by_text("1 firings").wait_for()
+        tab.get_by_role("button", name="Explore the state space").click()
+        tab.locator("#components svg").wait_for()
+        assert "nothing is enabled: 1." in tab.locator("#facts").inner_text()
+        words = tab.locator("#components text").all_text_contents()
+        assert words.count("terminal, trivial, home") == 1
 
 
 def test_a_refused_file_is_one_line(browser, site):

@@ -8,12 +8,12 @@ from dfslab import discover
 from dfslab.models.petri import simulate
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
-from dfslab.spec.environment import PAYLOAD_BYTES, WIRE_BYTES
+from dfslab.spec.deployment import SEGMENT_BYTES, WIRE_BYTES
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
-FRAMING = WIRE_BYTES / PAYLOAD_BYTES
+FRAMING = WIRE_BYTES / SEGMENT_BYTES
 # Each entry is (file system, key of its stripe count, role of its data servers, workload keys that
 # make its writes durable).
 STRIPED = [

@@ -126,7 +126,7 @@ def test_the_web_application_says_and_draws_the_same(tmp_path):
     path.write_text(files.written(gate(2).document(), "json"))
     view = state_spaces.view(path)
     assert view.picture == scc_graph.written(state_space(gate(2)), "svg")
-    assert "4 markings and 6 firings between them." in view.facts
+    assert "Markings: 4, with 6 firings between them." in view.facts
     path.write_text(files.written(line(300).document(), "json"))
     view = state_spaces.view(path)
     assert view.picture == ""

@@ -15,7 +15,7 @@ use crate::lists::Lists;
 use crate::marking::Area;
 use crate::monitor_inscription::{inscription, names_of, observed_inscription};
 use crate::observation::{Observed, ValuePlan};
-use crate::options::{LevelDefinition, MonitorDefinition, ObservationDefinition};
+use crate::options::{MonitorDefinition, ValueDefinition};
 use crate::stream::Stream;
 
 /// A monitor that was checked and compiled; all replications share it.
@@ -111,11 +111,10 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
             let fields = names.iter().map(|text| typed(text, transition, None));
             let fields = fields.collect::<Result<Vec<_>>>()?;
             refuse_lists(&fields, context)?;
-            let names = names.clone();
             PlanKind::Log {
                 transition,
                 when,
-                names,
+                names: names.clone(),
                 fields,
                 limit: *limit,
             }
@@ -138,15 +137,7 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
                 to_key,
             }
         }
-        MonitorDefinition::Value {
-            levels,
-            observations,
-            initial,
-        } => PlanKind::Value(Box::new(value_plan(
-            net,
-            (levels, observations, *initial),
-            context,
-        )?)),
+        MonitorDefinition::Value(value) => value_plan(net, value, context)?,
     };
     Ok(Plan {
         kind,
@@ -155,11 +146,7 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
 }
 
 /// Checks and compiles a value monitor.
-fn value_plan(
-    net: &Net,
-    (levels, observations, initial): (&[LevelDefinition], &[ObservationDefinition], Option<f64>),
-    context: &str,
-) -> Result<ValuePlan> {
+fn value_plan(net: &Net, monitor: &ValueDefinition, context: &str) -> Result<PlanKind> {
     let transition = |name: &str| {
         let at = transition_of(net, name, context)?;
         Ok((at, net.definition.transitions[at].locals.len()))
@@ -171,14 +158,8 @@ fn value_plan(
         let wrong = |reason| NetError::input(format!("{context}, '{text}'"), reason);
         Ok(compiled.map_err(wrong)?.0)
     };
-    ValuePlan::new(
-        initial,
-        levels,
-        observations,
-        &transition,
-        &compile,
-        context,
-    )
+    let plan = ValuePlan::new(monitor, &transition, &compile, context)?;
+    Ok(PlanKind::Value(Box::new(plan)))
 }
 
 /// Rejects logged expressions whose type is a list, a record or a text. Their values are numbers of
@@ -263,8 +244,8 @@ impl<'p> Monitor<'p> {
         }
     }
 
-    /// Passes a firing to the monitor, after the transition's locals were computed. `observes` is false
-    /// before the warm-up ends: firings are then not counted, but sojourns begin.
+    /// Passes a firing to the monitor, after the transition's locals were computed. `observes` is
+    /// false before the warm-up ends: firings are then not counted, but sojourns begin.
     pub(crate) fn fired(
         &mut self,
         transition: usize,

@@ -1,5 +1,5 @@
-//! Value monitors: they observe a number whenever certain transitions fire, and report its mean over
-//! the observations and its mean over time.
+//! Value monitors: they observe a number whenever certain transitions fire, and report its mean
+//! over the observations and its mean over time.
 
 use serde_json::{json, Value as Json};
 
@@ -7,7 +7,7 @@ use crate::clock::seconds;
 use crate::definition::FieldType;
 use crate::error::{NetError, Result};
 use crate::expression::{Binding, Fault, Value};
-use crate::options::{LevelDefinition, ObservationDefinition};
+use crate::options::ValueDefinition;
 use crate::stream::Stream;
 
 /// Number of levels and of observations that one monitor may have.
@@ -44,20 +44,19 @@ impl ValuePlan {
     /// Checks and compiles a monitor. `transition` finds the index and the number of locals of a
     /// transition by its name.
     pub(crate) fn new(
-        initial: Option<f64>,
-        levels: &[LevelDefinition],
-        observations: &[ObservationDefinition],
+        monitor: &ValueDefinition,
         transition: &dyn Fn(&str) -> Result<(usize, usize)>,
         compile: &Compile<'_>,
         context: &str,
     ) -> Result<Self> {
+        let (levels, observations) = (&monitor.levels, &monitor.observations);
         if levels.len() > PARTS_MAX || observations.len() > PARTS_MAX {
             let reason = format!("has more than {PARTS_MAX} levels or observations");
             return Err(NetError::input(context, reason));
         }
         let names: Vec<String> = levels.iter().map(|one| one.name.clone()).collect();
         let mut plan = Self {
-            initial,
+            initial: monitor.initial,
             levels: levels.iter().map(|one| one.initial).collect(),
             firings: Vec::new(),
         };

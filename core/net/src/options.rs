@@ -139,17 +139,21 @@ pub enum MonitorDefinition {
     },
     /// Observes a number at firings of transitions: its statistics over the observations, and its
     /// average over time, where each value holds until the next observation.
-    Value {
-        /// Numbers that the monitor keeps up to date, such as the number of tokens of a place.
-        #[serde(default)]
-        levels: Vec<LevelDefinition>,
-        /// The observations, in the order in which they are made at one firing.
-        observations: Vec<ObservationDefinition>,
-        /// The value at time zero. If it is missing, there is no value before the first
-        /// observation.
-        #[serde(default)]
-        initial: Option<f64>,
-    },
+    Value(ValueDefinition),
+}
+
+/// A value monitor.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValueDefinition {
+    /// Numbers that the monitor keeps up to date, such as the number of tokens of a place.
+    #[serde(default)]
+    pub levels: Vec<LevelDefinition>,
+    /// The observations, in the order in which they are made at one firing.
+    pub observations: Vec<ObservationDefinition>,
+    /// The value at time zero. If it is missing, there is no value before the first observation.
+    #[serde(default)]
+    pub initial: Option<f64>,
 }
 
 /// A whole number of a value monitor that firings change.
@@ -192,7 +196,7 @@ impl MonitorDefinition {
     /// Number of observations that the monitor skips at first.
     pub(crate) fn warm_up_count(&self) -> u64 {
         match self {
-            MonitorDefinition::Marking { .. } | MonitorDefinition::Value { .. } => 0,
+            MonitorDefinition::Marking { .. } | MonitorDefinition::Value(_) => 0,
             MonitorDefinition::Count { warm_up_count, .. }
             | MonitorDefinition::Log { warm_up_count, .. }
             | MonitorDefinition::Sojourn { warm_up_count, .. } => *warm_up_count,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dfslab.cli.shared import AsJson
+from dfslab.nets.limits import MARKINGS_MAX
 from dfslab.report.harmless import harmless
 from dfslab.spec.input_error import InputError
 
@@ -44,7 +45,7 @@ def show(
 @app.command("check")
 def check(
     file: NetFile,
-    markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = 100_000,
+    markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
     as_json: AsJson = False,
 ) -> None:
     """Sizes, arcs that scan, and the state space: bounds, dead and home markings, liveness."""
@@ -69,7 +70,7 @@ def check(
 def states(
     file: NetFile,
     form: Annotated[str, typer.Option("--as", help="svg, dot, json")] = "svg",
-    markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = 100_000,
+    markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
 ) -> None:
     """The graph of the strongly connected components of a net's state space."""
     from dfslab.nets import engine, files, scc_graph

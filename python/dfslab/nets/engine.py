@@ -26,10 +26,10 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Net, definition_of
 from dfslab.nets.inscription import Inscription, written
+from dfslab.nets.limits import MARKINGS_MAX
 from dfslab.nets.net_json import json_text
 from dfslab.spec.input_error import InputError
 
-MARKINGS_MAX = 100_000
 # Name of the monitor that `collect` and `run_to_breakpoint` add to the net's own monitors.
 ADDED = "added"
 

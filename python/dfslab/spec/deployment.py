@@ -19,6 +19,11 @@ from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, Watts, quantity
 
+# One Ethernet frame carries SEGMENT_BYTES of a TCP stream: 1500 bytes of the IP packet, less 52 of
+# headers with time stamps. On a wire the frame takes WIRE_BYTES: the packet, 14 of header, 4 of
+# check sum, 8 of preamble, 12 of gap (IEEE 802.3). The shaper of an emulated network counts
+# SHAPED_BYTES: packet and header.
+SEGMENT_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
 HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
 POSITIVE = Field(gt=0)
 
@@ -150,7 +155,7 @@ class Network(CheckedModel):
 
     latency: Seconds = quantity("50 us", description="One way, between two nodes")
     loopback_latency: Seconds = quantity("15 us", description="One way, inside a node")
-    window: Annotated[Bytes, Field(ge=1448)] = quantity(
+    window: Annotated[Bytes, Field(ge=SEGMENT_BYTES)] = quantity(
         "4 MiB",
         description="Bytes of one TCP stream in flight, at most: Linux' tcp_wmem (models only)",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.deployment import SEGMENT_BYTES, SHAPED_BYTES, WIRE_BYTES, Deployment, NodeGroup
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
@@ -19,11 +19,6 @@ from dfslab.spec.systems.parameters import COMMON, Parameter
 from dfslab.spec.units import parse
 
 PAGE_BYTES = 4096
-# One Ethernet frame carries 1448 bytes of a TCP stream: 1500 of the IP packet, less 52 of headers
-# with time stamps. On a wire the frame takes 1538 bytes: the packet, 14 of header, 4 of check sum,
-# 8 of preamble, 12 of gap (IEEE 802.3). The shaper of an emulated network counts 1514 bytes: packet
-# and header.
-PAYLOAD_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
 # Assumed fraction of a client's memory that is available to its page cache.
 CACHE_SHARE = 0.5
 
@@ -129,7 +124,7 @@ def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> f
 def payload_share(scenario: Scenario) -> float:
     """Returns the share of an adapter's bytes that are payload of a TCP stream. An emulated network
     counts fewer bytes for each packet than a wire."""
-    return PAYLOAD_BYTES / (SHAPED_BYTES if scenario.emulation else WIRE_BYTES)
+    return SEGMENT_BYTES / (SHAPED_BYTES if scenario.emulation else WIRE_BYTES)
 
 
 def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:

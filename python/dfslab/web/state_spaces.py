@@ -45,10 +45,10 @@ def facts(space: StateSpace) -> list[str]:
         ]
     live, dead = space.live_transitions or [], space.dead_transitions or []
     return [
-        f"{space.markings:,} markings and {space.arcs:,} firings between them.",
-        f"{space.components:,} strongly connected components.",
-        f"{space.home_markings:,} home markings, which can be reached from every marking.",
-        f"{space.dead_markings:,} dead markings, in which nothing is enabled.",
+        f"Markings: {space.markings:,}, with {space.arcs:,} firings between them.",
+        f"Strongly connected components: {space.components:,}.",
+        f"Home markings, which can be reached from every marking: {space.home_markings:,}.",
+        f"Dead markings, in which nothing is enabled: {space.dead_markings:,}.",
         f"Live transitions: {', '.join(live) or 'none'}.",
         f"Transitions that never fire: {', '.join(dead) or 'none'}.",
     ]

@@ -94,7 +94,8 @@ def _ask(
     )
 
 
-_lookup = _ask("lookup", P.lookup_cpu + select(P.cold, P.cold_lookup_cpu, 0))
+# `cold` is the probability that a lookup misses the bricks' caches.
+_lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
 # Replicas are kept consistent by a lock, and the client does not wait for its release. A change is
 # marked on the bricks only when it fails. The types and numbers of these calls were counted by the
 # bricks (`volume profile`).

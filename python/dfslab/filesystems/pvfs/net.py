@@ -201,9 +201,8 @@ STATIONS = {
 }
 
 
-def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Simulates the net of a setup until the last client finishes, and returns the result.
-    `operations` is the number of operations of each client."""
+def simulate(setup: Setup, seed: int = 0) -> SetupResult:
+    """Simulates the net of a setup until the last client finishes, and returns the result."""
     build, closing = NETS[setup.operation]
     net = build(setup)
     idle = {one.name: one for one in net.places if one.name in STATIONS}
@@ -233,7 +232,7 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
         for name, marking in report.markings.items()
         if marking.mean is not None
     }
-    count = operations or setup.clients
+    count = setup.clients * setup.operations
     return SetupResult(setup, moved / time_s, time_s, report.firings, count, busy)
 
 
@@ -306,7 +305,9 @@ def setup_of(situation: Configuration) -> Setup:
     scenario = situation.scenario
     values = {**situation.environment, **situation.symbols}
     deployment, clients = scenario.deployment, scenario.workload.clients
-    stripe, warm = int(values["stripe_size"]), scenario.workload.cache == "warm"
+    stripe = int(values["stripe_size"])
+    # Each phase of a workload finds another fraction of its data in the caches.
+    missed = 1.0 if scenario.workload.cache == "direct" else float(values["cold"])
     width = int(values["stripe_count"])
     servers = max(width, min(deployment.instances("server"), MOST_SERVERS))
     common = Setup(
@@ -314,7 +315,8 @@ def setup_of(situation: Configuration) -> Setup:
         servers=servers,
         stripe_size=stripe,
         block_size=stripe,
-        cached=warm,
+        cached=missed < 1,
+        missed=missed,
         hardware=_hardware(scenario, values),
         sync_on_close=bool(values["sync_on_close"] or values["fsync"]),
         flow_buffer=int(values["flow_buffer"]),
@@ -328,7 +330,7 @@ def setup_of(situation: Configuration) -> Setup:
         trace = situation.trace
         sync = bool(values["sync_on_close"])
         striping = Striping(servers, stripe, width, common.start_seed, sync)
-        calls = calls_of(trace.done, striping, warm, trace.due_of_done())
+        calls = calls_of(trace.done, striping, missed == 0, trace.due_of_done())
         return replace(common, operation="replay", calls=calls)
     known = [name for name in situation.mix if name in ("read", "write", LIST)]
     if len(situation.mix) != 1 or not known:
@@ -337,7 +339,7 @@ def setup_of(situation: Configuration) -> Setup:
     (operation,) = known
     if operation == LIST:
         return _listing(common)
-    if values["scattered"] and not (warm and operation == "read"):
+    if values["scattered"] and not (missed == 0 and operation == "read"):
         allowed = "the net of PVFS accesses files in order; a trace may have random requests"
         raise InputError("workload.name", scenario.workload.name, allowed)
     return replace(

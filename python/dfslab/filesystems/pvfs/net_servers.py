@@ -238,8 +238,9 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
         "streams",
         stream,
         [
-            (client, server, *((0, here) if not (setup.cached and fits) else (here, 0)), False)
+            (client, server, ahead, here - ahead, False)
             for client, server, here in streamed(setup)
+            for ahead in [setup.in_memory_bytes(here) if fits else 0]
         ],
     )
     p, r, d = pvfs.asking.token("p"), pvfs.asking.token("r"), pvfs.one.token("d")

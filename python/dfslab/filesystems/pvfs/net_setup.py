@@ -89,7 +89,8 @@ class Setup:
     of the random first server of every file (0: the file of client c starts at server c).
     `client_nodes` and `server_nodes` are the numbers of nodes over which clients and servers are
     spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
-    cores that all nodes share (0: every node has enough cores).
+    cores that all nodes share (0: every node has enough cores). If the data is `cached`, the
+    fraction `missed` of the bytes that are read in order is nevertheless read from the disks.
     """
 
     operation: str = "read"
@@ -100,6 +101,7 @@ class Setup:
     stripe_size: int = 64 * KIB
     grain: str = "packet"
     cached: bool = True
+    missed: float = 0.0
     hardware: PaperHardware = PaperHardware()
     calls: tuple[TracedCall, ...] = ()
     sync_on_close: bool = True
@@ -111,6 +113,15 @@ class Setup:
     shared_cores: int = 0
     operations: int = 1
 
+    def in_memory_bytes(self, size_bytes: int) -> int:
+        """Returns how many of the first bytes of a stream are in the memory of its server at the
+        start: whole stripes."""
+        if not self.cached:
+            return 0
+        if self.missed == 0:
+            return size_bytes
+        return int(size_bytes * (1 - self.missed)) // self.stripe_size * self.stripe_size
+
     def __post_init__(self) -> None:
         _one_of("operation", self.operation, ("read", "write", "replay"))
         _one_of("grain", self.grain, GRAINS)
@@ -121,6 +132,8 @@ class Setup:
         for key in ("clients", "servers", "file_size", "block_size", "stripe_size"):
             if counts[key] < 1:
                 raise InputError(key, counts[key], "must be at least 1")
+        if not 0 <= self.missed <= 1:
+            raise InputError("missed", self.missed, "must be a fraction from 0 to 1")
         small, large = sorted((self.block_size, self.stripe_size))
         if large % small:
             raise InputError(

@@ -21,18 +21,6 @@ EVEN = 0.1
 # If one process moved more than this share of the bytes of a file, the process counts as the only
 # one that moved any.
 NEARLY_ALL = 0.9
-SIZES = (
-    "0_100",
-    "100_1K",
-    "1K_10K",
-    "10K_100K",
-    "100K_1M",
-    "1M_4M",
-    "4M_10M",
-    "10M_100M",
-    "100M_1G",
-    "1G_PLUS",
-)
 
 
 @dataclass(frozen=True)
@@ -108,8 +96,7 @@ def counters_of(content: LogContent) -> IoCounters:
         stripe_bytes=stripe_bytes,
         active_ranks=None if moved is None else sum(one > 0 for one in moved.values()),
         heaviest_rank_bytes=None if moved is None else round(max(moved.values(), default=0.0)),
-        collective_calls=_mpi_calls(content.mpi, "COLL"),
-        independent_calls=_mpi_calls(content.mpi, "INDEP"),
+        collective_calls=_collective_calls(content.mpi),
         other_bytes=content.other_bytes,
     )
 
@@ -130,7 +117,6 @@ def _direction(records: list[FileRecord], calls: str, moved: str) -> DirectionCo
         time_s=sum(one.value(f"F_{calls}_TIME") for one in records),
         consecutive=_total(records, f"CONSEC_{calls}S"),
         sequential=_total(records, f"SEQ_{calls}S"),
-        by_size=tuple(_total(records, f"SIZE_{calls}_{size}") for size in SIZES),
         extent_bytes=round(sum(extents.values())) if extents else None,
     )
 
@@ -204,12 +190,12 @@ def _stripes(
     return stripes[max(moved, key=lambda file: moved[file])]
 
 
-def _mpi_calls(records: list[FileRecord], kind: str) -> int | None:
-    """Returns the number of MPI-IO reads and writes of a kind (COLL or INDEP); None if the log has
-    no MPI-IO records."""
+def _collective_calls(records: list[FileRecord]) -> int | None:
+    """Returns the number of collective reads and writes of MPI-IO; None if the log has no MPI-IO
+    records."""
     if not records:
         return None
-    return sum(_total(records, f"{kind}_{call}") for call in ("READS", "WRITES"))
+    return sum(_total(records, f"COLL_{call}") for call in ("READS", "WRITES"))
 
 
 def finite(text: str, what: str) -> float:

@@ -15,10 +15,8 @@ class DirectionCounters:
 
     calls: number of calls. size_bytes: bytes that these calls moved. time_s: sum of the times of
     all processes in these calls. consecutive: calls that begin where the call before on the same
-    file ended. sequential: calls that begin at or behind the end of the call before. by_size:
-    calls in each of Darshan's ten classes of sizes (0 to 100 B, 100 B to 1 KiB, … , 1 GiB and
-    more); empty if unknown. extent_bytes: sum over the files of the highest offset that was
-    reached; None if unknown.
+    file ended. sequential: calls that begin at or behind the end of the call before. extent_bytes:
+    sum over the files of the highest offset that was reached; None if unknown.
     """
 
     calls: int = 0
@@ -26,7 +24,6 @@ class DirectionCounters:
     time_s: float = 0.0
     consecutive: int = 0
     sequential: int = 0
-    by_size: tuple[int, ...] = ()
     extent_bytes: int | None = None
 
     @property
@@ -59,8 +56,8 @@ class IoCounters:
     metadata_s: sum over processes of the time in opens, closes, stats and seeks. stripe_count,
     stripe_bytes: layout of the files on storage targets; 0 if unknown. active_ranks: processes that
     moved data; None if unknown. heaviest_rank_bytes: most bytes that one process moved; None if
-    unknown. collective_calls, independent_calls: MPI-IO data calls of both kinds; None if the log
-    has no MPI-IO. other_bytes: bytes moved through interfaces that these counters do not contain.
+    unknown. collective_calls: collective data calls of MPI-IO; None if the log has no MPI-IO.
+    other_bytes: bytes moved through interfaces that these counters do not contain.
     """
 
     program: str
@@ -85,7 +82,6 @@ class IoCounters:
     active_ranks: int | None = None
     heaviest_rank_bytes: int | None = None
     collective_calls: int | None = None
-    independent_calls: int | None = None
     other_bytes: int = 0
 
     def __post_init__(self) -> None:

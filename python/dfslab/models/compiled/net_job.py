@@ -14,6 +14,7 @@ from dfslab.documents.net_run import (
     MarkingMonitor,
     MonitorDefinition,
     SojournMonitor,
+    ValueMonitor,
 )
 from dfslab.documents.rows import PlannedOperation
 from dfslab.models.compiled.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
@@ -209,4 +210,7 @@ def _transitions(monitor: MonitorDefinition) -> tuple[str, ...]:
             return monitor.from_, monitor.to
         case MarkingMonitor():
             return ()
+        case ValueMonitor():
+            changed = (one.transition for level in monitor.levels for one in level.changes)
+            return (*changed, *(one.transition for one in monitor.observations))
     return (monitor.transition,)

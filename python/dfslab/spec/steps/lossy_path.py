@@ -6,9 +6,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dfslab.spec.deployment import Network
+from dfslab.spec.deployment import SEGMENT_BYTES, Network
 
-SEGMENT_BYTES = 1448
 # Shortest time after which Linux sends a lost single segment again (TCP_RTO_MIN), in addition to
 # the round trip (RFC 6298).
 LEAST_TIMEOUT_S = 0.2

@@ -15,7 +15,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.applications import layout_rules, metadata_rules, transfer_rules
 from dfslab.studies.applications.cost import IoCost
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
-from dfslab.studies.decisions.gains import Sureness, sureness
+from dfslab.studies.decisions.gains import Sureness, sureness, sureness_words
 
 RULES = (*transfer_rules.RULES, *metadata_rules.RULES, *layout_rules.RULES)
 # A change is recommended only if it saves at least this fraction of the I/O time.
@@ -25,10 +25,7 @@ WORTH = 0.05
 SMALL_PART = 0.1
 # The quantiles at the two ends of a 90 % interval.
 INTERVAL = (0.05, 0.95)
-WORDS = (
-    f"How sure: high if the change saves more than {WORTH:.0%} of the I/O time with a probability "
-    "of 95 % and more, medium from 85 %, low from 70 %, else cannot tell."
-)
+WORDS = sureness_words(f"the change saves more than {WORTH:.0%} of the I/O time")
 SCOPE = (
     "Savings are of the slowest process's I/O time, for each change alone; savings of several "
     "changes do not add up."

@@ -24,10 +24,19 @@ HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 NO_GAIN, SMALL = 0.02, 0.10
 # Tolerance for noise by which a measured gain may exceed what is physically possible.
 TOLERANCE = 0.05
-WORDS = (
-    "How sure: high if the statement (gain, loss, none) is right with a probability of 95 % and "
-    "more, medium from 85 %, low from 70 %, else cannot tell."
-)
+
+
+def sureness_words(statement: str) -> str:
+    """Returns the sentence that explains the words for certainty. `statement`: the condition whose
+    probability they describe."""
+    high, medium, low = (f"{100 * limit:.0f} %" for limit in (HIGH, MEDIUM, LOW))
+    return (
+        f"How sure: high if {statement} with a probability of {high} and more, medium from "
+        f"{medium}, low from {low}, else cannot tell."
+    )
+
+
+WORDS = sureness_words("the statement (gain, loss, none) is right")
 
 
 class GainEstimate(BaseModel):

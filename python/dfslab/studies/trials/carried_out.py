@@ -8,13 +8,12 @@ from typing import Literal
 from pydantic import BaseModel
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.studies.checks.rules.generator import OTHERS
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import gain_cell
 from dfslab.studies.trials.measured_gain import MeasuredGain
 
 Agreement = Literal["inside", "outside", "not measured"]
-# Other programs that use more than this share of the processors are named in the answer.
-BUSY_SHARE = 0.25
 
 
 class CarriedOut(BaseModel):
@@ -68,7 +67,7 @@ class VerifiedAdvice(BaseModel):
             f"Not carried out: {one.change}: {one.refused}" for one in self.rows if one.refused
         ]
         shares = [one.others_share for one in self.rows if one.others_share is not None]
-        if max(shares, default=0.0) > BUSY_SHARE:
+        if max(shares, default=0.0) > OTHERS:
             share = f"{max(shares):.0%}".replace("%", " %")
             found.append(
                 f"Other programs used up to {share} of this machine's processors meanwhile."

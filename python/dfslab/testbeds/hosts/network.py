@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dfslab.spec.deployment import Emulation
+from dfslab.spec.deployment import SEGMENT_BYTES, SHAPED_BYTES, Emulation
 from dfslab.testbeds.hosts import kernel
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
 
@@ -27,8 +27,8 @@ BURST_S = 0.001
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
-# A full TCP segment takes 1514 bytes on Ethernet and carries 1448 bytes of payload.
-PAYLOAD_SHARE = 1448 / 1514
+# The share of the bytes of a full frame that are payload, as the shaper counts them.
+PAYLOAD_SHARE = SEGMENT_BYTES / SHAPED_BYTES
 # For delays below this number of seconds, no delay line is used. It would add more than the
 # declared delay, and the hosts have such a delay without it.
 LEAST_DELAY_S = EMULATION.delay
