@@ -28,7 +28,17 @@ from numpy.linalg import LinAlgError
 from sklearn.model_selection import GroupKFold
 from threadpoolctl import threadpool_limits
 
-from verification import aiio, constants, kumar, liu, nets, recordings, wu, wu_namenode
+from verification import (
+    aiio,
+    constants,
+    interventions,
+    kumar,
+    liu,
+    nets,
+    recordings,
+    wu,
+    wu_namenode,
+)
 from verification.figures import ABSOLUTE, HERE, RELATIVE, Figure, bars, shown
 from verification.sampling import sampled
 
@@ -216,6 +226,11 @@ def _aiio() -> Headlines:
     return _medians(aiio.figures(aiio.SUBJECT)) | worst
 
 
+def _interventions() -> Headlines:
+    """Returns the headline figures of changes that were carried out."""
+    return _medians(interventions.figures(interventions.RECORDING))
+
+
 def _nets() -> Headlines:
     """Returns the headline figures of all recordings that Petri nets simulate."""
     return _medians([one for each in nets.subjects() for one in nets.figures(each)])
@@ -253,6 +268,7 @@ EXPERIMENTS: dict[str, Callable[[], Headlines]] = {
     "liu": _liu,
     "nets": _nets,
     "aiio": _aiio,
+    "interventions": _interventions,
     "boosting": _boosting,
     "importance": _importance,
 }

@@ -14,6 +14,7 @@ from dfslab.spec.changes.change_language import apply
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, read
 from dfslab.studies.decisions.whatif import PairedModel
+from dfslab.studies.trials import tuning
 from dfslab.studies.trials.intervention_record import read_records
 from dfslab.studies.trials.setting_search import SettingSearch
 from dfslab.studies.trials.tunable_settings import settings_of
@@ -221,6 +222,23 @@ def test_each_setting_is_predicted_and_recorded_before_its_run(plan, tmp_path):
     kept = read_records(tmp_path / "records.jsonl")
     assert [one.predicted.text for one in kept] == [one.change for one in outcome.tried]
     assert all(one.measured.gain is not None for one in kept)
+
+
+@pytest.mark.parametrize(("noise_sd", "is_more"), [(0.0, False), (0.15, True)])
+def test_a_faster_setting_that_noise_may_explain_is_no_reason_to_stop(
+    plan, monkeypatch, noise_sd, is_more
+):
+    """All transfers of other sizes are faster. The first measured setting is worth a run, and no
+    other one is, but its gain may be noise of the start settings."""
+    monkeypatch.setattr(tuning, "WORTH_A_RUN", 0.3)
+    planned = plan()
+    start = planned.point.scenario.workload
+
+    def law(scenario):
+        return 1.0 if scenario.workload == start else 1.6
+
+    outcome, _ = tuned(planned, Planted(law, noise_sd=noise_sd))
+    assert (len(outcome.tried) > 1) == is_more
 
 
 def test_the_time_limit_is_kept(plan):

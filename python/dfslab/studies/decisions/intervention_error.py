@@ -43,7 +43,7 @@ FEWEST_OF_TRIAL = 3
 COMMON_WEIGHT = 4.0
 # Smallest number of file systems from which the errors of data or metadata operations, or of one
 # kind of change, count as learnt.
-FEWEST_SYSTEMS = 2
+FEWEST_SYSTEMS = 3
 # Smallest estimate of `idle_sd`: a few recorded changes may agree with the model by chance.
 LEAST_IDLE_SD = 0.02
 

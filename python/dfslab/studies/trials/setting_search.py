@@ -123,12 +123,13 @@ class SettingSearch:
         normal = NormalDist()
         return sd * (distance * normal.cdf(distance) + normal.pdf(distance))
 
-    def next(self) -> PredictedSetting | None:
-        """Returns the combination to measure next, which was not measured yet; None if none is
-        worth a run. Of equally promising combinations it is the one with fewer settings."""
+    def next(self, least: float = WORTH_A_RUN) -> PredictedSetting | None:
+        """Returns the combination to measure next, which was not measured yet; None if the expected
+        improvement of each is below `least`. Of equally promising combinations it is the one with
+        fewer settings."""
         left = [one for one in self.settings if one.members not in self._measured]
         best = max(left, key=lambda one: (self.improvement(one), -len(one.members)), default=None)
-        if best is None or self.improvement(best) < WORTH_A_RUN:
+        if best is None or self.improvement(best) < least:
             return None
         return best
 

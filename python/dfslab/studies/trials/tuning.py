@@ -126,7 +126,7 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
     plan, clock = state.plan, state.budget.clock
     _run(state, START, plan.point.scenario, measuring, report)
     for number in range(plan.runs):
-        chosen = state.search.next()
+        chosen = state.search.next(0.0 if _is_unproven(state) else WORTH_A_RUN)
         if chosen is None:
             state.notes.append(
                 f"no further setting is expected to gain more than {WORTH_A_RUN:.1%}"
@@ -200,6 +200,14 @@ def _run(
     result = measuring(measurable(scenario), 0)
     state.runs.append(trial_run(name, len(state.runs), result, GOAL))
     budget.ran(name, budget.clock.monotonic_s() - began_s)
+
+
+def _is_unproven(state: _Tuning) -> bool:
+    """Returns whether a measured setting is faster than the start settings, but not beyond the
+    noise. Further runs, each with a run of the start settings, make the noise better known."""
+    real = [_real(state, one.change) for _, one in state.tried]
+    known = [one for one in real if one is not None and one.gain > 1]
+    return bool(known) and not any(one.low is not None and one.low > 1 for one in known)
 
 
 def _log_gain(state: _Tuning, name: str) -> float:
