@@ -218,7 +218,7 @@ def test_the_time_limit_ends_a_replay_and_is_said(tmp_path):
     words = ("replay", written(tmp_path, STRACE), tmp_path, *QUICK, "--speed", "1")
     answer = dfslab(*words, "--time", "150ms", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
-    assert "The time limit ended it after" in " ".join(answer.stdout.split())
+    assert "the time limit ended the replay" in " ".join(answer.stdout.split())
 
 
 def test_a_noisy_replay_is_inconclusive(tmp_path):
@@ -243,9 +243,11 @@ def test_a_traced_command_is_replayed_whole(tmp_path):
     traced = subprocess.run(command, cwd=work, capture_output=True, check=False)
     if traced.returncode:
         pytest.skip(f"strace may not trace here: {traced.stderr.decode()[:100]}")
-    answer = json.loads(dfslab("replay", trace, place, *QUICK, "--json", cwd=tmp_path).stdout)
+    done = dfslab("replay", trace, place, *QUICK, "--json", cwd=tmp_path)
+    answer = json.loads(done.stdout)
     assert answer["root"] == str(work)
-    assert answer["done_share"] == 1.0
+    assert done.returncode == 0, done.stderr
+    assert answer["done_share"] == 1.0, answer
     # `dd` writes in 20 calls. `cat` copies the data in one call, whose name depends on the version
     # of `cat`.
     assert answer["taken"]["write"] >= 20

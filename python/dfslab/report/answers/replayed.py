@@ -59,7 +59,8 @@ class OperationTimes:
 @dataclass(frozen=True)
 class ReplayReport:
     """The result of a replay. `done`: number of operations that a repetition completed, as a mean
-    over the repetitions. `planned`: number of operations that a repetition should execute."""
+    over the repetitions. `planned`: number of operations that a repetition should execute.
+    `errors`: number of errors of all repetitions."""
 
     survey: TraceSurvey
     times: Sequence[OperationTimes]
@@ -67,6 +68,7 @@ class ReplayReport:
     done: float
     planned: int
     cache: str
+    errors: int = 0
 
     def tables(self, is_wide: bool = False) -> list[Table]:
         """Returns the tables for a terminal: the recorded calls by name, and the times by
@@ -134,8 +136,16 @@ class ReplayReport:
         text += f" by {clients} client{'s' if clients > 1 else ''}, {_turns(self.repetitions)}."
         if self.done < self.planned:
             share = self.done / self.planned
-            text += f" The time limit ended it after {share:.0%} of the operations; see --time."
+            text += f" Only {share:.0%} of the operations were completed: {self._shortfall()}."
         return text
+
+    def _shortfall(self) -> str:
+        """Returns why operations are missing: errors, or else the time limit."""
+        if self.errors:
+            return (
+                f"{self.errors:,} error{'s' if self.errors > 1 else ''}; see the notes of the run"
+            )
+        return "the time limit ended the replay; see --time"
 
     def _compared(self) -> str:
         totals = self.totals_s()
@@ -218,6 +228,7 @@ def report(survey: TraceSurvey, results: Sequence[Result]) -> ReplayReport:
         sum(done) / len(results),
         planned.total(),
         results[0].point.scenario.workload.cache,
+        sum(one.count for result in results if result.load for one in result.load.errors),
     )
 
 
