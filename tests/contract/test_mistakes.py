@@ -53,6 +53,7 @@ FILES = {
     "roles": GOOD.replace("{ client = 1, storage = 1 }", '["client"]'),
     "unquoted": GOOD.replace('"local"', "local"),
     "boolean": GOOD.replace("repetitions = 1", "timed = 3"),
+    "other": GOOD.replace('"good"', '"other"').replace("64 KiB", "32 KiB"),
 }
 # The keys are the words of a command. Each value lists the words that the error line of this
 # command must contain.
@@ -129,6 +130,56 @@ MISTAKES = {
     "compat bonnie": ["dfs-perf"],
     "calibrate --directory nowhere": ["is no directory"],
     "doctor --cleen": ["--clean"],
+    "serve --runs nowhere": ["is no folder", "dfslab run"],
+    "serve --runs good.toml": ["is no folder", "dfslab run"],
+    "serve --port 99999": ["--port", "at most 65535"],
+    "serve --port web": ["--port", "whole number"],
+    "serve --host 999.0.0.1 --port 0": ["is no address", "127.0.0.1"],
+    "serve --no-browsr": ["--no-browser"],
+    "serve good.toml": ["unexpected extra argument", "dfslab serve --help"],
+    "tune nowhere": ["no directory", "no running testbed"],
+    "tune good.toml --runs 0": ["--runs", "at least 1"],
+    "tune good.toml --time 5": ["--time", "needs a unit"],
+    "tune good.toml --time 5MB": ["is a size; needs a time"],
+    "tune good.toml --may replication": ["must be one of copies, sync"],
+    "tune good.toml -o good.toml": ["exists already"],
+    "tune good.toml -o nowhere/x.toml": ["directory does not exist"],
+    "tune good.toml --records folder": ["must be a file"],
+    "tune folder": ["--yes", "writes files there"],
+    "tune kept": ["is a run folder", "kept/scenario.toml"],
+    "advise nowhere": ["no such file", "dfslab list"],
+    "advise folder": ["no run folder", "dfslab run"],
+    "advise good.toml --goal read_thruput": ["must be one of", "read_throughput"],
+    "advise good.toml --within=-5": ["--within", "at least 0"],
+    "advise good.toml --prices nowhere.toml": ["--prices", "no such file"],
+    "advise good.toml --prices good.toml": ["unknown; allowed: server"],
+    "advise good.toml --verify two": ["--verify", "whole number"],
+    "advise good.toml --pairs 2": ["goes with --verify N"],
+    "advise good.toml --yes": ["goes with --verify N"],
+    "advise good.toml --verify 1 --time 5": ["--time", "needs a unit"],
+    "advise good.toml --verify 1 --pairs 0": ["must be 2 or more"],
+    "advise good.toml --verify 1 --records folder": ["must be a file"],
+    "advise replicated.toml --verify 1": ["replication", "1 datanodes"],
+    "run good.toml --against nowhere.toml": ["no such file"],
+    "run good.toml --against folder": ["is a folder", "dfslab measure folder"],
+    "run good.toml --against kept": ["is a run folder", "kept/scenario.toml"],
+    "run good.toml --against empty.toml": ["is empty"],
+    "run good.toml --against quickstrat": ["did you mean quickstart"],
+    "run good.toml --against other.toml": ["run.repetitions = 1", "2 or more"],
+    "run good.toml --against other.toml --from kept": ["exclude each other"],
+    "run good.toml --scheduler nowhere": ["--scheduler", "tcp://10.0.0.1:8786"],
+    "import fio.json --on nowhere.toml": ["no such file"],
+    "import fio.json --on hdsf": ["did you mean hdfs"],
+    "import fio.json --on kept": ["is a run folder", "kept/scenario.toml"],
+    "import fio.json --on folder": ["is a folder"],
+    "import fio.json --on empty.toml": ["is empty"],
+    "import fio.json --on good.toml": ["no finished measurement"],
+    "import fio.json --format foi": ["unknown; allowed", "fio_json"],
+    'plan "write >= 2"': ["needs a unit"],
+    "plan fast": ["needs", "write >= 2 GB/s"],
+    'whatif good.toml "servers plenty"': ["needs a value such as 8"],
+    "replay text.toml folder": ["is in no known form", "strace"],
+    "expect folder --server-disk 100": ["hdd, ssd, nvme"],
 }
 
 
@@ -139,14 +190,23 @@ def place(tmp_path: Path) -> Path:
         (tmp_path / f"{name}.toml").write_text(text)
     (tmp_path / "binary.toml").write_bytes(bytes(range(128, 256)))
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "fio.json").write_text('{"fio version": "fio-3.33", "jobs": []}')
     (tmp_path / "folder").mkdir()
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "scenario.toml").write_text(GOOD)
     return tmp_path
 
 
-def test_there_are_sixty_of_them():
-    assert len(MISTAKES) >= 60
+def test_there_are_more_than_a_hundred_of_them():
+    assert len(MISTAKES) >= 110
+    for options in (
+        "serve --",
+        "tune ",
+        "advise ",
+        "run good.toml --against",
+        "import fio.json --on",
+    ):
+        assert sum(words.startswith(options) for words in MISTAKES) >= 5, options
 
 
 @pytest.mark.parametrize("words", MISTAKES)

@@ -173,6 +173,15 @@ def _stop_for_failure(error: Exception) -> None:
         _stop("dfslab: there is not enough memory for this input", 1)
 
 
+# Phrases of the messages about wrong numbers, and the words that replace them.
+PLAIN_WORDS = {
+    "Input should be a valid integer, unable to parse string as an integer": "needs a whole number",
+    "Input should be a valid number, unable to parse string as a number": "needs a number",
+    "Input should be greater than or equal to": "must be at least",
+    "Input should be less than or equal to": "must be at most",
+}
+
+
 @runtime_checkable
 class _Formatted(Protocol):
     """The interface of Click's errors. Their base class cannot be used here, because Typer does not
@@ -191,6 +200,8 @@ def _stop_for_usage(error: Exception) -> None:
         # The message is empty if no command was given. Typer has then printed the help, so nothing
         # is added.
         message = error.format_message()
+        for technical, plain in PLAIN_WORDS.items():
+            message = message.replace(technical, plain)
         _stop(f"dfslab: {message} {_where_to_look()}".replace("\n", " ") if message else "", 2)
 
 

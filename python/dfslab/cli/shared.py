@@ -110,7 +110,7 @@ def read_scenario(
     from dfslab.spec.check import read_checked
     from dfslab.spec.files.ready import scenario_file
 
-    _refuse_folder(path)
+    refuse_folder(path)
     path = scenario_file(path)
     # No note is printed about methods that the command line replaces.
     replaced = any(text.startswith("run.methods") for text in sets or ())
@@ -118,7 +118,7 @@ def read_scenario(
     return checked_with(read_checked(path, methods, notify), sets, budget, scheduler)
 
 
-def _refuse_folder(path: Path) -> None:
+def refuse_folder(path: Path) -> None:
     """Raises InputError if `path` is a folder where a scenario file is expected."""
     if (path / "scenario.toml").exists():
         raise InputError(
@@ -147,6 +147,9 @@ def checked_with(
             raise InputError("--budget", budget, str(error)) from error
     values: dict[str, LevelValue] = {}
     if scheduler:
+        if "://" not in scheduler:
+            allowed = "must be an address such as tcp://10.0.0.1:8786"
+            raise InputError("--scheduler", scheduler, allowed)
         values = {"run.fleet": "dask", "run.scheduler": scheduler}
     for text in sets or ():
         key, equals, value = text.partition("=")

@@ -33,7 +33,8 @@ def bind(settings: ServeSettings) -> tuple[socket.socket, ServeSettings]:
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise InputError("--host", settings.host, f"is no address: {error.strerror}") from error
+        allowed = f"is no address of this machine, such as 127.0.0.1: {error.strerror}"
+        raise InputError("--host", settings.host, allowed) from error
     listening = socket.socket(family, kind)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

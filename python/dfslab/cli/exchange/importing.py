@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, Out, emit
+from dfslab.cli.shared import AsJson, Out, emit, refuse_folder
 from dfslab.method import RunFailed
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.scenario import read
@@ -35,6 +35,8 @@ def import_results(
     unknown. With --on, models can be fitted to the run. `dfslab list` names the formats.
     Example: dfslab import fio.json
     """
+    if on is not None:
+        refuse_folder(on)
     made = import_file(file, out, form, None if on is None else read(scenario_file(on)))
     rows = [*made.rows, *made.findings]
     documents = [one.model_dump(mode="json") for one in made.results]

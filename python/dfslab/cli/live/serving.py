@@ -44,7 +44,8 @@ def serve(
     Example: dfslab serve --runs runs --no-browser
     """
     if not runs.is_dir() and (runs.exists() or runs != USUAL_RUNS):
-        raise InputError("--runs", str(runs), "is no folder")
+        allowed = "is no folder; `dfslab run SCENARIO` makes the folder runs"
+        raise InputError("--runs", str(runs), allowed)
     from dfslab.web import server
     from dfslab.web.serve_settings import settings_of
 
