@@ -13,7 +13,7 @@ from dfslab.fleet import worker_calls
 from dfslab.fleet.each_host import lost_workers_reported, reached
 from dfslab.fleet.worker_calls import PLUGIN, OpenPart, WorkerAgents
 from dfslab.method import RunFailed
-from dfslab.quiet import quiet
+from dfslab.silent_loggers import quiet
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 

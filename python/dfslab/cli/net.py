@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dfslab.cli.shared import AsJson
-from dfslab.nets.limits import MARKINGS_MAX
+from dfslab.nets.run_limits import MARKINGS_MAX
 from dfslab.report.harmless import harmless
 from dfslab.spec.input_error import InputError
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from dfslab.documents.net_state import MeanValue, MonitoredValue, NetSimulation, NetSizes
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
-NetFile = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
+NetArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
 LISTED = 12
 
 
 @app.command("show")
 def show(
-    file: NetFile,
+    file: NetArgument,
     form: Annotated[str, typer.Option("--as", help="svg, mermaid, pnml, cpn, json")] = "mermaid",
     page: Annotated[str, typer.Option("--page", help="Only this page of a picture.")] = "",
 ) -> None:
@@ -44,7 +44,7 @@ def show(
 
 @app.command("check")
 def check(
-    file: NetFile,
+    file: NetArgument,
     markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
     as_json: AsJson = False,
 ) -> None:
@@ -68,7 +68,7 @@ def check(
 
 @app.command("states")
 def states(
-    file: NetFile,
+    file: NetArgument,
     form: Annotated[str, typer.Option("--as", help="svg, dot, json")] = "svg",
     markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
 ) -> None:
@@ -109,7 +109,7 @@ def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
 
 @app.command("run")
 def run(
-    file: NetFile,
+    file: NetArgument,
     replications: Annotated[int, typer.Option(min=1, max=10_000, help="Independent runs.")] = 8,
     end_time: Annotated[
         float | None, typer.Option("--end-time", min=0, help="Simulated seconds of each run.")
@@ -192,7 +192,7 @@ def _interval(value: MeanValue | None) -> str:
 
 @app.command("play")
 def play(
-    file: NetFile,
+    file: NetArgument,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides random delays.")] = 0,
 ) -> None:
     """The token game: enabled bindings, choose one, step."""

@@ -69,7 +69,7 @@ class LevelChange(StrictDocument):
     by: str
 
 
-class Level(StrictDocument):
+class ValueLevel(StrictDocument):
     """A whole number that a value monitor keeps up to date, such as the number of all tokens of a
     place. `initial` is the number at time zero. Expressions of observations use its name."""
 
@@ -78,7 +78,7 @@ class Level(StrictDocument):
     changes: list[LevelChange]
 
 
-class Observation(StrictDocument):
+class FiringObservation(StrictDocument):
     """An observation that a value monitor makes at each firing of a transition, after the levels
     have changed.
 
@@ -99,8 +99,8 @@ class ValueMonitor(StrictDocument):
     """
 
     kind: Literal["value"] = "value"
-    levels: list[Level] = []
-    observations: list[Observation] = []
+    levels: list[ValueLevel] = []
+    observations: list[FiringObservation] = []
     initial: float | None = None
 
 

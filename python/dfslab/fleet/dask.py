@@ -30,7 +30,7 @@ from dfslab.fleet.each_host import CONNECT_LIMIT_S, JOIN_LIMIT_S, lost_workers_r
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
 from dfslab.fleet.watch import LiveCounts, Watch
-from dfslab.quiet import quiet
+from dfslab.silent_loggers import quiet
 from dfslab.spec.streams.plan import LoadPlan
 
 CALL_LIMIT_S = 5.0

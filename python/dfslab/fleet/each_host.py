@@ -13,7 +13,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm.core import CommClosedError
 
 from dfslab.method import RunFailed
-from dfslab.quiet import quiet
+from dfslab.silent_loggers import quiet
 
 CONNECT_LIMIT_S = 10.0
 JOIN_LIMIT_S = 180.0

@@ -26,8 +26,8 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Net, definition_of
 from dfslab.nets.inscription import Inscription, written
-from dfslab.nets.limits import MARKINGS_MAX
 from dfslab.nets.net_json import json_text
+from dfslab.nets.run_limits import MARKINGS_MAX
 from dfslab.spec.input_error import InputError
 
 # Name of the monitor that `collect` and `run_to_breakpoint` add to the net's own monitors.

@@ -14,12 +14,12 @@ from dfslab.documents.net_run import (
     CountMonitor,
     FileMonitor,
     FileMonitors,
-    Level,
+    FiringObservation,
     MarkingMonitor,
     MonitorDefinition,
-    Observation,
     RunLimits,
     Until,
+    ValueLevel,
     ValueMonitor,
 )
 from dfslab.documents.net_state import (
@@ -88,8 +88,8 @@ def simulate(
 def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:
     """Returns one monitor that observes whatever any breakpoint observes. The observed value is the
     number of the breakpoint, from 0."""
-    levels: list[Level] = []
-    observations: list[Observation] = []
+    levels: list[ValueLevel] = []
+    observations: list[FiringObservation] = []
     for number, one in enumerate(breakpoints):
         levels += one.levels
         observations += [

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from dfslab.documents.net_run import (
     FileMonitor,
     FileMonitors,
-    Level,
+    FiringObservation,
     LevelChange,
-    Observation,
+    ValueLevel,
     ValueMonitor,
 )
 from dfslab.nets.cpn.cpn_declarations import Declarations
@@ -61,8 +61,8 @@ INSTEAD: Mapping[str, str] = {
 class _Draft:
     """The parts of a value monitor while its functions are evaluated."""
 
-    levels: list[Level] = field(default_factory=list)
-    observations: list[Observation] = field(default_factory=list)
+    levels: list[ValueLevel] = field(default_factory=list)
+    observations: list[FiringObservation] = field(default_factory=list)
     initial: float | None = None
 
     def monitor(self) -> ValueMonitor:
@@ -146,7 +146,7 @@ class MonitorTranslator:
         draft = _Draft(initial=float(found.initial))
         name = self.level(draft, found.initial, found.changes)
         draft.observations = [
-            Observation(transition=transition, value=name) for transition in found.touching
+            FiringObservation(transition=transition, value=name) for transition in found.touching
         ]
         return draft
 
@@ -156,7 +156,7 @@ class MonitorTranslator:
             raise InputError(one.context, len(subnet.places), "observes at least one transition")
         return _Draft(
             observations=[
-                Observation(transition=each.name, value="1") for each in subnet.transitions
+                FiringObservation(transition=each.name, value="1") for each in subnet.transitions
             ]
         )
 
@@ -190,7 +190,7 @@ class MonitorTranslator:
         transition: str,
         element: CpnValue | None,
         marks: Mapping[str, CpnValue],
-    ) -> Observation | None:
+    ) -> FiringObservation | None:
         """Evaluates the predicate and the observer of a monitor for the firings of a transition.
         Returns None if the predicate is always false."""
         when = self.function(one, "Predicate").leaf((BOOL,), element, marks)
@@ -200,7 +200,7 @@ class MonitorTranslator:
         if one.kind == DATA_COLLECTION:
             value = self.function(one, "Observer").leaf((INT, REAL), element, marks)
         when, value = (self.undrawn(leaf) for leaf in (when, value))
-        return Observation(
+        return FiringObservation(
             transition=transition, value=value.text, when=None if is_true(when) else when.text
         )
 
@@ -244,7 +244,7 @@ class MonitorTranslator:
         """Adds a level to a monitor and returns its name."""
         self.number_of_levels += 1
         name = f"level_{self.number_of_levels}"
-        draft.levels.append(Level(name=name, initial=initial, changes=list(changes)))
+        draft.levels.append(ValueLevel(name=name, initial=initial, changes=list(changes)))
         return name
 
     def mark(self, draft: _Draft, place: ReadPlace) -> CpnValue:
