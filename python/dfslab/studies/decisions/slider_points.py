@@ -97,14 +97,19 @@ class SliderPoints(StudyResult):
 def slider_points(run: FinishedRun, clock: Callable[[], float] = processor_s) -> SliderPoints:
     """Returns the predictions for the sliders of a run's page. `clock` returns the processor time
     in seconds: quantities that would exceed MOST_S are left out, and a note names them."""
+    predicted = {one.point_id: one for one in run.of_method(MODEL) if RATE in one.metrics}
+    unpredicted = SliderPoints(
+        reason=f"The queueing model ({MODEL}) did not predict this run. {WOULD_PREDICT}"
+    )
+    # Calibrating needs libraries that a run without predictions does not need.
+    if not predicted:
+        return unpredicted
     try:
         evidence = evidence_in(run.folder, run.scenario, run.settled)
     except InputError as error:
         return SliderPoints(reason=f"The queueing model does not predict this run: {error}.")
-    predicted = {one.point_id: one for one in run.of_method(MODEL) if RATE in one.metrics}
     if not any(one.id in predicted for one in evidence.points):
-        reason = f"The queueing model ({MODEL}) did not predict this run. {WOULD_PREDICT}"
-        return SliderPoints(reason=reason)
+        return unpredicted
     trust = trust_in(evidence)
     if reasons := trust.reasons([]):
         reason = f"The queueing model is not reliable for this run: {reasons[0]}. {WOULD_MEASURE}"
