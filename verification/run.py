@@ -1,5 +1,7 @@
-"""Runs `make verify`. It compares every recording with every bar (pass criterion), varies
-constants, computes the page of the papers, and runs every case of every grid of tests.
+"""Runs `make verify`. It computes figures from every recording and compares them with their bars
+(pass criteria). It also varies constants of the models to show how far the figures depend on them,
+computes papers.md (the comparison with published papers), and runs all cases of the tests that have
+the pytest mark `grid`.
 
 The exit code is 1 if a figure that met its bar in the committed table no longer does, if a figure
 cannot be computed, if papers.md is not current, or if a case of a grid fails. A known miss is

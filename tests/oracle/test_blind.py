@@ -1,5 +1,7 @@
-"""Tests of the blind campaign: points are drawn by a seed, predictions cannot be altered after they
-were frozen, a campaign continues where it ended, and figures come out as planted."""
+"""Tests of the blind campaign, which predicts randomly drawn configurations (points) before they are
+measured: the seed determines the points, frozen predictions cannot be altered, an interrupted
+campaign resumes after its last measured point, and figures that are computed from invented
+measurements have the expected values."""
 
 from __future__ import annotations
 

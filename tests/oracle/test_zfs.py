@@ -127,8 +127,9 @@ def test_a_transaction_locks_logs_and_changes_two_objects(operation):
 
 
 def test_a_write_stays_in_memory_until_it_is_forced():
-    """A client may keep up to 16 MiB unwritten in its memory. Of a larger write of 64 MiB, half of
-    the bytes are sent before the write ends."""
+    """A client may keep up to 32 MiB unwritten in its memory. Of a write of 64 MiB, the other half
+    is therefore sent before the write ends. A write of 16 MiB stays in memory until it is forced.
+    """
     large = latency_s("write", file_size="64 MiB")
     sent_s = 256 * (3 * LATENCY_S + (REQUEST + 2 * SMALL) / RATE)
     leases_s = latency_s("write", file_size="64 MiB", parameters={"max_dirty": "64 MiB"})

@@ -342,8 +342,8 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// The numbers of the tokens in the binding of an enabled transition. For a place that takes
-    /// tokens at random, it is an arbitrary fitting token.
+    /// The tokens in the binding of an enabled transition, by their numbers, one for each input arc.
+    /// For an arc from a place with the discipline `random`, it is an arbitrary fitting token.
     #[inline]
     fn bound(&self, transition: usize) -> &[u32] {
         let start = transition * self.arcs_max;

@@ -160,8 +160,9 @@ impl Search {
         }
     }
 
-    /// Whether the conditions hold whose last input arc is `arc`. These conditions can be tested as
-    /// soon as `arc` has a token. The conditions of earlier arcs were tested before.
+    /// Tests the conditions for which `arc` is the last input arc that they read: once `arc` has a
+    /// token, all their tokens are chosen. Conditions whose last arc is an earlier one were tested
+    /// before.
     fn holds(
         &mut self,
         net: &Net,

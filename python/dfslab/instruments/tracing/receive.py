@@ -312,8 +312,8 @@ def receive(
     """Receives spans for `duration_s` seconds, or until Ctrl-C if it is None. Returns the whole
     profile.
 
-    `write` is called with the profile as JSON every `interval_s` seconds and at the end; `ready` is
-    called with the port.
+    `write` is called with the profile as JSON at the start, every `interval_s` seconds, and at the
+    end; `ready` is called with the port.
     """
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None

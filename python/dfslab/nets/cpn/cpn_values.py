@@ -357,7 +357,8 @@ def drawn(value: CpnValue) -> CpnValue:
     return value
 
 
-# The constants below name the predefined functions of CPN ML that are not supported.
+# The constants below name predefined functions of CPN ML that are not supported, or whose effect is
+# left out.
 
 # Names of functions with side effects, which are not supported. An entry that ends in a dot stands
 # for all names that begin with it.

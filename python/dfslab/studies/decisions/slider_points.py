@@ -23,7 +23,9 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.decisions.change_error import Basis, recorded_errors
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput, evidence_in
+from dfslab.studies.decisions.intervention_error import errors_for
 from dfslab.studies.decisions.trust import Trust, trust_in
+from dfslab.studies.decisions.whatif import operations_of
 from dfslab.studies.runs.stages import processor_s
 
 # The quantities that get a slider, as phrases of the language of changes. Predictions for many
@@ -98,18 +100,15 @@ def slider_points(run: FinishedRun, clock: Callable[[], float] = processor_s) ->
     """Returns the predictions for the sliders of a run's page. `clock` returns the processor time
     in seconds: quantities that would exceed MOST_S are left out, and a note names them."""
     predicted = {one.point_id: one for one in run.of_method(MODEL) if RATE in one.metrics}
-    unpredicted = SliderPoints(
-        reason=f"The queueing model ({MODEL}) did not predict this run. {WOULD_PREDICT}"
-    )
     # Calibrating needs libraries that a run without predictions does not need.
-    if not predicted:
-        return unpredicted
+    results = run.settled if predicted else []
     try:
-        evidence = evidence_in(run.folder, run.scenario, run.settled)
+        evidence = evidence_in(run.folder, run.scenario, results)
     except InputError as error:
         return SliderPoints(reason=f"The queueing model does not predict this run: {error}.")
     if not any(one.id in predicted for one in evidence.points):
-        return unpredicted
+        reason = f"The queueing model ({MODEL}) did not predict this run. {WOULD_PREDICT}"
+        return SliderPoints(reason=reason)
     trust = trust_in(evidence)
     if reasons := trust.reasons([]):
         reason = f"The queueing model is not reliable for this run: {reasons[0]}. {WOULD_MEASURE}"
@@ -165,7 +164,9 @@ class _Column:
         change = parse_change(stop.change, self.scenario)
         gain = self.rate_per_s(apply(self.scenario, [change])) / self.before_per_s
         present = self.stored.metrics[RATE]
-        change_sd = recorded_errors().sd(self.evidence.basis, [change], math.log(gain))
+        carried_out = errors_for(operations_of(situation_of(self.scenario)))
+        basis = self.evidence.basis
+        change_sd = recorded_errors().sd(basis, [change], math.log(gain), carried_out)
         factor = math.exp(math.hypot(_log_half_width(present), SDS * change_sd))
         value = present.value * gain
         return Metric(value=value, low=value / factor, high=value * factor)

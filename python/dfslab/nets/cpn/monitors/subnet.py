@@ -88,5 +88,6 @@ def mark_name(page: str, place: str, instance: int) -> str:
 
 
 def constructor_name(page: str, transition: str) -> str:
-    """Returns the name of the binding elements of a transition in functions of monitors."""
+    """Returns the name by which functions of monitors refer to the firings (binding elements) of a
+    transition, such as `Top'Serve`."""
     return f"{clean(page)}'{clean(transition)}"

@@ -84,7 +84,9 @@ class MonitorTranslator:
         self.written, self.nodes, self.known, self.levels = written, nodes, known, levels
         self.evaluator = known.evaluator
         self.number_of_levels = 0
-        # The monitors that are being translated, because the count of one may depend on another.
+        # Names of the monitors whose translation has begun but not ended. A monitor may use the
+        # count of another, which is then translated first. A monitor that is already in this list
+        # depends on its own count, which is an error.
         self.active: list[str] = []
         declare_binding_elements(
             [one.constructor for one in nodes.transitions.values()], self.evaluator
