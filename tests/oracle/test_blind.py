@@ -1,6 +1,6 @@
-"""Tests of the blind campaign, which predicts randomly drawn configurations (points) before they are
-measured: the seed determines the points, frozen predictions cannot be altered, an interrupted
-campaign resumes after its last measured point, and figures that are computed from invented
+"""Tests of the blind campaign, which predicts randomly drawn configurations (points) before they
+are measured. The seed determines the points, frozen predictions cannot be altered, and an
+interrupted campaign resumes after its last measured point. Figures that are computed from invented
 measurements have the expected values."""
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
     plan, clock = state.plan, state.budget.clock
     _run(state, START, plan.point.scenario, measuring, report)
     for number in range(plan.runs):
-        chosen = state.search.next(0.0 if _is_unproven(state) else WORTH_A_RUN)
+        chosen = state.search.next(0.0 if _is_unverified(state) else WORTH_A_RUN)
         if chosen is None:
             state.notes.append(
                 f"no further setting is expected to gain more than {WORTH_A_RUN:.1%}"
@@ -202,7 +202,7 @@ def _run(
     budget.ran(name, budget.clock.monotonic_s() - began_s)
 
 
-def _is_unproven(state: _Tuning) -> bool:
+def _is_unverified(state: _Tuning) -> bool:
     """Returns whether a measured setting is faster than the start settings, but not beyond the
     noise. Further runs, each with a run of the start settings, make the noise better known."""
     real = [_real(state, one.change) for _, one in state.tried]
