@@ -6,6 +6,7 @@ each error is one line.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -142,8 +143,11 @@ def scenario(source: ScenarioSource) -> Scenario:
         found = source
     elif isinstance(source, Mapping):
         found = build(Scenario, source)
-    else:
+    elif isinstance(source, str | os.PathLike):
         return read_checked(scenario_file(Path(source)))
+    else:
+        allowed = "must be a scenario, its file or name, or a mapping with its tables"
+        raise InputError("source", str(source), allowed)
     check(found)
     return found
 
@@ -205,8 +209,12 @@ def compare(found: Run) -> Comparison:
 def advise(found: Run) -> Advised:
     """Returns the most effective single change of the hardware for each configuration of a run.
 
-    Raises RunFailed if the run has no measurements to learn from.
+    Raises RunFailed if the run has no measurements to learn from, and InputError if `found` is no
+    opened run. `load_run` opens the folder of a run; `whatif` predicts changes of a scenario.
     """
+    if not isinstance(found, Run):
+        text = "must be a run: load_run(FOLDER) opens one; whatif(SCENARIO, CHANGE) needs no run"
+        raise InputError("found", str(found), text)
     if (known := found.finished.find(Advised)) is not None:
         return known
     reopened = Laboratory().reopen(found.folder, _ignored, Advised)

@@ -58,6 +58,8 @@ FILES = {
 # The keys are the words of a command. Each value lists the words that the error line of this
 # command must contain.
 MISTAKES = {
+    "predict glusterfs --within 5s": ["--within", "5s", "goes with --metadata-server"],
+    "predict glusterfs --burst 5s": ["--burst", "5s", "goes with --metadata-server"],
     "benchmark": ["No such command", "dfslab --help"],
     "mesure good.toml": ["Did you mean", "measure"],
     "trace reprot x": ["Did you mean", "report"],

@@ -154,3 +154,16 @@ def test_runs_and_tables_are_displayed_in_notebooks(tmp_path):
     assert "<b>a &lt; b</b>" in html
     assert "<td>1 &lt; 2<br>and</td><td>3</td>" in html
     assert html.endswith("<p>note</p>")
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        (lambda: dfslab.advise("runs/mine/latest"), "load_run"),
+        (lambda: dfslab.predict(5), "scenario"),
+    ],
+)
+def test_wrong_arguments_are_one_line(call, part):
+    with pytest.raises(dfslab.InputError, match=part) as caught:
+        call()
+    assert "\n" not in str(caught.value)

@@ -32,6 +32,8 @@ else:
 app = typer.Typer()
 # The default method: it needs no calibration and answers within milliseconds.
 USUAL_METHOD = "sequence"
+# The longest response in a burst, if the option --within is not given.
+USUAL_BOUND = "1s"
 
 
 @app.command()
@@ -43,7 +45,7 @@ def predict(
     ] = False,
     within: Annotated[
         str, typer.Option(metavar="TIME", help="Longest response in a burst: 500ms.")
-    ] = "1s",
+    ] = USUAL_BOUND,
     burst: Annotated[
         str, typer.Option(metavar="TIME", help="Length of a burst; else 1, 10 and 60 s.")
     ] = "",
@@ -82,6 +84,10 @@ def predict(
         raise InputError("--method", method, "give either it or --metadata-server")
     if servers is not None and not metadata_server:
         raise InputError("--servers", servers, "goes with --metadata-server")
+    if not metadata_server:
+        for option, text, usual in (("--within", within, USUAL_BOUND), ("--burst", burst, "")):
+            if text != usual:
+                raise InputError(option, text, "goes with --metadata-server")
     method = method or USUAL_METHOD
     predicting.check_method(method)
     chosen = read_scenario(scenario, sets, methods=[method])

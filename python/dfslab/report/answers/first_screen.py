@@ -126,6 +126,7 @@ def _of_checks(run: FinishedRun) -> list[Unknown]:
     checked = run.find(Checked)
     if checked is None or not checked.findings:
         return []
-    count = len(checked.findings)
-    rules = "1 rule doubts" if count == 1 else f"{count} rules doubt"
-    return [Unknown(f"{rules} figures of this run", section=Checked.study)]
+    rules, figures = len({one.rule for one in checked.findings}), len(checked.findings)
+    doubts = "1 rule doubts" if rules == 1 else f"{rules} rules doubt"
+    what = "1 figure" if figures == 1 else f"{figures} figures"
+    return [Unknown(f"{doubts} {what} of this run", section=Checked.study)]
