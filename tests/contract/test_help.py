@@ -3,6 +3,7 @@ command has short options."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 
@@ -25,11 +26,12 @@ def leaves():
     return found
 
 
-def test_every_command_has_an_example_and_a_quiet_option():
+def test_every_command_has_an_example_and_the_common_options():
     assert set(EXAMPLES) == set(leaves())
     for name, made in leaves().items():
         assert made.epilog == f"Example: {EXAMPLES[name]}"
-        assert any("-q" in option.opts for option in made.params), name
+        options = {text for option in made.params for text in option.opts}
+        assert {"-q", "--quiet", "--no-color"} <= options, name
 
 
 def test_the_options_of_every_example_exist():
@@ -50,8 +52,9 @@ def test_the_options_of_every_example_exist():
 def test_flags_are_shown_without_a_value():
     shown = dfslab("run", "-h").stdout
     assert "--json" in shown
-    flags = [line for line in shown.splitlines() if "<bool>" in line and "--help" not in line]
-    assert not flags
+    assert "--help" in shown
+    assert "<bool>" not in shown
+    assert "<bool>" not in dfslab("trace", "report", "-h").stdout
 
 
 @pytest.mark.parametrize(
@@ -74,3 +77,15 @@ def test_quiet_prints_no_progress(tmp_path):
     counted = ("--set", "workload.operations_per_client=4", "--repetitions", "1", "--quiet")
     answer = dfslab(*words, *counted, cwd=tmp_path)
     assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_no_color_prints_without_colours(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    colours = re.compile("\x1b\\[[0-9;]*3[0-8]")
+    words = ("predict", "quickstart")
+    assert colours.search(dfslab(*words).stdout)
+    answer = dfslab(*words, "--no-color")
+    assert (answer.returncode, colours.search(answer.stdout)) == (0, None)
+    assert "NO_COLOR" not in os.environ

@@ -26,7 +26,20 @@ COMMANDS = (".venv/bin/dfslab", "dfslab")
 ELSEWHERE = ("make ", "java ", "cd ", "git ")
 # Exit code of a command that Ctrl-C has ended.
 INTERRUPTED = 130
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```([^\n`]*)\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
+# The languages that blocks of code may have. Commands are executed in blocks of the language "sh",
+# and compared with their error messages in blocks of the language "console".
+LANGUAGES = {"sh", "console", "python", "toml", "json", "text", "{toctree}"}
+# Commands in blocks of other languages, which are not executed, with the reason. Each key is the
+# document and the first words of the command.
+NOT_EXECUTED = {
+    ("docs/guide/expecting.md", "expect /mnt/x"): "needs a mounted file system",
+    ("docs/guide/replaying.md", "measure my.toml --record"): "the scenario is the reader's own",
+    ("docs/guide/serving.md", "serve --host 0.0.0.0"): "answers on all network addresses",
+    ("docs/howto/batch-systems.md", "measure fleet.toml --scheduler"): "needs the nodes of a job",
+    ("docs/kumar.md", "calibrate scenarios/kumar-glusterfs.toml"): "root; replaces recorded data",
+    ("docs/tutorial.md", "run quickstart"): "takes minutes; `make demo` runs it",
+}
 
 
 def blocks(text, *languages):
@@ -146,6 +159,61 @@ def test_what_was_executed_is_executed():
 def test_a_command_of_another_program_is_noticed():
     with pytest.raises(AssertionError):
         commands("```sh\ncurl example.org\n```\n")
+
+
+def unexecuted(text):
+    """Returns the words of each `dfslab` command, as one text, in the blocks of a document that no
+    test executes."""
+    lines = [
+        line.strip().removeprefix("$ ")
+        for language, body in BLOCK.findall(text)
+        if language not in ("sh", "console")
+        for line in body.splitlines()
+    ]
+    return [line.partition(" ")[2] for line in lines if line.partition(" ")[0] in COMMANDS]
+
+
+def test_every_command_that_is_not_executed_is_listed_with_a_reason():
+    unlisted = [
+        f"{name}: {command}"
+        for name, text in TEXTS.items()
+        for command in unexecuted(text)
+        if not any(name == one and command.startswith(start) for one, start in NOT_EXECUTED)
+    ]
+    assert not unlisted
+    for name, start in NOT_EXECUTED:
+        assert any(one.startswith(start) for one in unexecuted(TEXTS[name])), f"{name}: {start}"
+
+
+@pytest.mark.parametrize("language", ["", "bash", "text"])
+def test_a_command_that_is_not_executed_is_noticed(language):
+    assert unexecuted(f"```{language}\n$ dfslab list --wide\n```\n") == ["list --wide"]
+    assert unexecuted("```sh\ndfslab list\n```\n") == []
+
+
+def test_blocks_have_known_languages():
+    found = {language for text in TEXTS.values() for language, _ in BLOCK.findall(text)}
+    assert found <= LANGUAGES
+
+
+def programs():
+    """Returns the blocks of Python in the documents that are not files, as test parameters."""
+    return [
+        pytest.param(body, id=name)
+        for name, text in TEXTS.items()
+        for body in blocks(text, "python")
+        if not body.startswith("# ")
+    ]
+
+
+def test_programs_are_shown():
+    assert {one.id for one in programs()} >= {"docs/nets.md", "docs/guide/tracing.md"}
+
+
+@pytest.mark.parametrize("program", programs())
+def test_every_program_runs(program, place, monkeypatch):
+    monkeypatch.chdir(place)
+    exec(compile(program, "<document>", "exec"), {"__name__": "__main__"})
 
 
 def needs_root(words):

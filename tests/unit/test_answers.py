@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from dfslab.documents.table import DASH
+from dfslab.documents.table import DASH, naming
 from dfslab.report.answers import verdict as verdicts
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import common_unit, unit_of
@@ -159,6 +159,18 @@ def test_a_key_that_follows_from_another_is_not_in_names():
         [{"w.clients": 1, "w.file_size": "8 MiB"}, {"w.clients": 2, "w.file_size": "4 MiB"}]
     )
     assert reported == ["1 client", "2 clients"]
+
+
+def test_a_key_that_only_one_configuration_has_is_in_its_name():
+    configurations = [
+        {"w.name": "write", "f.copies": 1},
+        {"w.name": "write", "f.copies": 2},
+        {"w.name": "write", "f.shard": 1},
+    ]
+    expected = ["copies 1", "copies 2", "shard 1"]
+    assert short_names(configurations) == expected
+    name = naming(configurations)
+    assert [name(one) for one in configurations] == expected
 
 
 def test_one_number_of_clients_says_nothing_of_scaling():

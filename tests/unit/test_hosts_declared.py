@@ -98,6 +98,7 @@ def test_the_usual_deployment_has_a_kind_of_role_on_hosts_of_its_own():
 
 def test_declared_hardware_that_cannot_be_emulated_is_reported(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     node = {"roles": {"brick": 1}, "memory": "1 GiB"}
     made = Deployment.model_validate(
         {"node": [{"name": "large", "cores": 8, **node}, {"name": "small", "cores": 1, **node}]}
@@ -118,6 +119,20 @@ def test_declared_hardware_that_cannot_be_emulated_is_reported(monkeypatch):
         "cpu limits: not on this machine; disables fewer cores",
         shared,
     ]
+
+
+@pytest.mark.parametrize(
+    ("user_id", "reason"),
+    [
+        (0, "not on this machine"),
+        (1000, "needs root; run the command again as root, for example with sudo"),
+    ],
+)
+def test_a_missing_feature_is_explained_to_root_and_to_other_users(monkeypatch, user_id, reason):
+    missing = kernel.Feature("namespaces", False, "hosts")
+    monkeypatch.setattr(kernel, "features", lambda: (missing,))
+    monkeypatch.setattr(os, "geteuid", lambda: user_id)
+    assert kernel.lacks("namespaces") == [f"namespaces: {reason}; disables hosts"]
 
 
 @pytest.mark.parametrize("text", ["fast", "1", "-1Gbit", "1 s"])

@@ -123,12 +123,12 @@ def _at_once(words: list[str]) -> bool:
         from dfslab.cli.live.version import text
 
         print(text())
-    elif words in (["list"], ["list", "--json"]):
+    elif words[:1] == ["list"] and {*words[1:]} <= {"--json", "--wide"}:
         from dfslab.cli.listing import show
         from dfslab.discover import DiscoveryError
 
         try:
-            show("--json" in words)
+            show("--json" in words, "--wide" in words)
         except DiscoveryError as error:
             print(f"dfslab: {error}", file=sys.stderr)
             sys.exit(1)

@@ -390,6 +390,9 @@ def visibility(
 
 
 @app.command("list")
-def list_members(as_json: AsJson = False) -> None:
+def list_members(
+    as_json: AsJson = False,
+    wide: Annotated[bool, typer.Option("--wide", help="One line for each, with its file.")] = False,
+) -> None:
     """File systems, workloads, methods, studies, exporters, importers, ready scenarios."""
-    listing.show(as_json)
+    listing.show(as_json, wide)

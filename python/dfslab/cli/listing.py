@@ -7,11 +7,17 @@ A room is one type of member, such as workloads.
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 from dfslab import discover
 from dfslab.spec.files import ready
+
+# Smallest width of the column of titles, in characters. On narrower terminals, lines are longer
+# than the terminal is wide.
+NARROWEST_TITLE = 20
 
 
 def members() -> dict[str, list[dict[str, str]]]:
@@ -102,31 +108,64 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
 }
 
 
-def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
-    """Returns the members as lines of text in columns, grouped by the type of member. `found` is
-    the dictionary from `members`."""
-    cells = {room: [_cells(row) for row in rows] for room, rows in found.items()}
-    every = [row for rows in cells.values() for row in rows]
-    widths = [max(len(row[place]) for row in every) for place in range(3)]
+def lines(found: dict[str, list[dict[str, str]]], width: int) -> list[str]:
+    """Returns the members as lines of text of at most `width` columns, grouped by the type of
+    member. Each member has its name, the word "testbed" if it has a testbed, and its title. Long
+    titles continue on the next line. `found` is the dictionary from `members`."""
     shown = []
-    for room, rows in cells.items():
+    for room, rows in found.items():
+        heads = [[row["name"], _testbed(row)] for row in rows]
         shown.append(f"{room}:")
-        for row in rows:
-            padded = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
-            shown.append("  ".join(("", *padded, row[3])).rstrip())
+        for row, head in zip(rows, _aligned(heads), strict=True):
+            start = f"  {head}  "
+            folded = textwrap.wrap(
+                row["title"],
+                max(width, len(start) + NARROWEST_TITLE),
+                initial_indent=start,
+                subsequent_indent=" " * len(start),
+            )
+            shown += folded or [start.rstrip()]
     return shown
 
 
-def _cells(row: dict[str, str]) -> list[str]:
-    """Returns the cells of a member's row: its name, its title, the word "testbed" if it has a
-    testbed, and its file path (relative if inside this package)."""
+def wide_lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
+    """Returns the members as text with one line for each member, however long. In addition to the
+    cells from `lines`, each line ends with the member's file path, which is relative if the file is
+    inside this package. `found` is the dictionary from `members`."""
+    shown = []
+    for room, rows in found.items():
+        cells = [[row["name"], _testbed(row), row["title"], _path(row)] for row in rows]
+        shown.append(f"{room}:")
+        shown += [f"  {line}".rstrip() for line in _aligned(cells)]
+    return shown
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Returns each row as one line, with its cells padded to the width of their column. Columns
+    without any text are left out."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width)
+        for row in rows
+    ]
+
+
+def _testbed(row: dict[str, str]) -> str:
+    return "testbed" if row.get("testbed") else ""
+
+
+def _path(row: dict[str, str]) -> str:
     path = Path(row["from"])
     own = path.is_relative_to(discover.PACKAGE)
-    place = str(path.relative_to(discover.PACKAGE)) if own else str(path)
-    return [row["name"], row["title"], "testbed" if row.get("testbed") else "", place]
+    return str(path.relative_to(discover.PACKAGE)) if own else str(path)
 
 
-def show(as_json: bool) -> None:
-    """Print the members, as JSON or as text."""
+def show(as_json: bool, wide: bool) -> None:
+    """Prints the members, as JSON or as text. The text is folded to the width of the terminal (the
+    variable COLUMNS, or 80 columns if the output goes to a pipe), unless `wide` is true."""
     found = members()
-    print(json.dumps(found) if as_json else "\n".join(lines(found)))
+    if as_json:
+        print(json.dumps(found))
+        return
+    folded = wide_lines(found) if wide else lines(found, shutil.get_terminal_size().columns)
+    print("\n".join(folded))

@@ -19,6 +19,10 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
 
 INTERRUPTED = 130
+# The options that print the help of a command.
+HELP = ["-h", "--help"]
+# The environment variable that switches colours off (https://no-color.org).
+NO_COLOR = "NO_COLOR"
 
 
 def module(name: str) -> Any:
@@ -41,24 +45,26 @@ def command(name: str) -> Any:
 
 
 def _with_common_options(found: Any, name: str) -> Any:
-    """Adds the parts that every command has: the option `--quiet`, and an example in the help. The
-    help then shows flags without a value. Returns the command."""
-    found.params = [*found.params, _quiet()]
-    for option in found.params:
+    """Adds the parts that every command has: the options `--quiet` and `--no-color`, and an example
+    in the help. The help then shows flags without a value. Returns the command."""
+    found.params = [*found.params, *_common_options()]
+    help_option = found.get_help_option(typer.Context(found, help_option_names=HELP))
+    for option in [*found.params, help_option]:
         if option.param_type_name == "option" and option.is_flag:
             option.metavar = ""
     found.epilog = f"Example: {EXAMPLES[name]}" if name in EXAMPLES else None
     return found
 
 
-def _quiet() -> Any:
-    """Returns the option `--quiet` as Typer represents it. Typer makes it for a command that has
-    only this option."""
+def _common_options() -> list[Any]:
+    """Returns the options `--quiet` and `--no-color` as Typer represents them. Typer makes them for
+    a command that has only these options."""
     bare = typer.Typer(add_completion=False)
-    bare.command()(_with_quiet)
-    (option,) = (one for one in typer.main.get_command(bare).params if "--quiet" in one.opts)
-    option.expose_value = False
-    return option
+    bare.command()(_only_common_options)
+    options = typer.main.get_command(bare).params
+    for option in options:
+        option.expose_value = False
+    return options
 
 
 def _become_quiet(is_quiet: bool) -> None:
@@ -66,12 +72,23 @@ def _become_quiet(is_quiet: bool) -> None:
         QUIET.set(True)
 
 
-def _with_quiet(
+def _become_colourless(context: typer.Context, is_colourless: bool) -> None:
+    """Sets the variable NO_COLOR, which every console reads, until the command has ended."""
+    if is_colourless and not os.environ.get(NO_COLOR):
+        os.environ[NO_COLOR] = "1"
+        context.call_on_close(lambda: os.environ.pop(NO_COLOR, None))
+
+
+def _only_common_options(
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", callback=_become_quiet, help="Print no progress.")
     ] = False,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", callback=_become_colourless, help="Print without colours.")
+    ] = False,
 ) -> None:
-    """A command that has only the option `--quiet`, from which all commands copy it."""
+    """A command that has only the options `--quiet` and `--no-color`, from which all commands copy
+    them."""
 
 
 class _OnDemand(TyperGroup):
@@ -97,7 +114,7 @@ app = typer.Typer(
     help=ABOUT,
     cls=_OnDemand,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP},
     pretty_exceptions_enable=False,
 )
 

@@ -219,14 +219,18 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
     """Returns a function that returns the name of a configuration, made from its keys and values.
-    Keys with the same value in all given configurations are left out. If two configurations would
-    then have the same name, all keys are used."""
+    Keys that all given configurations have, with the same value, are left out. If two
+    configurations would then have the same name, all keys are used."""
     all_labels = list(configurations)
-    values: dict[str, set[str]] = {}
+    values: dict[str, list[str]] = {}
     for labels in all_labels:
         for key, value in labels.items():
-            values.setdefault(key, set()).add(str(value))
-    same = frozenset(key for key, found in values.items() if len(found) == 1)
+            values.setdefault(key, []).append(str(value))
+    same = frozenset(
+        key
+        for key, found in values.items()
+        if len(found) == len(all_labels) and len(set(found)) == 1
+    )
 
     def distinct(labels: Mapping[str, Value]) -> list[tuple[str, Value]]:
         return [(key, value) for key, value in labels.items() if key not in same]

@@ -91,14 +91,16 @@ def _slowest(group: Sequence[Result], statistic: str) -> float | None:
 
 def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
     """Returns short names of configurations, in the same order. A key that is determined by an
-    earlier key is left out, such as the size of a file that follows from the number of clients."""
+    earlier key is left out, such as the size of a file that follows from the number of clients. The
+    earlier key determines nothing in a configuration that does not have it."""
     every = [dict(one) for one in configurations]
     keys = list(dict.fromkeys(key for one in every for key in one))
     for later in reversed(keys):
         for earlier in keys[: keys.index(later)]:
             pairs = {(str(one.get(earlier)), str(one.get(later))) for one in every}
             values = {value for _, value in pairs}
-            if len(values) > 1 and len(pairs) == len({key for key, _ in pairs}):
+            covered = all(earlier in one for one in every if later in one)
+            if covered and len(values) > 1 and len(pairs) == len({key for key, _ in pairs}):
                 every = [{k: v for k, v in one.items() if k != later} for one in every]
                 break
     name = naming(every)

@@ -103,9 +103,13 @@ def _words(path: Path) -> list[str]:
 
 
 def lacks(*names: str) -> list[str]:
-    """Returns one line of text for each of the named features that is missing."""
+    """Returns one line of text for each of the named features that is missing. A user other than
+    root cannot use most features, so the line then says how to become root."""
+    reason = "not on this machine"
+    if os.geteuid() != 0:
+        reason = "needs root; run the command again as root, for example with sudo"
     return [
-        f"{f.name}: not on this machine; disables {f.disables}"
+        f"{f.name}: {reason}; disables {f.disables}"
         for f in features()
         if f.name in names and not f.present
     ]
