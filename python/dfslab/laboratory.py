@@ -15,7 +15,7 @@ from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
 from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
-from dfslab.notify import Notify
+from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.result import Result
 from dfslab.spec.check import checked
@@ -40,7 +40,7 @@ from dfslab.studies.runs import completeness, csv_runs, findings, store, stored
 from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
-from dfslab.studies.runs.sweep import AlternatingSweep, measure_alternately, sweep
+from dfslab.studies.runs.sweep import AlternatingSweep, measure_alternately, resumption, sweep
 
 if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch
@@ -82,12 +82,15 @@ class Laboratory:
         progress: Progress = quiet,
         watch: Watch | None = None,
         clock: Callable[[], float] = processor_s,
+        notify: Notify = silent,
     ) -> None:
         """`watch` receives the live values of workload runs each second.
 
         `clock` returns the processor time in seconds. `progress` receives the progress of all work.
+        `notify` receives a sentence when an unfinished run is resumed.
         """
         self.progress, self._watch, self._clock = progress, watch, clock
+        self._notify = notify
         # The live logs of the runs that are executed at present.
         self._logs: list[LiveLog] = []
 
@@ -107,6 +110,7 @@ class Laboratory:
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
             with opened.locked(), self._logged(opened.folder, session):
+                self._notify(resumption(plan.scenario, plan.methods, opened))
                 return self._finished(plan, opened, session, stages, always_page)
 
     def _finished(
@@ -151,9 +155,10 @@ class Laboratory:
                 store.open_run(plan.scenario, folder, fresh=fresh)
                 for plan, folder in zip(plans, folders, strict=True)
             ]
-            for one in opened:
+            for plan, one in zip(plans, opened, strict=True):
                 locks.enter_context(one.locked())
                 locks.enter_context(self._logged(one.folder, session))
+                self._notify(resumption(plan.scenario, plan.methods, one))
             with stages.of("loading"):
                 measure_alternately(
                     [

@@ -268,7 +268,8 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
     from dfslab.laboratory import Laboratory
 
     def begun(report: Reporter | LineReporter | SilentReporter) -> Found:
-        return work(Laboratory(report, report.watch))
+        notify = silent if QUIET.get() else note
+        return work(Laboratory(report, report.watch, notify=notify))
 
     found: Found = with_progress(as_json, begun)
     return found

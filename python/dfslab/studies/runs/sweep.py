@@ -59,6 +59,21 @@ def sweep(
     return results
 
 
+def resumption(scenario: Scenario, methods: Sequence[Method], store: Store) -> str:
+    """Returns a sentence with the number of measurements that an unfinished run already has; "" if
+    the run is new or has no instruments."""
+    instruments = [method for method in methods if not isinstance(method, Model)]
+    jobs = _jobs(scenario.points(), instruments, scenario)
+    if not store.resumed or not jobs:
+        return ""
+    found = [store.find(instrument.name, point.id, number) for instrument, point, number in jobs]
+    done = sum(result is not None for result in found)
+    return (
+        f"resuming the run of {store.folder}: {done} of {len(jobs)} measurements are done "
+        "(--fresh: a new run)"
+    )
+
+
 @dataclass(frozen=True)
 class AlternatingSweep:
     """One of several runs that are measured in turn. `enter` is called before each job of the run,
