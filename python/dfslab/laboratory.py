@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from dfslab.studies.contract import (
 )
 from dfslab.studies.decisions.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
+from dfslab.studies.designs import expected_time
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
 from dfslab.studies.runs import completeness, csv_runs, findings, store, stored
@@ -68,6 +69,19 @@ class RunPlan:
     measured: Sequence[str]
     recording: Path | None = None
     left_out: Sequence[str] = ()
+
+    @property
+    def jobs(self) -> int:
+        """The number of measurements. Only the instrument `measure` repeats its measurements."""
+        repeated = self.scenario.run.repetitions if "measure" in self.measured else 0
+        others = sum(name != "measure" for name in self.measured)
+        return len(self.points) * (repeated + others)
+
+    @cached_property
+    def job_s(self) -> float | None:
+        """The expected mean duration of a measurement in seconds; None if it is not known, or if
+        nothing is measured."""
+        return expected_time.mean_job_s(self.points, self.jobs) if self.jobs else None
 
 
 class Laboratory:
@@ -107,6 +121,8 @@ class Laboratory:
         with self.session() as session:
             if plan.measured and not plan.scenario.design.factor:
                 _check_programs(plan)
+                left_s = [] if plan.job_s is None else [plan.job_s * plan.jobs]
+                self._report(0, 1, "reaching the file system", *left_s)
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
             with opened.locked(), self._logged(opened.folder, session):
@@ -269,7 +285,9 @@ class Laboratory:
         """
         _write_traces(session, opened)
         session.recording = plan.recording
-        results = sweep(plan.scenario, _within(plan, session), opened, self._report, stages)
+        results = sweep(
+            plan.scenario, _within(plan, session), opened, self._report, stages, plan.job_s
+        )
         if session.recording is not None:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
