@@ -30,7 +30,7 @@ METHOD = re.compile(r"\b(sequence|petri|regression|mean|ideal|components)\b")
 DOUBTS = "Figures that are wrong or in doubt"
 AFTER_DOUBTS = ("ignored by", "ideal:", "Measured:", "page:", "run:")
 # First words of paragraphs that a run prints or withholds, depending on its measurements.
-OPTIONAL = ("Inconclusive:", "What limits", "The limit by", "Page cache:", "From ")
+OPTIONAL = ("Inconclusive:", "What limits", "The limit by", "Page cache:", "From ", "Change:")
 MEANWHILE = re.compile(r" Meanwhile other programs used # of this machine's processors\.")
 # Rows of `dfslab doctor` that describe the machine and not the installed package.
 OF_MACHINE = ("emulated clusters", "HDFS, Alluxio", "mounts of testbeds", "this machine")

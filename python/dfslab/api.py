@@ -24,7 +24,7 @@ from dfslab.laboratory import Laboratory, quiet
 from dfslab.lazily import lazily
 from dfslab.nets import files as _nets
 from dfslab.report.answers import trace_answer as _trace_answer
-from dfslab.report.answers.verdict import verdict as _verdict
+from dfslab.report.answers.changes import closing as _closing
 from dfslab.result import Result
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.files.ready import scenario_file
@@ -102,8 +102,7 @@ class Run:
     def answer(self) -> list[str]:
         """Returns the answer of the run in sentences: what was measured, what limits the rate, and
         what would increase it. A sentence that the results do not support is left out."""
-        found = _verdict(self.finished)
-        return found.sentences if found is not None else []
+        return _closing(self.finished)
 
     def __str__(self) -> str:
         return "\n".join(self.answer)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
 from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
-from dfslab.notify import Notify
+from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.result import Result
 from dfslab.spec.check import checked
@@ -34,13 +34,14 @@ from dfslab.studies.contract import (
 )
 from dfslab.studies.decisions.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
+from dfslab.studies.designs import expected_time
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
 from dfslab.studies.runs import completeness, csv_runs, findings, store, stored
 from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
-from dfslab.studies.runs.sweep import AlternatingSweep, measure_alternately, sweep
+from dfslab.studies.runs.sweep import AlternatingSweep, measure_alternately, resumption, sweep
 
 if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch
@@ -69,6 +70,19 @@ class RunPlan:
     recording: Path | None = None
     left_out: Sequence[str] = ()
 
+    @property
+    def jobs(self) -> int:
+        """The number of measurements. Only the instrument `measure` repeats its measurements."""
+        repeated = self.scenario.run.repetitions if "measure" in self.measured else 0
+        others = sum(name != "measure" for name in self.measured)
+        return len(self.points) * (repeated + others)
+
+    @cached_property
+    def job_s(self) -> float | None:
+        """The expected mean duration of a measurement in seconds; None if it is not known, or if
+        nothing is measured."""
+        return expected_time.mean_job_s(self.points, self.jobs) if self.jobs else None
+
 
 class Laboratory:
     """Plans and executes runs for the commands.
@@ -82,12 +96,15 @@ class Laboratory:
         progress: Progress = quiet,
         watch: Watch | None = None,
         clock: Callable[[], float] = processor_s,
+        notify: Notify = silent,
     ) -> None:
         """`watch` receives the live values of workload runs each second.
 
         `clock` returns the processor time in seconds. `progress` receives the progress of all work.
+        `notify` receives a sentence when an unfinished run is resumed.
         """
         self.progress, self._watch, self._clock = progress, watch, clock
+        self._notify = notify
         # The live logs of the runs that are executed at present.
         self._logs: list[LiveLog] = []
 
@@ -104,9 +121,12 @@ class Laboratory:
         with self.session() as session:
             if plan.measured and not plan.scenario.design.factor:
                 _check_programs(plan)
+                left_s = [] if plan.job_s is None else [plan.job_s * plan.jobs]
+                self._report(0, 1, "reaching the file system", *left_s)
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
             with opened.locked(), self._logged(opened.folder, session):
+                self._notify(resumption(plan.scenario, plan.methods, opened))
                 return self._finished(plan, opened, session, stages, always_page)
 
     def _finished(
@@ -151,9 +171,10 @@ class Laboratory:
                 store.open_run(plan.scenario, folder, fresh=fresh)
                 for plan, folder in zip(plans, folders, strict=True)
             ]
-            for one in opened:
+            for plan, one in zip(plans, opened, strict=True):
                 locks.enter_context(one.locked())
                 locks.enter_context(self._logged(one.folder, session))
+                self._notify(resumption(plan.scenario, plan.methods, one))
             with stages.of("loading"):
                 measure_alternately(
                     [
@@ -264,7 +285,9 @@ class Laboratory:
         """
         _write_traces(session, opened)
         session.recording = plan.recording
-        results = sweep(plan.scenario, _within(plan, session), opened, self._report, stages)
+        results = sweep(
+            plan.scenario, _within(plan, session), opened, self._report, stages, plan.job_s
+        )
         if session.recording is not None:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)

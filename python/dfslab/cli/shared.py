@@ -16,6 +16,7 @@ import typer
 
 from dfslab.cli.live.lines import LineReporter
 from dfslab.cli.live.quiet import QUIET, SilentReporter
+from dfslab.cli.live.time_left import TimeLeft
 from dfslab.lazily import lazily
 from dfslab.notify import silent
 from dfslab.spec.files.outputs import Output
@@ -217,14 +218,16 @@ def literal(text: str) -> Any:
 class Reporter:
     """A progress callback that updates a progress bar.
 
-    `watch` receives the live values of workload runs in a terminal.
+    `watch` receives the live values of workload runs in a terminal. `left` receives the estimates
+    of the time left.
     """
 
-    def __init__(self, progress: Progress, watch: Watch | None) -> None:
-        self._progress, self.watch = progress, watch
+    def __init__(self, progress: Progress, watch: Watch | None, left: TimeLeft) -> None:
+        self._progress, self.watch, self._left = progress, watch, left
         self._task = progress.add_task("starting", total=1.0)
 
-    def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
+    def __call__(self, done: float, total: float, text: str, *remaining_s: float) -> None:
+        self._left.report(done >= total, remaining_s)
         self._progress.update(
             self._task, completed=done, total=total, description=printable(text)[:60]
         )
@@ -243,24 +246,26 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
         return work(LineReporter())
     from rich.console import Group
     from rich.live import Live
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     from dfslab.cli.live.live import LoadView
+    from dfslab.cli.live.time_left_column import TimeLeftColumn
 
+    left = TimeLeft()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
+        TimeLeftColumn(left),
     )
     progress = Progress(*columns, console=console, transient=True)
     if as_json:
         with progress:
-            return work(Reporter(progress, None))
+            return work(Reporter(progress, None, left))
     view = LoadView()
     with Live(Group(progress, view), console=console, transient=True):
-        return work(Reporter(progress, view.watch))
+        return work(Reporter(progress, view.watch, left))
 
 
 def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found:
@@ -268,7 +273,8 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
     from dfslab.laboratory import Laboratory
 
     def begun(report: Reporter | LineReporter | SilentReporter) -> Found:
-        return work(Laboratory(report, report.watch))
+        notify = silent if QUIET.get() else note
+        return work(Laboratory(report, report.watch, notify=notify))
 
     found: Found = with_progress(as_json, begun)
     return found

@@ -20,8 +20,7 @@ from dfslab.documents.table import (
     number_text,
     words,
 )
-from dfslab.report.answers import narrow, rates
-from dfslab.report.answers import verdict as verdicts
+from dfslab.report.answers import changes, narrow, rates
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.bottlenecks import Programs
@@ -41,8 +40,8 @@ def of(run: FinishedRun) -> dict[str, JsonValue]:
     }
     if run.processor_time is not None:
         found["processor_time"] = run.processor_time.model_dump(exclude_none=True)
-    if (answered := verdicts.verdict(run)) is not None:
-        found["answer"] = list(answered.sentences)
+    if sentences := changes.closing(run):
+        found["answer"] = list(sentences)
     if lacking := completeness.rows(run.results):
         found["incomplete"] = lacking
     if not _has_summary(run):
@@ -73,13 +72,7 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     for one in run.findings.found.values():
         if one.is_printed_by_run:
             shown += narrow.tables_of(one, run) if not wide else one.tables(run)
-    return [*shown, *map(Paragraph, run.findings.notes), *answer(verdicts.verdict(run))]
-
-
-def answer(found: verdicts.RunAnswer | None) -> list[Paragraph]:
-    """Returns the sentences of a run's summary, which commands print last; none if there is no
-    summary."""
-    return [Paragraph(one) for one in found.sentences] if found is not None else []
+    return [*shown, *map(Paragraph, run.findings.notes), *map(Paragraph, changes.closing(run))]
 
 
 def result_tables(results: Sequence[Result]) -> list[Table]:

@@ -21,13 +21,14 @@ from dfslab.cli.shared import (
     time_s,
     with_progress,
 )
+from dfslab.documents.table import Paragraph
 from dfslab.lazily import lazily
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
-    from dfslab.report.answers import verdict as verdicts
+    from dfslab.report.answers import changes
 else:
-    verdicts = lazily("dfslab.report.answers.verdict")
+    changes = lazily("dfslab.report.answers.changes")
 
 app = typer.Typer()
 # The default method: it needs no calibration and answers within milliseconds.
@@ -103,4 +104,4 @@ def predict(
         )
     document = [result.model_dump(mode="json") for result in results]
     shown = [documents.result_table(results)] if wide else documents.result_tables(results)
-    emit(as_json, document, *shown, *documents.answer(verdicts.of_predictions(results)))
+    emit(as_json, document, *shown, *map(Paragraph, changes.closing_of_predictions(results)))

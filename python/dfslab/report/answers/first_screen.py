@@ -7,15 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dfslab.report.answers.changes import NOT_COMPUTED, changes, is_computed
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.report.answers.verdict import TOO_NOISY, RunAnswer, noise_of, verdict
 from dfslab.studies.check import Checked
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.decisions.advice_table import Recommendation
-from dfslab.studies.decisions.advised import Advised
 
-MOST_CHANGES = 3
 # Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
 REPETITIONS = 10
 
@@ -50,35 +48,7 @@ def first_screen(run: FinishedRun) -> FirstScreen | None:
     if answer is None:
         return None
     measured = by_configuration(run.of_method("measure"))
-    return FirstScreen(answer, bool(measured), _changes(run, answer), _unknown(run, measured))
-
-
-def _changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
-    """Returns the changes that gain most, each with its interval, or the reason why they are
-    withheld. The list is empty if no advice was computed or no model made predictions. If no change
-    gains more than 2 %, the list says so."""
-    advised = run.find(Advised)
-    if advised is None or not run.methods:
-        return []
-    if answer.is_withheld:
-        return ["Withheld, because what limits is not known."]
-    rows = advised.advice.rows
-    if not rows:
-        return ["No change is predicted to gain more than 2 %."]
-    known = [one for one in rows if not one.withheld]
-    if not known:
-        return [f"Withheld: {rows[0].withheld[0]}."]
-    return [_change(one) for one in known[:MOST_CHANGES]]
-
-
-def _change(one: Recommendation) -> str:
-    gain = one.gain
-    risk = f" Risk: {one.risk}." if one.risk else ""
-    return (
-        f"{one.change}: × {gain.gain:.2f} (90 %: {gain.low:.2f} to {gain.high:.2f}) for "
-        f"{'+'.join(one.operations)} in {one.configurations} of {one.total} configurations, sure: "
-        f"{gain.sureness}.{risk}"
-    )
+    return FirstScreen(answer, bool(measured), changes(run, answer), _unknown(run, measured))
 
 
 def _unknown(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
@@ -116,10 +86,7 @@ def _of_models(run: FinishedRun) -> list[Unknown]:
 def _of_changes(run: FinishedRun) -> list[Unknown]:
     """Returns the command that computes the gains of changes, as an open question. Returns an empty
     list if the run already has these gains."""
-    if run.find(Advised) is not None and run.methods:
-        return []
-    text = "What a change would gain was not computed."
-    return [Unknown(text, "dfslab advise RUN")]
+    return [] if is_computed(run) else [Unknown(f"{NOT_COMPUTED}.", "dfslab advise RUN")]
 
 
 def _of_checks(run: FinishedRun) -> list[Unknown]:

@@ -48,7 +48,8 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Store:
-    """One run folder, to which results are added. `resumed`: whether the folder existed before."""
+    """One run folder, to which results are added. `resumed`: whether the folder is that of an
+    unfinished run which an earlier command began."""
 
     folder: Path
     resumed: bool = False

@@ -34,9 +34,11 @@ def sweep(
     store: Store,
     report: Progress,
     stages: Stages | None = None,
+    job_s: float | None = None,
 ) -> list[Result]:
     """Returns the results of every method at every configuration. Raises RunFailed if no run
-    succeeds.
+    succeeds. `job_s`: expected seconds of one measurement, for the time left until the first one
+    has ended; None: not known.
 
     A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
@@ -47,7 +49,7 @@ def sweep(
     results: list[Result] = []
     if jobs:
         with stages.of("loading"):
-            results = _measure(jobs, store, report)
+            results = _measure(jobs, store, report, job_s=job_s)
             results += _narrowed(scenario, points, instruments, results, store, report)
     training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
@@ -57,6 +59,21 @@ def sweep(
     if results and all(map(is_failure, results)):
         raise RunFailed(results[0].notes[0])
     return results
+
+
+def resumption(scenario: Scenario, methods: Sequence[Method], store: Store) -> str:
+    """Returns a sentence with the number of measurements that an unfinished run already has; "" if
+    the run is new or has no instruments."""
+    instruments = [method for method in methods if not isinstance(method, Model)]
+    jobs = _jobs(scenario.points(), instruments, scenario)
+    if not store.resumed or not jobs:
+        return ""
+    found = [store.find(instrument.name, point.id, number) for instrument, point, number in jobs]
+    done = sum(result is not None for result in found)
+    return (
+        f"resuming the run of {store.folder}: {done} of {len(jobs)} measurements are done "
+        "(--fresh: a new run)"
+    )
 
 
 @dataclass(frozen=True)
@@ -156,7 +173,11 @@ def _testbed_key(point: Point) -> str:
 
 
 def _measure(
-    jobs: Sequence[SweepJob], store: Store, report: Progress, clock: Clock = REAL
+    jobs: Sequence[SweepJob],
+    store: Store,
+    report: Progress,
+    clock: Clock = REAL,
+    job_s: float | None = None,
 ) -> list[Result]:
     """Runs the jobs that have no stored result, and returns the results of all jobs.
 
@@ -174,7 +195,8 @@ def _measure(
             hopeless = False
             continue
         spent = clock.monotonic_s() - began
-        remaining = [spent / ran * (len(jobs) - number)] if ran else []
+        each_s = spent / ran if ran else job_s
+        remaining = [] if each_s is None else [each_s * (len(jobs) - number)]
         report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
         try:
             result = instrument.run(point, repetition)

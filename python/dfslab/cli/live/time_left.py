@@ -1,0 +1,34 @@
+"""Counts down the estimated time until the measurements of a run end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dfslab.spec.clock import REAL
+
+
+class TimeLeft:
+    """The time until the measurements end. It decreases with the clock between two estimates.
+
+    `clock` returns the present time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
+        self._clock = clock
+        self._end_s: float | None = None
+
+    def report(self, is_done: bool, remaining_s: Sequence[float]) -> None:
+        """Receives a report of progress. `remaining_s`: the estimated seconds that remain, or empty
+        if the report has no estimate; then the last estimate stays valid. `is_done`: whether the
+        reported work has ended, so that the last estimate is dropped."""
+        if remaining_s:
+            self._end_s = self._clock() + remaining_s[0]
+        elif is_done:
+            self._end_s = None
+
+    @property
+    def text(self) -> str:
+        """The remaining time in minutes and seconds, such as "about 1:05 left"; "" if there is no
+        estimate, or if the estimated end has passed."""
+        left_s = 0 if self._end_s is None else round(self._end_s - self._clock())
+        return f"about {left_s // 60}:{left_s % 60:02d} left" if left_s > 0 else ""

@@ -1,0 +1,25 @@
+"""Shows the estimated time left in a progress bar of Rich."""
+
+from __future__ import annotations
+
+from rich.progress import Task, TimeRemainingColumn
+from rich.text import Text
+
+from dfslab.cli.live.time_left import TimeLeft
+
+
+class TimeLeftColumn(TimeRemainingColumn):
+    """The column with the time left. Without an estimate, Rich computes the time from the speed of
+    the bar."""
+
+    # Seconds for which Rich shows a text again before it asks for a new one.
+    max_refresh = 0.5
+
+    def __init__(self, left: TimeLeft) -> None:
+        super().__init__()
+        self._left = left
+
+    def render(self, task: Task) -> Text:
+        """Returns the text of the column."""
+        text = self._left.text
+        return Text(text, style="progress.remaining") if text else super().render(task)

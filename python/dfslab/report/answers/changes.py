@@ -1,0 +1,72 @@
+"""States which changes of the configuration would raise the rate of a run most. The first screen of
+the page and the last sentences in the terminal both use these texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dfslab.report.answers.verdict import RunAnswer, of_predictions, verdict
+from dfslab.result import Result
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.advice_table import Recommendation
+from dfslab.studies.decisions.advised import Advised
+
+MOST_CHANGES = 3
+NOT_COMPUTED = "What a change would gain was not computed"
+
+
+def is_computed(run: FinishedRun) -> bool:
+    """Returns whether the run has predicted gains of changes. Gains are predicted only for a
+    scenario that names at least one model."""
+    return run.find(Advised) is not None and bool(run.methods)
+
+
+def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
+    """Returns the changes that gain most, each with its interval, or the reason why they are
+    withheld. The list is empty if no gains were computed. If no change gains more than 2 %, the
+    list says so."""
+    advised = run.find(Advised)
+    if advised is None or not is_computed(run):
+        return []
+    if answer.is_withheld:
+        return ["Withheld, because what limits is not known."]
+    rows = advised.advice.rows
+    if not rows:
+        return ["No change is predicted to gain more than 2 %."]
+    known = [one for one in rows if not one.withheld]
+    if not known:
+        return [f"Withheld: {rows[0].withheld[0]}."]
+    return [_change(one) for one in known[:MOST_CHANGES]]
+
+
+def _change(one: Recommendation) -> str:
+    gain = one.gain
+    risk = f" Risk: {one.risk}." if one.risk else ""
+    return (
+        f"{one.change}: × {gain.gain:.2f} (90 %: {gain.low:.2f} to {gain.high:.2f}) for "
+        f"{'+'.join(one.operations)} in {one.configurations} of {one.total} configurations, sure: "
+        f"{gain.sureness}.{risk}"
+    )
+
+
+def closing(run: FinishedRun) -> list[str]:
+    """Returns the sentences that commands print last for a run: what was observed, what limits the
+    rate, and which change would gain most. If no gains were computed, the last sentence names the
+    command that computes them. The list is empty if the run has no rates."""
+    answer = verdict(run)
+    if answer is None:
+        return []
+    best = changes(run, answer)[:1]
+    return [*answer.sentences, f"Change: {best[0]}" if best else _advise("RUN")]
+
+
+def closing_of_predictions(results: Sequence[Result]) -> list[str]:
+    """Returns the sentences that `dfslab predict` prints last. `dfslab predict` computes no gains
+    of changes, so the last sentence names the command that does. The list is empty if there is
+    nothing to summarise."""
+    answer = of_predictions(results)
+    return [] if answer is None else [*answer.sentences, _advise("SCENARIO")]
+
+
+def _advise(source: str) -> str:
+    return f"{NOT_COMPUTED}; `dfslab advise {source}` would tell."

@@ -1,0 +1,74 @@
+"""Tests of the last sentence of a run's output, on the change that would gain most. The terminal,
+the JSON document and the page say the same. Gains that were not computed are not printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dfslab.documents.table import Paragraph
+from dfslab.report import run_document
+from dfslab.report.answers.changes import closing, closing_of_predictions
+from dfslab.report.answers.first_screen import first_screen
+from dfslab.studies.contract import Findings, FinishedRun
+from dfslab.studies.decisions.advised import Advised
+from dfslab.studies.decisions.decision_input import evidence_of_description
+from dfslab.studies.decisions.prices import prices_of
+from dfslab.studies.decisions.recommend import recommend
+from support import synthetic
+
+
+def not_computed(source: str) -> str:
+    return f"What a change would gain was not computed; `dfslab advise {source}` would tell."
+
+
+def predicted_run(*, is_advised: bool) -> FinishedRun:
+    """Returns a run with artificial predictions. Its advice is computed from the description of the
+    deployment if `is_advised` is true."""
+    scenario = synthetic.scenario(methods=["sequence"])
+    results = [
+        synthetic.predicted(one, 100.0, 80.0, 120.0, "sequence") for one in scenario.points()
+    ]
+    findings = Findings()
+    if is_advised:
+        advice = recommend(
+            evidence_of_description(scenario, Path("planted.toml")), "rate", prices_of()
+        )
+        findings.add(Advised(advice=advice))
+    return FinishedRun(scenario, results, findings)
+
+
+def test_the_last_sentence_is_the_first_change_of_the_page():
+    run = predicted_run(is_advised=True)
+    found = first_screen(run)
+    assert found is not None
+    assert found.changes
+    assert closing(run) == [*found.answer.sentences, f"Change: {found.changes[0]}"]
+
+
+def test_without_advice_the_command_is_named_and_no_gain():
+    sentences = closing(predicted_run(is_advised=False))
+    assert sentences[-1] == not_computed("RUN")
+    assert not any(one.startswith("Change:") for one in sentences)
+
+
+def test_advice_of_noisy_measurements_is_withheld():
+    scenario = synthetic.scenario(methods=["measure", "sequence"])
+    advised = predicted_run(is_advised=True).findings
+    run = FinishedRun(scenario, synthetic.planted(noise=0.8, repetitions=4), advised)
+    assert closing(run)[-1] == "Change: Withheld, because what limits is not known."
+
+
+@pytest.mark.parametrize("is_advised", [True, False])
+def test_terminal_and_json_document_end_with_the_same_sentences(is_advised: bool):
+    run = predicted_run(is_advised=is_advised)
+    sentences = closing(run)
+    assert run_document.of(run)["answer"] == sentences
+    printed = run_document.tables(run)[-len(sentences) :]
+    assert [one.text for one in printed if isinstance(one, Paragraph)] == sentences
+
+
+def test_predictions_name_the_command_with_a_scenario():
+    results = predicted_run(is_advised=False).results
+    assert closing_of_predictions(results)[-1] == not_computed("SCENARIO")
+    assert closing_of_predictions([]) == []

@@ -1,0 +1,56 @@
+"""Tests of the sentence that reports how much of a resumed run is already measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import dfslab
+from support.stored import keep_only
+
+SCENARIO = """schema = 1
+name = "resumed"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+[workload]
+name = "sequential_write"
+file_size = "64 KiB"
+operations_per_client = 4
+[run]
+methods = ["measure"]
+repetitions = 3
+"""
+DONE = "2 of 3 measurements are done (--fresh: a new run)"
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Path:
+    """Provides the folder of a run that has two of its three measurements. The scenario file is in
+    the working directory, the third folder above the folder of the run."""
+    (tmp_path / "resumed.toml").write_text(SCENARIO)
+    first = dfslab("measure", "resumed.toml", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "resuming" not in first.stderr
+    (folder,) = (tmp_path / "runs" / "resumed").glob("2*")
+    keep_only(folder, lambda one: one.repetition < 2)
+    return folder
+
+
+def test_a_resumed_run_reports_once_what_is_done(unfinished: Path):
+    place = unfinished.parents[2]
+    again = dfslab("measure", "resumed.toml", cwd=place)
+    assert again.returncode == 0, again.stderr
+    sentence = f"resuming the run of {unfinished.relative_to(place)}: {DONE}"
+    assert again.stderr.count("resuming") == 1
+    assert f"dfslab: {sentence}\n" in again.stderr
+    assert "resuming" not in again.stdout
+
+
+@pytest.mark.parametrize("option", ["--fresh", "--quiet"])
+def test_a_new_or_quiet_run_reports_nothing_of_it(unfinished: Path, option: str):
+    again = dfslab("measure", "resumed.toml", option, cwd=unfinished.parents[2])
+    assert again.returncode == 0, again.stderr
+    assert "resuming" not in again.stderr

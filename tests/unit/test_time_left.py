@@ -1,0 +1,126 @@
+"""Tests of the time left that progress shows: it is estimated before the first measurement has
+ended, then counts down, and is dropped when the measurements have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from dfslab.cli.live.lines import LineReporter
+from dfslab.cli.live.time_left import TimeLeft
+from dfslab.cli.live.time_left_column import TimeLeftColumn
+from dfslab.laboratory import Laboratory
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.designs.design_plan import RUN_S, run_cost_s
+from dfslab.studies.designs.expected_time import mean_job_s
+from dfslab.studies.runs import store
+from dfslab.studies.runs.sweep import sweep
+from rich.progress import Progress
+from support import synthetic
+
+HOST = {"name": "m", "roles": {"client": 1, "storage": 1}}
+
+
+def scenario(workload: dict[str, object], **run: object) -> Scenario:
+    return build(
+        Scenario,
+        {
+            "name": "timed",
+            "deployment": {"node": [HOST]},
+            "file_system": {"name": "local"},
+            "workload": workload,
+            "run": {"methods": ["measure"], **run},
+        },
+    )
+
+
+class Instrument:
+    """A fake instrument that returns rates of a known law."""
+
+    name = "measure"
+
+    def run(self, point, repetition=0):
+        return synthetic.measured(point, synthetic.planted_rate(point), repetition)
+
+
+def test_a_timed_run_lasts_until_its_time_limit():
+    points = scenario({"name": "transfers"}, timed=True, time_limit="7 s").points()
+    assert mean_job_s(points, 3) == pytest.approx(RUN_S + 7.0)
+
+
+def test_other_runs_last_as_long_as_the_model_predicts():
+    points = synthetic.scenario(sizes=["64 KiB", "1 MiB"], clients=(1, 2)).points()
+    expected = sum(run_cost_s(one.scenario) for one in points) / len(points)
+    assert mean_job_s(points, 2 * len(points)) == pytest.approx(expected)
+
+
+def test_the_duration_of_an_external_program_is_not_known():
+    points = scenario({"name": "command", "command": ["true"]}).points()
+    assert mean_job_s(points, 1) is None
+
+
+@pytest.mark.parametrize("job_s", [None, 5.0])
+def test_the_first_report_of_a_sweep_has_the_expected_time(tmp_path: Path, job_s: float | None):
+    reported: list[Sequence[float]] = []
+    planted = synthetic.scenario()
+    opened = store.open_run(planted, tmp_path)
+
+    def report(done: float, total: float, text: str, *remaining_s: float) -> None:
+        reported.append(remaining_s)
+
+    sweep(planted, [Instrument()], opened, report, job_s=job_s)
+    jobs = 2 * len(planted.points())
+    assert reported[0] == (() if job_s is None else (5.0 * jobs,))
+    assert reported[1][0] < 5.0, "later reports use the durations of the measurements"
+
+
+def test_a_run_reports_the_time_left_before_anything_is_measured(tmp_path: Path):
+    reported: list[tuple[str, Sequence[float]]] = []
+
+    def progress(done: float, total: float, text: str, *remaining_s: float) -> None:
+        reported.append((text, remaining_s))
+
+    workload = {"name": "sequential_write", "file_size": "64 KiB", "operations_per_client": 4}
+    laboratory = Laboratory(progress)
+    plan = laboratory.plan(scenario(workload, repetitions=2))
+    laboratory.run(plan, tmp_path)
+    first = next(remaining_s for text, remaining_s in reported if text != "planning")
+    assert first == (pytest.approx(2 * plan.job_s),)
+
+
+def test_the_time_left_counts_down_and_is_dropped_at_the_end():
+    now_s = [0.0]
+    left = TimeLeft(lambda: now_s[0])
+    assert left.text == ""
+    left.report(False, (65.0,))
+    assert left.text == "about 1:05 left"
+    now_s[0] = 5.0
+    left.report(False, ())
+    assert left.text == "about 1:00 left"
+    now_s[0] = 70.0
+    assert left.text == ""
+    left.report(False, (9.0,))
+    left.report(True, ())
+    assert left.text == ""
+
+
+def test_a_line_of_a_log_ends_with_the_time_left(capsys):
+    now_s = [0.0]
+    report = LineReporter(lambda: now_s[0])
+    report(0, 2, "measure a", 100.0)
+    now_s[0] = 20.0
+    report(0, 1, "a testbed comes up")
+    assert capsys.readouterr().err == "  0:20   0 % a testbed comes up, about 1:20 left\n"
+
+
+def test_the_column_of_the_bar_shows_the_estimate():
+    left = TimeLeft(lambda: 0.0)
+    bar = Progress(TimeLeftColumn(left))
+    bar.add_task("starting", total=1.0)
+    (task,) = bar.tasks
+    column = TimeLeftColumn(left)
+    assert "left" not in column.render(task).plain
+    left.report(False, (3.0,))
+    assert column.render(task).plain == "about 0:03 left"
