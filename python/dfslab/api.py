@@ -50,10 +50,12 @@ from dfslab.studies.plans.targets import parse_targets as _parse_targets
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
     from dfslab.documents.net_definition import NetDefinition
 else:
     pandas = lazily("pandas")
+    pyarrow = lazily("pyarrow")
 
 __all__ = [
     "InputError",
@@ -133,6 +135,14 @@ class Run:
     def frame(self) -> pandas.DataFrame:
         """The rows as a pandas table. Needs the extra `fit`, which installs pandas."""
         return pandas.DataFrame(self.rows())
+
+    def arrow(self) -> pyarrow.Table:
+        """Returns the rows as an Arrow table, with one column for each name that any row has. A
+        value that a row does not have is null. Needs the extra `tables`, which installs pyarrow.
+        """
+        rows = self.rows()
+        names = dict.fromkeys(name for row in rows for name in row)
+        return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
 
 
 def scenario(source: ScenarioSource) -> Scenario:

@@ -3,6 +3,7 @@ sliders, files that are dropped, and token games. The browser's console has no e
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from support import recorded
+from support import recorded, synthetic
 from support.command import DFSLAB
 from support.serving import Served, served
 
@@ -178,6 +179,17 @@ def test_a_dropped_result_becomes_a_run(browser, site):
         tab.evaluate(DROP, ["mine.json", FIO])
         tab.get_by_text("Imported: fio").first.wait_for()
         assert "/runs/fio-mine-json/" in tab.url
+
+
+def test_a_dropped_trace_becomes_a_page(browser, site):
+    spans = synthetic.spans_of({"node-1": 1, "node-2": 3}, seed=8)
+    with opened(browser, site, "/") as tab:
+        tab.evaluate(DROP, ["spans.json", json.dumps(spans)])
+        tab.wait_for_url("**/dropped/*")
+        # The flame graph is on a tab that is closed at first.
+        read = tab.locator("div.flame .rows button", has_text="read").first
+        read.wait_for(state="attached")
+        assert "200 calls" in str(read.get_attribute("title"))
 
 
 def test_a_dropped_net_is_played(browser, site):

@@ -61,6 +61,16 @@ def test_a_table_is_measured_and_read_back(tmp_path):
     assert (frame["rate_per_s"] > 0).all()
 
 
+def test_rows_are_an_arrow_table(tmp_path):
+    pytest.importorskip("pyarrow")
+    found = dfslab.load_run(copied(tmp_path))
+    rows, table = found.rows(), found.arrow()
+    names = {name for row in rows for name in row}
+    assert set(table.column_names) == names
+    assert [{name: row.get(name) for name in names} for row in rows] == table.to_pylist()
+    assert any(column.null_count for column in table.columns)
+
+
 def test_a_directory_is_measured(tmp_path):
     wanted = dfslab.Transfers(
         block_sizes="4k", modes="read", clients="1", size="64k", time="2s", repetitions=1
