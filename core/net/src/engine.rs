@@ -342,7 +342,7 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// The tokens in the binding of an enabled transition, by their numbers, one for each input arc.
+    /// The tokens in the binding of an enabled transition, by number, one for each input arc.
     /// For an arc from a place with the discipline `random`, it is an arbitrary fitting token.
     #[inline]
     fn bound(&self, transition: usize) -> &[u32] {
