@@ -142,7 +142,8 @@ class Run:
         """
         rows = self.rows()
         names = dict.fromkeys(name for row in rows for name in row)
-        return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        complete = [{name: row.get(name) for name in names} for row in rows]
+        return pyarrow.Table.from_pylist(complete)
 
 
 def scenario(source: ScenarioSource) -> Scenario:
