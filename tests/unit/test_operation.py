@@ -12,6 +12,8 @@ from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.steps import operation as op
+from dfslab.spec.steps.node import symbols
+from dfslab.spec.systems.parameters import hardware
 
 NODES = [
     {"name": "c", "cores": 1, "roles": {"client": 1}, "adapter": {"bandwidth": "100 MB/s"}},
@@ -146,14 +148,20 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
             ("instances", 64.0),
         ):
             values[f"{role.name}.{kind}"] = number
+    needed = {name for tree in system.operations.values() for name in symbols(tree)}
+    for key in sorted(needed - set(values)):
+        known = hardware(key)
+        assert known is not None, key
+        assert known.default is not None, key
+        values[key] = known.default
     numbers = TreeReader(Placement(deployment), values)
     for operation, tree in system.operations.items():
         expanded = formula(operation, tree).expanded()
-        symbols = sorted(expanded.free_symbols, key=str)
+        free = sorted(expanded.free_symbols, key=str)
         # All numbers are substituted at once. One by one, SymPy would simplify the expression for
         # each of them.
-        computed = sympy.lambdify(symbols, expanded, "math", cse=True)
-        expected = float(computed(*(values[str(one)] for one in symbols)))
+        computed = sympy.lambdify(free, expanded, "math", cse=True)
+        expected = float(computed(*(values[str(one)] for one in free)))
         assert numbers.read(tree).latency_s == pytest.approx(expected, rel=2e-3), operation
 
 

@@ -71,7 +71,8 @@ _delete = _changed("delete", P.delete_cpu, f"{ROLE}.deletes")
 
 # The kernel finds and clears the pages of a client's buffer when its first read fills the buffer.
 _touched = when(
-    symbol("client.touch_rate") > 0, cpu("client", P.first * call_bytes / rate("client.touch_rate"))
+    symbol("client.touch_rate") > 0,
+    cpu("client", P.first * call_bytes / rate("client.touch_rate"), name="page_fault"),
 )
 _read = repeat(
     calls,
