@@ -24,14 +24,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract
 from dfslab.studies.compare import compare
-from dfslab.studies.contract import (
-    NOTHING_MEASURED,
-    Findings,
-    FinishedRun,
-    Progress,
-    Study,
-    StudyResult,
-)
+from dfslab.studies.contract import Findings, FinishedRun, Progress, Study, StudyResult
 from dfslab.studies.decisions.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs import expected_time
@@ -262,7 +255,7 @@ class Laboratory:
         """Prepares the session for a measurement of one of several runs that alternate: files and
         live rates are those of this run."""
         _write_traces(session, opened)
-        session.traced = _is_traced_command(plan)
+        session.count_calls(_is_traced_command(plan))
         for log in self._logs:
             log.is_measured = log.folder == opened.folder
 
@@ -271,7 +264,7 @@ class Laboratory:
 
         If the first configuration uses a testbed, the testbed is started.
         """
-        session.traced = _is_traced_command(plan)
+        session.count_calls(_is_traced_command(plan))
         with stages.of("loading"):
             session.reach(plan.points[0].scenario)
 
@@ -284,11 +277,11 @@ class Laboratory:
         Raises RunFailed if no run succeeds.
         """
         _write_traces(session, opened)
-        session.recording = plan.recording
+        session.record_next(plan.recording)
         results = sweep(
             plan.scenario, _within(plan, session), opened, self._report, stages, plan.job_s
         )
-        if session.recording is not None:
+        if session.is_recording_due:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
@@ -425,8 +418,6 @@ def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRu
     Otherwise raises an error with the reason why a study failed.
     """
     for reason in contract.refusals(run, kinds):
-        if reason == NOTHING_MEASURED:
-            raise InputError("RUN", str(run.folder), reason)
         raise RunFailed(f"{run.folder}: {reason}")
     return run
 

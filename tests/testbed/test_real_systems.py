@@ -119,7 +119,7 @@ def case(request, nothing_left):
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
-        session.cold_daemons = False
+        session.take_warm_up()
         yield chosen, session
 
 

@@ -19,7 +19,7 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.model import InputError
 
 KEY = "FILE"
 HEAD_BYTES = 1 << 16
@@ -189,11 +189,3 @@ def optional(values: Json, key: str) -> float | None:
     """Returns the number that the object `values` has for a key; None if the key is missing or its
     value is empty."""
     return number(values[key], key) if values.get(key) not in (None, "") else None
-
-
-def one_of(name: str, known: Mapping[str, str], what: str) -> str:
-    """Returns `known[name]`. Raises ValueError that lists the known names if `name` is not one of
-    them. `what`: the word for the value in the message."""
-    if name not in known:
-        raise ValueError(f"{what} {name[:40]!r} is {unknown(name, list(known))}")
-    return known[name]

@@ -44,9 +44,7 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 class InstrumentSession:
     """Resources that stay open for the duration of one command, such as the running testbed.
 
-    `trace_directory` is the folder for traces; if it is None, no traces are written. `recording` is
-    the file to which the operations of the next measured run are recorded; if it is None, they are
-    not recorded.
+    `trace_directory` is the folder for traces; if it is None, no traces are written.
     """
 
     notify: Notify = lambda text: None
@@ -54,21 +52,49 @@ class InstrumentSession:
     versions: dict[str, str] = field(default_factory=dict)
     progress: Callable[[float, str], None] | None = None
     watch: Watch | None = None
-    recording: Path | None = None
+    # The file to which the operations of the next measured run are recorded; None: no file.
+    _recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
-    cold_daemons: bool = False
+    _needs_warm_up: bool = False
     # Kinds of links and disks whose rates were already measured. They are not measured again:
     # hundreds of testbeds may have only a few kinds.
     _hardware: set[str] = field(default_factory=set)
     _testbed: tuple[str, BaseTestbed] | None = None
     # Whether the processes of a testbed that this session starts count their calls. A counting
     # testbed is not reused for runs without counting.
-    traced: bool = False
+    _counts_calls: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
     # For each directory that has not answered, the reason why no more runs are tried there.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def count_calls(self, counts: bool) -> None:
+        """Determines whether the processes of the testbeds that this session starts from now on
+        count their calls."""
+        self._counts_calls = counts
+
+    def take_warm_up(self) -> bool:
+        """Returns whether the daemons have to be warmed up before a measurement. The caller warms
+        them up, so the next call returns false until other daemons start."""
+        is_due, self._needs_warm_up = self._needs_warm_up, False
+        return is_due
+
+    def record_next(self, file: Path | None) -> None:
+        """Requests that the operations of the next measured run are recorded to a file; None:
+        nothing is recorded."""
+        self._recording = file
+
+    @property
+    def is_recording_due(self) -> bool:
+        """Returns whether a requested recording has not been made yet."""
+        return self._recording is not None
+
+    def take_recording(self) -> Path | None:
+        """Returns the file of the requested recording, which the caller makes; None if nothing is
+        requested. The request is then fulfilled."""
+        file, self._recording = self._recording, None
+        return file
 
     def reach(self, scenario: Scenario) -> Endpoint:
         """Returns the endpoint at which clients reach a scenario's file system: a live address, an
@@ -238,12 +264,13 @@ class InstrumentSession:
         """Returns a context in which the processor limits of the testbed's hosts are lifted."""
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
-    def use(self, testbed: BaseTestbed) -> None:
-        """Makes the session use a testbed that the caller has started.
+    def use(self, testbed: BaseTestbed, needs_warm_up: bool = False) -> None:
+        """Makes the session use a testbed that the caller has started. `needs_warm_up`: the daemons
+        may not have served any request yet.
 
         The caller must stop the testbed.
         """
-        self._testbed = ("", testbed)
+        self._testbed, self._needs_warm_up = ("", testbed), needs_warm_up
 
     def close(self) -> None:
         """Stops and removes everything that this session opened."""
@@ -262,7 +289,9 @@ class InstrumentSession:
         A session has one testbed at a time. If the configuration needs another one, the running
         testbed is stopped first.
         """
-        key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
+        key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(
+            self._counts_calls
+        )
         # The empty key is that of a testbed that the caller started, which serves every
         # configuration.
         if self._testbed is None or self._testbed[0] not in ("", key):
@@ -293,7 +322,7 @@ class InstrumentSession:
     def _start(self, scenario: Scenario) -> BaseTestbed:
         kind = testbed_class(scenario.file_system.name, "file_system.access.testbed")
         given = testbed_parameters(scenario)
-        if self.traced:
+        if self._counts_calls:
             given.update(_tracing(kind, scenario.file_system.name))
         testbed = kind.up(
             given, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
@@ -302,7 +331,7 @@ class InstrumentSession:
         self.versions.update(testbed.versions)
         # Fresh daemons are slow at first (JIT compilation, connections). The method "measure" warms
         # them up before it measures.
-        self.cold_daemons = True
+        self._needs_warm_up = True
         return testbed
 
 

@@ -119,8 +119,7 @@ def _run(
     scenario = point.scenario
     target = session.target(scenario)
     testbed = session.testbed
-    if session.cold_daemons:
-        session.cold_daemons = False
+    if session.take_warm_up():
         with session.whole_processors():
             warm_up(point, target, session)
     workload = discover.workload(scenario.workload.name)

@@ -64,7 +64,7 @@ class Measure(access.InSession):
         Raises InputError if the target cannot run the workload, and RunFailed if the run fails.
         """
         with self.opened() as session:
-            session.traced = False
+            session.count_calls(False)
             if external_program.is_command(point):
                 return external_program.measured(point, repetition, session)
             measured = _under_faults(point, repetition, session)
@@ -107,8 +107,7 @@ def run_load(
     # before the daemons run, because the daemons' JIT compilation would use the same processor
     # share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
-    if session.cold_daemons:
-        session.cold_daemons = False
+    if session.take_warm_up():
         with session.whole_processors():
             warm_up(point, target, session)
     disks = _cold_disks(point, session)
@@ -132,9 +131,8 @@ def run_load(
     counted = observed.observe() if observed is not None else None
     count_calls = run.count_calls and repetition == 0
     called = _calls(plan, places, session) if count_calls else None
-    if session.recording is not None:
-        _keep(done.recorded, session.recording)
-        session.recording = None
+    if (recording := session.take_recording()) is not None:
+        _keep(done.recorded, recording)
     load = measured_load(
         report,
         run.seed + repetition,
@@ -169,7 +167,7 @@ def _plan(
         time_limit_s=run.time_limit,
         max_errors=run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
         layers=[layer.plan() for layer in run.layer],
-        record=session.recording is not None,
+        record=session.is_recording_due,
     )
 
 

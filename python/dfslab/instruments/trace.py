@@ -48,8 +48,9 @@ class Trace(access.InSession):
         result's `program.profiles` then names the folder with these.
         """
         with self.opened() as session:
-            session.traced = external_program.is_command(point)
-            if session.traced:
+            is_command = external_program.is_command(point)
+            session.count_calls(is_command)
+            if is_command:
                 return external_program.traced(point, repetition, session)
             with scratch.folder("trace") as spare:
                 folder = session.trace_directory or spare

@@ -19,15 +19,12 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
 from dfslab.documents.table import Name, Section, Tab, Table, Value, naming
-from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.runs import store
 from dfslab.studies.runs.stages import ProcessorTime, Stage
-
-NOTHING_MEASURED = "holds no measured result to learn from"
 
 
 class Progress(Protocol):
@@ -286,9 +283,3 @@ def refusals(run: FinishedRun, kinds: Iterable[type[StudyResult]]) -> Iterator[s
     for kind in kinds:
         if kind.study in run.findings.refused:
             yield run.findings.refused[kind.study]
-
-
-def need_measured(run: FinishedRun) -> None:
-    """Raises RunFailed unless the run has a measurement of a configuration that is not held out."""
-    if not any(not result.point.held_out for result in run.of_method("measure")):
-        raise RunFailed(NOTHING_MEASURED)

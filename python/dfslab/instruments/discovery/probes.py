@@ -28,8 +28,6 @@ REPEATS = 3
 SEED = 1
 LOADAVG = Path("/proc/loadavg")
 RUNNABLE_SAMPLES, RUNNABLE_PAUSE_S = 20, 0.05
-# Largest number of bytes that each round of a disk's probe writes (testbeds/hosts/hardware.py).
-PROBED_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)

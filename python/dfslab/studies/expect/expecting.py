@@ -90,9 +90,8 @@ def compared(
     failures: list[RunFailed | InputError] = []
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
-            session.use(planned_comparison.place.testbed)
             # It is unknown whether the testbed's daemons have served any request yet.
-            session.cold_daemons = True
+            session.use(planned_comparison.place.testbed, needs_warm_up=True)
         instrument = Measure().within(session)
         began_s = clock.monotonic_s()
         for at, one in enumerate(operations):

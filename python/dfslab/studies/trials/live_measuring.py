@@ -36,9 +36,8 @@ def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[
     """
     with access.session(notify) as session:
         if place is not None and place.testbed is not None:
-            session.use(place.testbed)
             # It is unknown whether the testbed's daemons have served any request yet.
-            session.cold_daemons = True
+            session.use(place.testbed, needs_warm_up=True)
         instrument = Measure(session)
 
         def measured(scenario: Scenario, repetition: int) -> Result:
