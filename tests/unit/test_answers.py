@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 from dfslab.documents.table import DASH, naming
+from dfslab.report.answers import growth
 from dfslab.report.answers import verdict as verdicts
-from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import common_unit, unit_of
 from dfslab.report.answers.rates import by_configuration, interval, rate_table, short_names
 from dfslab.result import Metric, Result, provenance
@@ -97,6 +97,23 @@ def test_growth_with_clients_is_put_into_words(exponent, words):
     assert "From 1 client to 4" in reported.limit
 
 
+@pytest.mark.parametrize(
+    ("factors", "words"), [((1.0, 4.0), "differ too much"), ((3.6, 4.0), "more clients")]
+)
+def test_configurations_that_disagree_give_no_conclusion(monkeypatch, factors, words):
+    monkeypatch.setattr(growth, "_growths", lambda rates: [(1, 4, one) for one in factors])
+    assert words in growth.scaling([])
+
+
+def test_growth_while_other_programs_ran_gives_no_conclusion(monkeypatch):
+    monkeypatch.setattr(verdicts, "_others_share", lambda rates: 0.6)
+    reported = answer(measured(Law(exponent=1.0)))
+    assert "more clients" not in " ".join(reported.sentences)
+    assert reported.limit.startswith("What limits is withheld")
+    assert "used 60% of this machine" in reported.observed
+    assert reported.is_withheld
+
+
 def test_noisy_repeats_give_no_conclusion():
     reported = answer(measured(Law(exponent=0.0, spread=(0.5, 1.0, 2.0))))
     assert reported.limit.startswith("Inconclusive")
@@ -175,4 +192,4 @@ def test_a_key_that_only_one_configuration_has_is_in_its_name():
 
 def test_one_number_of_clients_says_nothing_of_scaling():
     one = [r for r in measured() if r.point.scenario.workload.clients == 1]
-    assert scaling(by_configuration(one)) == ""
+    assert growth.scaling(by_configuration(one)) == ""

@@ -30,12 +30,20 @@ def scaling(rates: Sequence[ConfigurationRate]) -> str:
     start = f"From {fewest} to {most} clients rates grow by a factor {shown}:"
     if fewest == 1:
         start = f"From 1 client to {most} rates grow by a factor {shown}:"
-    median, proportional = float(np.median(factors)), PROPORTIONAL * most / fewest
-    if median >= proportional:
-        return f"{start} no shared resource was at its limit; more clients would do more."
-    if median <= FLAT:
-        return f"{start} clients share a resource at its limit; which one, rates alone cannot tell."
-    return f"{start} clients begin to wait for each other; for what, rates alone cannot tell."
+    conclusions = {_conclusion(one, most / fewest) for one in (min(factors), max(factors))}
+    if len(conclusions) > 1:
+        return f"{start} configurations differ too much for one conclusion on what limits."
+    return f"{start} {conclusions.pop()}."
+
+
+def _conclusion(growth: float, clients: float) -> str:
+    """Returns what the growth of a rate shows if the number of clients grows by the factor
+    `clients`."""
+    if growth >= PROPORTIONAL * clients:
+        return "no shared resource was at its limit; more clients would do more"
+    if growth <= FLAT:
+        return "clients share a resource at its limit; which one, rates alone cannot tell"
+    return "clients begin to wait for each other; for what, rates alone cannot tell"
 
 
 def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]:

@@ -31,6 +31,11 @@ TOO_NOISY = 0.2
 CREDIBLE = 0.5
 # The note of a prediction that uses default constants instead of calibrated ones.
 UNCALIBRATED = "not calibrated: nothing was measured"
+# The sentence that replaces a conclusion from the growth of rates with the number of clients.
+WITHOUT_PROCESSORS = (
+    "What limits is withheld: rates would grow differently with clients if the other programs had "
+    "ended. Repeat on a quiet machine."
+)
 READS = frozenset({"read", "pread"})
 
 
@@ -92,6 +97,8 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     limit = scaling(rates)
+    if limit and _others_share(rates) > OTHERS:
+        return RunAnswer(observed, WITHOUT_PROCESSORS, _from_memory(rates), is_withheld=True)
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
     elif limit and noise is not None:
@@ -117,7 +124,9 @@ def _of_comparison(
         limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
         if mean is not None and error >= mean.median_abs_error:
             limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
-        advice = scaling(rates) or _from_memory(rates)
+        noise = noise_of(rates)
+        is_sound = _others_share(rates) <= OTHERS and (noise is None or noise <= TOO_NOISY)
+        advice = (is_sound and scaling(rates)) or _from_memory(rates)
         return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
     limit = _predicted_limit(run.of_method(model), model)
     sure = f" It errs by {error:.0%} (median, held-out configurations)."
@@ -127,6 +136,15 @@ def _of_comparison(
 def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
     """Returns a sentence on other programs that ran on the clients' machine; "" if they used little
     processor time."""
+    share = _others_share(rates)
+    if share <= OTHERS:
+        return ""
+    return f" Meanwhile other programs used {share:.0%} of this machine's processors."
+
+
+def _others_share(rates: Sequence[ConfigurationRate]) -> float:
+    """Returns the median fraction of the processors' time that other programs used on the clients'
+    machine during the runs; 0 if no run recorded it."""
     shares = [
         result.load.machine.others_share
         for one in rates
@@ -134,9 +152,7 @@ def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
         if result.load is not None and result.load.machine is not None
     ]
     known = [share for share in shares if share is not None]
-    if not known or (share := float(np.median(known))) <= OTHERS:
-        return ""
-    return f" Meanwhile other programs used {share:.0%} of this machine's processors."
+    return float(np.median(known)) if known else 0.0
 
 
 def _too_noisy(noise: float) -> str:
