@@ -196,7 +196,7 @@ def figures(recording: str) -> list[Figure]:
     kept = {
         _key_of(one): one.outcome.kept
         for one in lines()
-        if isinstance(one, TunedCase) and gains[_key_of(one)]
+        if isinstance(one, TunedCase) and gains[_key_of(one)] and _is_whole(_key_of(one))
     }
     rows = []
     for key, name in kept.items():
@@ -207,6 +207,12 @@ def figures(recording: str) -> list[Figure]:
     worse = [gains[key][_sorted(name)] < 1 for key, name in kept.items() if name]
     share = sum(worse) / len(kept) if kept else None
     return [*rows, Figure(EXPERIMENT, recording, "tuning.worse", "", share, len(kept))]
+
+
+def _is_whole(key: tuple[str, str]) -> bool:
+    """Returns whether all rounds of the case's grid were measured."""
+    turns = {one.turn for one in lines() if isinstance(one, GridRound) and _key_of(one) == key}
+    return turns >= set(range(ROUNDS))
 
 
 def _key_of(line: TunedCase | GridRound) -> tuple[str, str]:

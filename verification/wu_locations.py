@@ -63,7 +63,8 @@ def figures(subject: str) -> list[Figure]:
     for (operation, share), curve in curves(subject).items():
         if operation != LOCATIONS:
             continue
-        part, count = f"{share:g} of a core", len(curve.clients)
+        # The law is 0 for one client, whose time is left out.
+        part, count = f"{share:g} of a core", sum(one > 1 for one in curve.clients)
         fit, other = paper_law(curve), paper_law(curves(subject)[STAT, share])
         made += [
             Figure("wu-locations", subject, "wu.locations-law", part, fit.r2, count),

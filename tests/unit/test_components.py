@@ -314,3 +314,15 @@ def test_files_in_random_order_are_refused_unless_the_caches_hold_them():
         setup_of(Situation(scenario.with_overrides(cold)))
     warm = {"workload.name": "random_read", "workload.cache": "warm"}
     assert setup_of(Situation(scenario.with_overrides(warm))).operation == "read"
+
+
+def test_a_size_that_follows_the_clients_is_no_axis():
+    """The file size halves when the clients double, and each panel has three transfer sizes."""
+    described = [
+        {"clients": clients, "file_size": 8.0 / clients, "transfer_size": size}
+        for clients in (1, 2)
+        for size in (2.0, 4.0, 8.0)
+    ]
+    assert throughput._axis_of(described) == "transfer_size"  # noqa: SLF001
+    described = [{"clients": 1, "file_size": size, "transfer_size": 4.0} for size in (1.0, 2.0)]
+    assert throughput._axis_of(described) == "file_size"  # noqa: SLF001

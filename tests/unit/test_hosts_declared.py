@@ -125,7 +125,7 @@ def test_declared_hardware_that_cannot_be_emulated_is_reported(monkeypatch):
     ("user_id", "reason"),
     [
         (0, "not on this machine"),
-        (1000, "needs root; run the command again as root, for example with sudo"),
+        (1000, "not available to this user; run the command again as root, for example with sudo"),
     ],
 )
 def test_a_missing_feature_is_explained_to_root_and_to_other_users(monkeypatch, user_id, reason):

@@ -106,7 +106,6 @@ def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
     monkeypatch.setattr(sustained_disk, "FILE_BYTES", 8 << 20)
     found = sustained_disk.everything(tmp_path / "data", random.Random(1))
     assert set(found) == set(sustained_disk.UNITS)
-    # A request of one of many streams occupies the disk no longer than a request takes alone.
     assert min(found.values()) > 0
 
 
@@ -117,6 +116,9 @@ def test_a_rate_limiter_that_serves_in_slices_is_measured_at_its_rate():
     ended_s = [time_s for time_s in slices[:-1] for _ in range(600)] + [slices[-1]]
     assert sustained_disk.seconds_between(ended_s) == pytest.approx(1 / 6000)
     assert sustained_disk.seconds_between([1.0]) == sustained_disk.MEASURED_S
+    # Four requests in flight end together every 0.3 s, so each occupies the disk for 0.075 s.
+    batches = [0.3 * (place // 4) for place in range(12)]
+    assert sustained_disk.seconds_between(batches, 4) == pytest.approx(0.075)
 
 
 def test_every_measured_quantity_has_a_key_of_the_profile():
@@ -131,3 +133,11 @@ def test_other_file_systems_report_that_they_ignore_the_table():
     assert "deployment.node.client.local_files" in found
     of_local = situation_of("local", "sequential_read", node={"local_files": MEASURED})
     assert "deployment.node.node.local_files" not in ignored(of_local, of_local.constants)
+
+
+def test_a_measured_line_needs_its_rates():
+    """Without these rates, a request would take as long as at one byte per second."""
+    with pytest.raises(ValueError, match="requests: needs request_rate, read_rate, write_rate"):
+        LocalFiles(requests="6000 /s")
+    partial = LocalFiles().model_copy(update={"commits": 100.0, "commit_rate": 1e8})
+    assert partial.whole.commits == 0

@@ -89,6 +89,7 @@ def test_a_component_is_to_the_right_of_those_before_it():
     graph = state_space(line(5)).scc_graph
     text = scc_graph.svg(graph)
     columns = [int(x) for x in re.findall(r'<rect x="(\d+)" y="\d+" width="120"', text)]
+    assert len(columns) == 6
     assert columns == sorted(set(columns))
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 import numpy as np
-from scipy.optimize import nnls
 
 from verification.blind import frozen, record
 from verification.blind.campaign import about_of
@@ -21,6 +20,8 @@ EXPERIMENT = "blind"
 WHOLE = 240
 # Parts of a recording besides all points: those within the bound of contention, and those beyond.
 QUIET, CONTENDED = "quiet", "contended"
+# Number of shapes of Amdahl's law that the baseline `serial` tries.
+SHAPES = 101
 
 
 @dataclass(frozen=True)
@@ -141,17 +142,25 @@ def mean(one: Judged, others: Sequence[Judged]) -> float | None:
 
 def serial(one: Judged, others: Sequence[Judged]) -> float | None:
     """Returns the rate by Amdahl's law, clients / rate = u + v clients. The law is fitted to the
-    same operation in `others` by relative errors, with rates in bytes per second where bytes move.
-    Returns None without such points."""
+    same operation in `others`, with rates in bytes per second where bytes move. Returns None
+    without such points.
+
+    The shape v / u minimises the squared errors of the logarithm of the rate over a grid, and the
+    scale is the mean error. Rates span decades, so errors of times would count the fastest points
+    only.
+    """
     known = _alike(one, others)
     if not known:
         return None
     clients = np.array([float(other.predicted.clients) for other in known])
-    weights = np.array([other.per_byte for other in known]) / clients
-    columns = np.column_stack([np.ones_like(clients), clients]) * weights[:, None]
-    (u, v), _ = nnls(columns, np.ones_like(clients))
-    own = float(one.predicted.clients)
-    return own / float(u + v * own) / max(1, one.predicted.size_bytes)
+    logs = np.log([other.per_byte for other in known])
+    shares = np.linspace(0.0, 1.0, SHAPES)[:, None]
+    laws = np.log(clients / (1 - shares + shares * clients))
+    left = logs - laws
+    best = int(np.argmin(left.var(axis=1)))
+    own, share = float(one.predicted.clients), float(shares[best, 0])
+    rate = math.exp(float(left[best].mean())) * own / (1 - share + share * own)
+    return rate / max(1, one.predicted.size_bytes)
 
 
 def _alike(one: Judged, others: Sequence[Judged]) -> list[Judged]:

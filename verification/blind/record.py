@@ -82,8 +82,9 @@ class MeasuredPoint:
 
     @property
     def is_contended(self) -> bool:
-        """Returns whether other programs used more than MOST_CONTENTION of all processors."""
-        return (self.others_share or 0.0) > MOST_CONTENTION
+        """Returns whether other programs used more than MOST_CONTENTION of all processors, or
+        whether their share is not known."""
+        return self.others_share is None or self.others_share > MOST_CONTENTION
 
 
 def append(path: Path, row: MeasuredPoint) -> None:

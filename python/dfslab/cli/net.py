@@ -144,6 +144,11 @@ def run(
 
     console = harmless(Console(emoji=False))
     console.print(_means(found))
+    if stopped := found.ends.get("dead"):
+        console.print(
+            f"In {stopped} of {found.replications} runs nothing could fire any more. Their means "
+            "and rates cover the time until then, not the time that was asked for."
+        )
     if found.monitors:
         console.print(_monitored(found.monitors))
     for reason in found.refused_monitors.values():

@@ -115,12 +115,13 @@ class Setup:
 
     def in_memory_bytes(self, size_bytes: int) -> int:
         """Returns how many of the first bytes of a stream are in the memory of its server at the
-        start: whole stripes."""
+        start: whole stripes, rounded to the nearest number."""
         if not self.cached:
             return 0
         if self.missed == 0:
             return size_bytes
-        return int(size_bytes * (1 - self.missed)) // self.stripe_size * self.stripe_size
+        stripes = round(size_bytes * (1 - self.missed) / self.stripe_size)
+        return min(size_bytes, stripes * self.stripe_size)
 
     def __post_init__(self) -> None:
         _one_of("operation", self.operation, ("read", "write", "replay"))

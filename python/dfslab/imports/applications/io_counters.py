@@ -5,9 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Sizes below which Darshan counts a request as small. They are upper edges of Darshan's classes of
-# sizes, in bytes.
-
 
 @dataclass(frozen=True)
 class DirectionCounters:

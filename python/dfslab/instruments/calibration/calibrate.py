@@ -166,9 +166,10 @@ def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 def local_files(values: Mapping[str, float]) -> LocalFiles:
     """Returns what was measured on a local file system as a node's table. `values` are in SI units
-    by the name of the quantity; the keys of quantities that are missing say "not measured"."""
+    by the name of the quantity; the keys of quantities that are missing say "not measured". A line
+    whose rates are incomplete counts as not measured."""
     known = {key: values[name] for key, name in OF_LOCAL_FILES.items() if name in values}
-    return LocalFiles().model_copy(update=known)
+    return LocalFiles().model_copy(update=known).whole
 
 
 def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:

@@ -113,15 +113,19 @@ def request_s(
             ended_s = sorted(one for each in pool.map(requests, seeds) for one in each)
     finally:
         os.close(file)
-    return seconds_between([one for one in ended_s if one >= begun_s])
+    return seconds_between([one for one in ended_s if one >= begun_s], depth)
 
 
-def seconds_between(ended_s: Sequence[float]) -> float:
-    """Returns the mean seconds between the times at which requests ended, sorted. A single request
-    took all of the measured time."""
-    if len(ended_s) < 2:
-        return MEASURED_S
-    return (ended_s[-1] - ended_s[0]) / (len(ended_s) - 1)
+def seconds_between(ended_s: Sequence[float], depth: int = 1) -> float:
+    """Returns the mean seconds for which a request occupies the disk, from the sorted times at
+    which requests ended while `depth` of them were in flight.
+
+    A disk may end `depth` requests at once, so time counts from the end of the first `depth`
+    requests. If no more ended, they took all of the measured time.
+    """
+    if len(ended_s) <= depth:
+        return MEASURED_S / max(1, len(ended_s))
+    return (ended_s[-1] - ended_s[depth - 1]) / (len(ended_s) - depth)
 
 
 def _filled(path: Path) -> None:

@@ -30,6 +30,12 @@ SYMBOLS = {
     "latency": ("network_latency",),
     "loopback_latency": ("loopback_latency",),
 }
+# The symbols of a role whose values are measured on the node's own file system.
+LOCAL_SYMBOLS = (
+    *("request_read_time", "request_read_rate", "request_write_time", "request_write_rate"),
+    *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
+    *("touch_rate", "write_call"),
+)
 # Keys of the network whose effect depends on other keys, such as the congestion control on losses,
 # with their defaults.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
@@ -123,7 +129,7 @@ def _of_group(
         symbols = {f"{role}.{key}" for role in group.roles}
         if key in ("copy_rate", "call_time") and not read & symbols:
             yield f"{place}.{key}"
-        if key == "local_files" and not situation.system.measured(group.local_files):
+        if key == "local_files" and not _uses_local_files(situation, group, read):
             yield f"{place}.{key}"
         if key == "memory" and not _has_cache(situation, group, read):
             yield f"{place}.{key}"
@@ -135,6 +141,14 @@ def _of_group(
     for key in _given(group.adapter):
         if not {"nic.in", "nic.out"} & has_work:
             yield f"{place}.adapter.{key}"
+
+
+def _uses_local_files(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
+    """Returns whether a measured time or rate of the group's own file system has an effect: as a
+    constant of the description, or as a symbol of a role."""
+    if situation.system.measured(group.local_files):
+        return True
+    return bool(read & {f"{role}.{key}" for role in group.roles for key in LOCAL_SYMBOLS})
 
 
 def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:

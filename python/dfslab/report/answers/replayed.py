@@ -140,12 +140,15 @@ class ReplayReport:
         return text
 
     def _shortfall(self) -> str:
-        """Returns why operations are missing: errors, or else the time limit."""
+        """Returns why operations are missing: errors, the time limit, or both. An error explains
+        one missing operation of one repetition."""
+        reasons = []
         if self.errors:
-            return (
-                f"{self.errors:,} error{'s' if self.errors > 1 else ''}; see the notes of the run"
-            )
-        return "the time limit ended the replay; see --time"
+            plural = "s" if self.errors > 1 else ""
+            reasons.append(f"{self.errors:,} error{plural}, see the notes of the run")
+        if self.errors < (self.planned - self.done) * self.repetitions:
+            reasons.append("the time limit ended the replay, see --time")
+        return "; ".join(reasons)
 
     def _compared(self) -> str:
         totals = self.totals_s()

@@ -77,8 +77,13 @@ def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> M
 
 
 def _labels(found: SliderQuantity, first: int) -> list[str]:
-    """Returns the names of the settings. `first`: index of the one that is marked as present."""
-    return [one.label + (NOW if place == first else "") for place, one in enumerate(found.settings)]
+    """Returns the names of the settings. `first`: index of the one that is marked as present, if
+    it is present in all columns."""
+    is_common = len(set(found.present)) == 1
+    return [
+        one.label + (NOW if is_common and place == first else "")
+        for place, one in enumerate(found.settings)
+    ]
 
 
 def _rates(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Iterator[Markup]:

@@ -169,8 +169,21 @@ def _clients(count: float) -> str:
 
 
 def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the varied key with the most values, which becomes the horizontal axis."""
-    return max(ALONG, key=lambda key: len({one.get(key) for one in described}))
+    """Returns the varied key with the most values, which becomes the horizontal axis.
+
+    Each number of clients has a panel. So a size counts the values that it has within a panel: a
+    file size that follows the number of clients is no axis.
+    """
+
+    def values(key: str) -> int:
+        if key == "clients":
+            return len({one[key] for one in described})
+        panels: dict[Any, set[Any]] = {}
+        for one in described:
+            panels.setdefault(one["clients"], set()).add(one.get(key))
+        return max(map(len, panels.values()))
+
+    return max(ALONG, key=values)
 
 
 def _along_axis(results: Sequence[Result], described: Described, along: str) -> Axis:

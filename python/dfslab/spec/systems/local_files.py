@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import model_validator
+
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
@@ -18,6 +20,11 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
+# For each key that makes models use a measured line: the rates that the line needs as well.
+NEEDED = {
+    "requests": ("request_rate", "read_rate", "write_rate"),
+    "commits": ("commit_rate", "commits_rate"),
+}
 
 
 class LocalFiles(CheckedModel):
@@ -61,6 +68,23 @@ class LocalFiles(CheckedModel):
     request_rate: BytesPerSecond = quantity(
         "0 B/s", description="Bytes of larger random reads with many in flight, beyond small ones"
     )
+
+    @model_validator(mode="after")
+    def _lines_are_whole(self) -> LocalFiles:
+        known = dict(self)
+        for key, rates in NEEDED.items():
+            missing = [name for name in rates if not known[name]]
+            if known[key] and missing:
+                raise ValueError(f"{key}: needs {', '.join(missing)} as well, or leave it out")
+        return self
+
+    @property
+    def whole(self) -> LocalFiles:
+        """The values without the keys whose lines are not whole, so that models use the declared
+        disk instead."""
+        known = dict(self)
+        lacking = [key for key, rates in NEEDED.items() if not all(known[one] for one in rates)]
+        return self.model_copy(update=dict.fromkeys(lacking, 0.0))
 
     @property
     def of_calls(self) -> LocalFiles:

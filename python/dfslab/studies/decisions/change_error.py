@@ -124,7 +124,7 @@ class ChangeErrors(BaseModel):
             return carried_out.basis_of(kind)
         if own.recordings:
             return f"{own.pairs} pairs of configurations in {own.recordings} recordings"
-        return "no recorded change; the error of two independent predictions"
+        return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: str, carried_out: InterventionErrors) -> bool:
         """Returns whether the error of a kind is that of carried-out changes. Pairs of recorded

@@ -104,10 +104,10 @@ def _words(path: Path) -> list[str]:
 
 def lacks(*names: str) -> list[str]:
     """Returns one line of text for each of the named features that is missing. A user other than
-    root cannot use most features, so the line then says how to become root."""
+    root cannot use most features, so the line then names that user and sudo."""
     reason = "not on this machine"
     if os.geteuid() != 0:
-        reason = "needs root; run the command again as root, for example with sudo"
+        reason = "not available to this user; run the command again as root, for example with sudo"
     return [
         f"{f.name}: {reason}; disables {f.disables}"
         for f in features()
