@@ -154,7 +154,7 @@ def test_the_client_is_opened_at_the_store_and_works_at_the_path(
 def test_the_command_refuses_in_one_line(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(scenario("foo://there").toml())
-    done = dfslab("measure", path)
+    done = dfslab("measure", path, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "class_path" in done.stderr
