@@ -191,22 +191,22 @@ def subjects() -> list[str]:
 def figures(recording: str) -> list[Figure]:
     """Returns, for each case that was tuned and whose grid was measured, the gain of the kept
     settings as a share of the largest gain of the grid, and the share of cases that end worse than
-    the start settings."""
+    the start settings. A case whose grid has fewer than ROUNDS rounds has no value."""
     gains = {key: gains_of(key) for key in dict.fromkeys(map(_key_of, lines()))}
     kept = {
         _key_of(one): one.outcome.kept
         for one in lines()
-        if isinstance(one, TunedCase) and gains[_key_of(one)] and _is_whole(_key_of(one))
+        if isinstance(one, TunedCase) and gains[_key_of(one)]
     }
+    whole = {key for key in kept if _is_whole(key)}
     rows = []
     for key, name in kept.items():
         own = {START: 1.0, **gains[key]}
-        share = own[_sorted(name) or START] / max(own.values())
-        count = len(own)
-        rows.append(Figure(EXPERIMENT, recording, "tuning.reached", " ".join(key), share, count))
-    worse = [gains[key][_sorted(name)] < 1 for key, name in kept.items() if name]
-    share = sum(worse) / len(kept) if kept else None
-    return [*rows, Figure(EXPERIMENT, recording, "tuning.worse", "", share, len(kept))]
+        share = own[_sorted(name) or START] / max(own.values()) if key in whole else None
+        rows.append(Figure(EXPERIMENT, recording, "tuning.reached", " ".join(key), share, len(own)))
+    worse = [gains[key][_sorted(name)] < 1 for key, name in kept.items() if name and key in whole]
+    worse_share = sum(worse) / len(whole) if whole else None
+    return [*rows, Figure(EXPERIMENT, recording, "tuning.worse", "", worse_share, len(whole))]
 
 
 def _is_whole(key: tuple[str, str]) -> bool:
