@@ -396,18 +396,23 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     assert audit.files == audit.whole == 4 * 80, audit
     assert len(reported.recoveries) == len(PASSING)
     metrics = {name: metric.value for name, metric in result.metrics.items()}
-    assert metrics["response_s_p999.write"] > AWAY_S - 0.1
+    # On a busy machine a fault may take effect late, so it lasts shorter than AWAY_S.
+    away_s = [
+        ended.at_s - (began.at_s + began.took_s)
+        for began, ended in zip(reported.done[::2], reported.done[1::2], strict=True)
+    ]
+    assert metrics["response_s_p999.write"] > min(away_s) - 0.1
     for recovery in reported.recoveries:
         assert recovery.failed == 0, recovery
     if known.copies_sent < 3:
         # The file system chooses the servers of a file, so a fault may not affect some clients.
         return
-    for recovery in reported.recoveries:
+    for recovery, lasted_s in zip(reported.recoveries, away_s, strict=True):
         assert recovery.lowest_per_s < 0.5 * recovery.before_per_s, recovery
         # On a busy machine the next fault may be injected before the rate has recovered from the
         # one before.
         back_s = recovery.recovered_after_s
-        assert back_s is None or back_s > AWAY_S - 0.5, recovery
+        assert back_s is None or back_s > lasted_s - 0.5, recovery
     assert metrics["response_s_p90.write"] > metrics["latency_s_p90.write"]
 
 

@@ -58,10 +58,12 @@ class PlaceComparison(BaseModel):
     """The answer of `dfslab expect`.
 
     `hardware`: the hardware on which the expectation is based, in words. `fault`: the resource that
-    is slower than expected, in words; "" if none is named. `narrowing`: the option that would
-    narrow the intervals most; "" if nothing was assumed. `other_work`: the share of a processor
-    that other programs leave to one thread on this machine, in words; "" if no other programs run.
-    `scenario`: the file with the scenario that was used.
+    is slower than expected, in words; "" if none is named. `alternatives`: other resources, in
+    words, whose slowness explains the rates about equally well. `telling`: an operation that was
+    not measured and whose rate would show which of them is slow; "" if there is none.
+    `narrowing`: the option that would narrow the intervals most; "" if nothing was assumed.
+    `other_work`: the share of a processor that other programs leave to one thread on this machine,
+    in words; "" if no other programs run. `scenario`: the file with the scenario that was used.
     """
 
     place: str
@@ -69,13 +71,15 @@ class PlaceComparison(BaseModel):
     hardware: list[str]
     rows: list[ComparedOperation]
     fault: str = ""
+    alternatives: list[str] = []
+    telling: str = ""
     narrowing: str = ""
     other_work: str = ""
     scenario: str = ""
     notes: list[str] = []
 
     def sentences(self) -> list[str]:
-        """The answer in one to four sentences."""
+        """The answer in one to six sentences."""
         measured = [one for one in self.rows if one.measured is not None]
         slow = [one for one in measured if one.verdict == "slower"]
         fast = [one for one in measured if one.verdict == "faster"]
@@ -88,6 +92,10 @@ class PlaceComparison(BaseModel):
         found = [f"{first}, {' and '.join(parts)}." if parts else f"{first}."]
         if self.fault:
             found.append(f"What explains the gap best: {self.fault}.")
+            if self.alternatives:
+                found.append(f"About as likely: {'; '.join(self.alternatives)}.")
+            if self.telling:
+                found.append(f"The rate of “{self.telling}”, not measured, would show which.")
         elif slow:
             worst = min(slow, key=lambda one: (one.measured or 0.0) / one.low)
             found.append(

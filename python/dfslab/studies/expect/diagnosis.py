@@ -4,7 +4,8 @@ Every resource of the deployment is made slower by several factors, one at a tim
 the model predicts by how much the rates of all operations shift. The resource is named whose shifts
 are nearest to the measured residuals, provided that its change is much likelier than no change.
 Residuals are weighted by the inverse covariance of the expectation. A deviation that uncertain
-constants or undeclared hardware can explain is therefore no fault.
+constants or undeclared hardware can explain is therefore no fault. Resources that explain the rates
+about equally well are all named.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
 # Smallest value of twice the log likelihood ratio at which a fault is named. It is the 99.9 %
 # quantile of chi-squared with two degrees of freedom: which resource is slow, and how slow it is.
 LEAST_EVIDENCE = 13.8
+# Resources whose evidence is at most this much below that of the likeliest one are named as well.
+# It is 2 ln 3: the likeliest one is at most three times as likely as they are.
+ALIKE_EVIDENCE = 2.2
 # A round trip is named as a fault if it is at least TRIP_FACTOR times as long as expected and at
 # least TRIP_S seconds longer than expected.
 TRIP_FACTOR, TRIP_S = 2.0, 5e-4
@@ -93,24 +97,45 @@ def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) ->
 
 def diagnosed(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
-) -> SuspectedFault | None:
-    """Returns the fault that explains the measured rates best. Returns None if no operation was
-    measured, or if no single fault is much likelier than no fault. The rate of an operation that
-    was not measured is None."""
+) -> list[SuspectedFault]:
+    """Returns the faults that explain the measured rates about equally well, the likeliest first,
+    and one for each resource. Returns an empty list if no operation was measured, or if no single
+    fault is much likelier than no fault. The rate of an operation that was not measured is None."""
     known = [at for at, one in enumerate(measured_per_s) if one]
     if not known:
-        return None
+        return []
     medians = np.median(expected.log_draws, axis=0)
     residuals = np.array([np.log(measured_per_s[at] or 1.0) - medians[at] for at in known])
     inverse = np.linalg.inv(expected.covariance[np.ix_(known, known)])
     alone = float(residuals @ inverse @ residuals)
-    best: SuspectedFault | None = None
+    best: dict[str, SuspectedFault] = {}
     for one in suspected:
         left = residuals - one.log_shifts[known]
         evidence = alone - float(left @ inverse @ left)
-        if best is None or evidence > best.evidence:
-            best = SuspectedFault(one.name, one.text, tuple(map(float, one.log_shifts)), evidence)
-    return best if best is not None and best.evidence >= LEAST_EVIDENCE else None
+        if one.name not in best or evidence > best[one.name].evidence:
+            shifts = tuple(map(float, one.log_shifts))
+            best[one.name] = SuspectedFault(one.name, one.text, shifts, evidence)
+    ordered = sorted(best.values(), key=lambda one: -one.evidence)
+    if not ordered or ordered[0].evidence < LEAST_EVIDENCE:
+        return []
+    return [one for one in ordered if one.evidence >= ordered[0].evidence - ALIKE_EVIDENCE]
+
+
+def telling_operation(
+    planned: Sequence[GridOperation],
+    faults: Sequence[SuspectedFault],
+    measured_per_s: Sequence[float | None],
+) -> str:
+    """Returns the name of the operation whose measurement would show which of the `faults` is
+    there: of the operations that were not measured, the one whose rate the faults change most
+    differently. Returns "" if there is none."""
+    ranges = {
+        planned[at].operation.name: float(np.ptp([one.shifts[at] for one in faults]))
+        for at, rate in enumerate(measured_per_s)
+        if not rate
+    }
+    name = max(ranges, key=lambda one: ranges[one], default="")
+    return name if name and ranges[name] > FELT else ""
 
 
 def long_round_trip(

@@ -27,6 +27,7 @@ from dfslab.studies.expect.diagnosis import (
     diagnosed,
     long_round_trip,
     suspects,
+    telling_operation,
 )
 from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
@@ -120,11 +121,10 @@ def _judged(
     found: ExpectationPlan, measured: Sequence[float | None], notes: list[str]
 ) -> PlaceComparison:
     facts = found.made.facts
-    fault = long_round_trip(found.planned, found.probed.round_trips_s, facts) or diagnosed(
-        suspects(found.planned, facts), found.expected, measured
-    )
-    rows = [_row(found, at, rate, fault, notes) for at, rate in enumerate(measured)]
-    narrowing = None if fault is not None else narrowing_fact(found.expected, facts)
+    late = long_round_trip(found.planned, found.probed.round_trips_s, facts)
+    faults = [late] if late else diagnosed(suspects(found.planned, facts), found.expected, measured)
+    rows = [_row(found, at, rate, faults, notes) for at, rate in enumerate(measured)]
+    narrowing = None if faults else narrowing_fact(found.expected, facts)
     declaring = ""
     if narrowing is not None:
         assumed = units.text(narrowing.value, narrowing.unit, 3)
@@ -134,7 +134,9 @@ def _judged(
         file_system=discover.file_system(found.place.system).title,
         hardware=found.made.hardware,
         rows=rows,
-        fault="" if fault is None else fault.text,
+        fault=next((one.text for one in faults), ""),
+        alternatives=[one.text for one in faults[1:]],
+        telling=telling_operation(found.planned, faults, measured) if len(faults) > 1 else "",
         narrowing=declaring,
         other_work=next(iter(found.made.load_notes), ""),
         notes=[*found.made.notes, *_not_in_rows(notes, rows), *_caches(found.place)],
@@ -164,7 +166,7 @@ def _row(
     found: ExpectationPlan,
     at: int,
     measured_per_s: float | None,
-    fault: SuspectedFault | None,
+    faults: Sequence[SuspectedFault],
     notes: Sequence[str],
 ) -> ComparedOperation:
     one = found.planned[at]
@@ -184,5 +186,6 @@ def _row(
         limit=limit_words(limits_of(situation, situation.constants), carried),
         note=_note_on(one.operation.name, notes)[:60],
     )
-    felt = fault is not None and row.verdict == "slower" and fault.shifts[at] < -FELT
-    return row.model_copy(update={"gap": fault.name}) if felt and fault is not None else row
+    felt = [fault.name for fault in faults if fault.shifts[at] < -FELT]
+    gap = " or ".join(felt) if row.verdict == "slower" else ""
+    return row.model_copy(update={"gap": gap})
