@@ -12,6 +12,7 @@ import pytest
 from dfslab.instruments.discovery import probes
 from dfslab.instruments.discovery.probes import DiskProbe
 from dfslab.spec.input_error import InputError
+from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, interval_text
 from dfslab.studies.expect.hardware_facts import declared_disk, declared_latency, declared_link
 from support.command import dfslab
@@ -19,11 +20,12 @@ from support.command import dfslab
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Replaces the probes of memory and disk by fixed values. The probes take seconds and have
-    separate tests."""
+    """Replaces the probes of memory, disk and calls on files by fixed values. The probes take
+    seconds and have separate tests."""
     monkeypatch.setattr(probes, "memory", lambda directory: (4e9, 1e-6))
     disk = DiskProbe(5e8, 5e8, 1e-4)
     monkeypatch.setattr(probes, "local_disk", lambda directory: disk)
+    monkeypatch.setattr(probes, "local_files", lambda directory: LocalFiles())
     monkeypatch.setattr(probes, "processor_share", lambda: 1.0)
 
 
@@ -45,7 +47,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, quick):
+def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
+    # Mistakes are refused before the probes, which take seconds.
+    monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     file = tmp_path / "file"
     file.write_text("")
     (tmp_path / "place").mkdir()

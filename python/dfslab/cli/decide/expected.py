@@ -74,7 +74,10 @@ def expect(
     Hardware of servers, which no client can observe, is assumed with wide intervals, unless options
     declare it.
     """
+    from dfslab.studies.expect.grid import check_time
+
     seconds = time_s("--time", time)
+    check_time(seconds)
     found, probed, made = _discovered(
         place, _declared(server_disk, server_link, client_link, latency, web), servers, copies
     )
@@ -117,6 +120,8 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write the scenario of an existing place, for predict, whatif, advise, measure and run."""
+    if output is not None:
+        named_output(output, force, as_json).check()
     _, _, made = _discovered(
         place, _declared(server_disk, server_link, client_link, latency, web), servers, copies
     )
@@ -159,6 +164,7 @@ def _discovered(
     the place belongs to, the measured hardware, and a scenario of the place. `texts`: the text of
     each hardware option; None if the option is not given."""
     from dfslab.instruments.discovery import place as places
+    from dfslab.instruments.discovery.probes import Probed
     from dfslab.studies.expect.hardware_facts import DeclaredHardware
     from dfslab.studies.expect.place_scenario import scenario_of
 
@@ -175,6 +181,8 @@ def _discovered(
     )
     given.check()
     found = places.find(place, texts["--web"] or "")
+    # An option that does not fit the place is refused before the probes, which take seconds.
+    scenario_of(found, Probed(), given)
     probed = places.probed(found)
     return found, probed, scenario_of(found, probed, given)
 

@@ -121,9 +121,7 @@ def planned(
         operations = list(OPERATIONS)
     weights = {one.name: _weight(one) for one in operations}
     share_s = time_s / sum(weights.values())
-    if share_s < LEAST_S:
-        least = units.text(LEAST_S * sum(weights.values()), "s")
-        raise InputError("--time", units.text(time_s, "s"), f"must be at least {least}")
+    check_time(time_s, operations)
     most = MOST_BYTES if free_bytes is None else min(MOST_BYTES, SPACE_SHARE * free_bytes)
     if most < FEWEST * STREAMS * LEAST_LARGE_BYTES:
         assert free_bytes is not None, "the most bytes are enough"
@@ -131,6 +129,16 @@ def planned(
         shown = units.text(free_bytes, "B")
         raise InputError("PLACE", None, f"has {shown} free; {needed} are needed")
     return [_sized(scenario, one, share_s, most) for one in operations]
+
+
+def check_time(time_s: float, operations: Sequence[ProbedOperation] = ()) -> None:
+    """Raises InputError if `time_s` seconds are too short to measure the `operations`. Without
+    operations, those of a place in memory count, which are the fewest of any place."""
+    operations = operations or [one for one in OPERATIONS if not _is_cold(one)]
+    least_s = LEAST_S * sum(map(_weight, operations))
+    if time_s < least_s:
+        least = units.text(least_s, "s")
+        raise InputError("--time", units.text(time_s, "s"), f"must be at least {least}")
 
 
 def _is_cold(operation: ProbedOperation) -> bool:
