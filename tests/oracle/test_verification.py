@@ -19,7 +19,7 @@ pytest_plugins = ["pytester"]
 # times.
 KUMAR = [(one, part) for one in kumar.subjects() for part in kumar.parts(one)]
 # Experiments with few recordings, whose figures take seconds to compute.
-SMALL = ("wu-locations", "wu-scale", "liu-calls")
+SMALL = ("wu-locations", "wu-scale", "liu-calls", "kumar-copies", "dfsperf")
 HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
 
