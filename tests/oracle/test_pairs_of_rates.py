@@ -20,7 +20,9 @@ THROUGH = 5.0
 
 def test_copies_and_clients_are_compared_over_all_else():
     points = recordings.scenario(kumar_copies.SCENARIO).points()
-    runs = [measured(one, _rate_of(one) * noise, number) for one in points for number, noise in _noise()]
+    runs = [
+        measured(one, _rate_of(one) * noise, number) for one in points for number, noise in _noise()
+    ]
     found = {(one.bar, one.part): one for one in kumar_copies.of_runs("planted", runs)}
     assert len(found) == 6
     for (bar, operation), figure in found.items():
