@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from verification import (
     aiio,
+    dfsperf,
     expecting,
     interventions,
     kumar,
+    kumar_copies,
     liu,
     liu_calls,
     nets,
@@ -55,9 +57,15 @@ EXPERIMENTS = {
         wu_scale.figures,
     ),
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
+    "kumar-copies": Experiment(
+        "Kumar 2018: copies and clients alone", kumar_copies.subjects, kumar_copies.figures
+    ),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
     "liu-calls": Experiment(
         "Liu 2018: calls of jobs, by size and frequency", liu_calls.subjects, liu_calls.figures
+    ),
+    "dfsperf": Experiment(
+        "DFS-Perf: rates that may differ little", dfsperf.subjects, dfsperf.figures
     ),
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
     "aiio": Experiment("Advice from Darshan logs", aiio.subjects, aiio.figures),

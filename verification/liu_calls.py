@@ -46,13 +46,14 @@ INSTRUMENTED = "woven"
 @dataclass(frozen=True)
 class Call:
     """The calls of one function in one configuration: their number, and the sum, mean and 0.99
-    quantile of their durations in seconds. `took_s` is the duration of the whole program."""
+    quantile of their durations in seconds. `p99_s` is None for a function with several parts, such
+    as an open and a read. `took_s` is the duration of the whole program."""
 
     function: str
     calls: int
     sum_s: float
     mean_s: float
-    p99_s: float
+    p99_s: float | None
     took_s: float
 
 
@@ -72,7 +73,7 @@ def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
                 int(row["calls"]),
                 float(row["sum_s"]),
                 float(row["mean_s"]),
-                float(row["p99_s"]),
+                float(row["p99_s"]) if row["p99_s"] else None,
                 float(row["took_s"]),
             )
             found.setdefault(tuple(row[name] for name in names), {})[one.function] = one

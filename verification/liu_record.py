@@ -96,9 +96,16 @@ def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
     for one in functions(top, system.functions):
         if one.mean_s is None:
             continue
-        p99_s = quantile_s(top, system.functions[one.name][0], QUANTILE)
+        ends = system.functions[one.name]
+        # A function with several ends, such as an open and a read, has no quantile: which of their
+        # calls belong together is not recorded.
+        p99_s = quantile_s(top, ends[0], QUANTILE) if len(ends) == 1 else None
         numbers = [one.total_s, one.mean_s, p99_s, result.program.took_s]
-        yield [*labels, one.name, one.count, *(float(f"{number:.6g}") for number in numbers)]
+        yield [*labels, one.name, one.count, *map(_digits, numbers)]
+
+
+def _digits(number: float | None) -> float | str:
+    return "" if number is None else float(f"{number:.6g}")
 
 
 def quantile_s(top: MergedStep, end: str, q: float) -> float:

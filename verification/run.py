@@ -6,7 +6,8 @@ the pytest mark `grid`.
 The exit code is 1 if a figure that met its bar in the committed table no longer does, if a figure
 cannot be computed, if papers.md is not current, or if a case of a grid fails. A known miss is
 printed and counted, but is no failure. `--share` computes a share of the recordings, at least one
-of each experiment, and compares them with the committed table without changing the table.
+of each experiment, and compares them with the committed table without changing the table. `--only`
+adds the figures of new recordings to the table.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     requested = _arguments(arguments)
     if requested.vary_missing:
         return vary_missing(requested.workers)
+    if requested.only:
+        return renew(requested.only, requested.workers)
     wanted = tasks() if requested.share >= 1 else chosen(requested.share, requested.seed)
     what = (
         "every recording"
@@ -91,7 +94,39 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="only vary the constants that have no row in the committed table of variations",
     )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="RECORDING",
+        help="only compute the figures of these recordings, and keep all others as they are",
+    )
     return parser.parse_args(arguments)
+
+
+def renew(recordings: Sequence[str], workers: int) -> int:
+    """Computes the figures of the named recordings and writes them to the committed table and its
+    page, which keep all other figures. Returns the exit code, which is 1 if a name is of no
+    recording or if a figure cannot be computed. The table is then unchanged."""
+    wanted = [task for task in tasks() if task[1] in recordings]
+    unknown = sorted(set(recordings) - {subject for _, subject in wanted})
+    figures, failed = compute(wanted, workers)
+    wrong = [*(f"{name}: no recording in verification/data" for name in unknown), *failed]
+    if wrong:
+        print("\n".join(f"FAILED: {text}" for text in wrong))
+        return 1
+    save(merged(committed(), figures, wanted))
+    PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
+    return 0
+
+
+def merged(
+    before: Sequence[Figure], found: Sequence[Figure], wanted: Sequence[tuple[str, str]]
+) -> list[Figure]:
+    """Returns the figures `before` with those of the tasks `wanted` replaced by `found`, in the
+    order of all tasks. A task is (experiment, recording)."""
+    kept = [one for one in before if (one.experiment, one.recording) not in wanted]
+    order = {task: place for place, task in enumerate(tasks())}
+    return sorted([*kept, *found], key=lambda one: order[one.experiment, one.recording])
 
 
 def chosen(share: float, seed: str) -> list[tuple[str, str]]:

@@ -43,12 +43,15 @@ def main() -> None:
 
 def contention(results: Sequence[Result]) -> dict[str, float]:
     """Returns the median, and the largest value, over the runs of the fraction of all processors'
-    time that programs used which belong neither to the workload nor to the file system."""
+    time that programs used which belong neither to the workload nor to the file system. The
+    dictionary is empty if no run recorded this fraction."""
     found = [
         one.load.machine.others_share
         for one in results
         if one.load and one.load.machine and one.load.machine.others_share is not None
     ]
+    if not found:
+        return {}
     values = {"others_share_median": statistics.median(found), "others_share_max": max(found)}
     return {name: round(value, 4) for name, value in values.items()}
 

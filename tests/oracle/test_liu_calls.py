@@ -8,7 +8,18 @@ import random
 import pytest
 from dfslab.instruments.tracing.callprofile import MergedStep
 
-from verification.liu_calls import CLOSE, CREATE, LOCATIONS, SEND_BLOCK, Call, lead, share
+from verification.liu_calls import (
+    CLOSE,
+    CREATE,
+    LOCATIONS,
+    REQUEST,
+    SEND_BLOCK,
+    Call,
+    calls,
+    lead,
+    share,
+    subjects,
+)
 from verification.liu_record import quantile_s
 
 
@@ -50,3 +61,10 @@ def test_a_function_leads_by_the_ratio_to_the_next_one():
     assert lead(found, CLOSE) == pytest.approx(2 / 3)
     assert lead(found, CLOSE, [CREATE]) == 4
     assert share(found, CREATE) == 0.5
+
+
+@pytest.mark.parametrize("recording", subjects())
+def test_only_a_request_of_several_calls_has_no_quantile(recording):
+    for found in calls(recording).values():
+        without = {name for name, one in found.items() if one.p99_s is None}
+        assert without == {REQUEST}

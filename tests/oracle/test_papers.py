@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from dfslab.cli.command_table import PURPOSES
 
+from verification import recordings
 from verification.figures import bars
-from verification.papers import obtained, page, rows
+from verification.papers import obtained, page, rows, wu_tables
 from verification.papers.obtained import Obtained, figures_of, judged, not_judged, of_figures
 from verification.papers.rows import Row, RowError
 
@@ -156,3 +157,22 @@ def test_a_wrong_row_is_one_line(wrong, allowed, monkeypatch, tmp_path):
         rows.rows("wu")
     assert str(raised.value).startswith("wu.toml: row ")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"count": 4},
+        {"processors": 2},
+        {"cores": 6},
+        {"frequency": "2.4 GHz"},
+        {"memory": "23.6 GB"},
+        {"bandwidth": "100 Mbit/s"},
+        {"clients": False},
+    ],
+)
+def test_machines_that_differ_in_one_figure_are_not_those_of_the_table(other):
+    group = recordings.scenario(wu_tables.INSPUR).deployment.groups_of("datanode")[0]
+    printed = wu_tables.DATANODES_OF_INSPUR[0]
+    assert not printed.differs(group)
+    assert replace(printed, **other).differs(group)

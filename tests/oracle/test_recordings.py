@@ -15,7 +15,17 @@ from dfslab.studies.designs import design_plan
 from dfslab.studies.designs.legal import legal
 from dfslab.studies.server_law import server_law
 
-from verification import kumar, liu, liu_calls, recordings, wu, wu_locations, wu_scale
+from verification import (
+    dfsperf,
+    kumar,
+    kumar_copies,
+    liu,
+    liu_calls,
+    recordings,
+    wu,
+    wu_locations,
+    wu_scale,
+)
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
 # The recordings of each scenario follow one of two plans (lists of configurations). The keys are
@@ -109,7 +119,10 @@ def test_the_recording_has_the_requested_runs_and_factors():
     assert len({layout_key(point) for point in rows.points}) >= 20
 
 
-@pytest.mark.parametrize("recording", [*wu_locations.subjects(), *wu_scale.subjects()])
+REPEATED = (wu_locations, wu_scale, kumar_copies, dfsperf)
+
+
+@pytest.mark.parametrize("recording", [one for every in REPEATED for one in every.subjects()])
 def test_every_configuration_was_recorded_as_often_as_planned(recording):
     name = recordings.scenario_of(recording)
     planned = recordings.scenario(name)

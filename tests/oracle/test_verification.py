@@ -19,7 +19,7 @@ pytest_plugins = ["pytester"]
 # times.
 KUMAR = [(one, part) for one in kumar.subjects() for part in kumar.parts(one)]
 # Experiments with few recordings, whose figures take seconds to compute.
-SMALL = ("wu-locations", "wu-scale", "liu-calls")
+SMALL = ("wu-locations", "wu-scale", "liu-calls", "kumar-copies", "dfsperf")
 HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
 
@@ -227,3 +227,21 @@ def test_a_tenth_of_a_marked_grid_is_run_and_all_of_what_is_not(pytester):
     pytester.runpytest_inprocess("-p", "no:xdist", "--grid-share=1").assert_outcomes(passed=23)
     named = pytester.runpytest_inprocess("-p", "no:xdist", f"{file.name}::test_grid")
     named.assert_outcomes(passed=20)
+
+
+def test_new_figures_replace_those_of_their_recording_only():
+    wanted = [("wu-scale", "wu-memory")]
+    before = committed()
+    old = [one for one in before if one.recording == "wu-memory"]
+    new = [replace(one, value=0.5) for one in old[1:]]
+    found = run.merged(before, new, wanted)
+    assert [one for one in found if one.recording == "wu-memory"] == new
+    assert [one for one in found if one.recording != "wu-memory"] == [
+        one for one in before if one.recording != "wu-memory"
+    ]
+
+
+def test_a_name_of_no_recording_changes_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(run, "save", lambda _: pytest.fail("the table was changed"))
+    assert run.main(["--only", "no such recording", "--workers", "1"]) == 1
+    assert "no such recording: no recording in verification/data" in capsys.readouterr().out

@@ -15,8 +15,8 @@ from dfslab.report import description
 from dfslab.spec.steps.operation import REFERENCE_FREQUENCY_HZ
 from dfslab.spec.systems.parameters import symbol
 
-HDFS = discover.file_system("hdfs")
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
+HDFS = discover.file_system("hdfs")
 TABLE_1 = {
     *(f"Dp{n}" for n in range(1, 10)),
     *(f"Np{n}" for n in range(1, 5)),
@@ -99,13 +99,23 @@ def test_a_parameter_that_acts_nowhere_is_not_in_the_table():
 def test_read_is_the_corrected_1():
     """The description's read time equals Wu's formula (1) as corrected: T_open + N
     T_getBlockLocations + M T_readBlock, with N = ceil(B / n) requests and M = B blocks (errata W11,
-    W12)."""
+    W12). In the description, readBlock_2 reads a whole block, readBlock a part of one."""
     derived = of_whole_blocks(total(invocations(HDFS, "read")))
     N, M = sympy.ceiling(B / n), B
-    paper = T("open_self") + N * T("getBlockLocations") + M * T("readBlock")
+    paper = T("open_self") + N * T("getBlockLocations") + M * T("readBlock_2")
     assert sympy.simplify(derived - paper) == 0
-    printed = T("open_self") + M * T("getBlockLocations") + N * T("readBlock")
+    printed = T("open_self") + M * T("getBlockLocations") + N * T("readBlock_2")
     assert sympy.simplify(derived - printed) != 0, "W11: N > M > 1 swaps the two counts"
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_invocations_of_different_times_have_different_symbols(system):
+    """Invocations that share a name, such as reads of whole blocks and of parts of blocks, are not
+    added up as if they took equally long."""
+    described = discover.file_system(system)
+    for operation in described.operations:
+        labels = [one.label for one in invocations(described, operation)]
+        assert len(labels) == len(set(labels)), operation
 
 
 def test_write_is_the_corrected_6():

@@ -96,10 +96,6 @@ def _threads(system: str) -> float | None:
     return rate(system, METADATA, clients=4, processes=0)
 
 
-def _processes(system: str) -> float | None:
-    return rate(system, METADATA, clients=4, processes=4)
-
-
 def figure_1() -> Obtained:
     """Judges whether the recording has the rates of figure 1: those of metadata operations with
     four threads, on at least four systems."""
@@ -134,13 +130,6 @@ def hdfs_and_alluxio() -> Obtained:
     ratio = alluxio / hdfs
     text = f"alluxio {_text(alluxio)}/s, hdfs {_text(hdfs)}/s, ratio {ratio:.3g}"
     return judged(1 / APART < ratio < APART, text)
-
-
-def processes_help_metadata() -> Obtained:
-    """Judges whether four processes do more metadata operations per second than four threads, on
-    every system."""
-    pairs = [(one, _processes(one), _threads(one)) for one in _systems()]
-    return _all([_greater(f"{one}, processes and threads", a, b) for one, a, b in pairs])
 
 
 def _ratio_of_writes(operation: str) -> Obtained:
@@ -194,41 +183,10 @@ def _shuffled(system: str, operation: str, shuffle: bool) -> float | None:
     return moved(system, ITERATE, operation, processes=0, shuffle=shuffle)
 
 
-def figure_3_shuffle() -> Obtained:
-    """Judges whether HDFS and Alluxio read a client's own files faster than the files of any
-    client."""
-    parts = [
-        _greater(
-            f"{one}, own and any files", _shuffled(one, "read", False), _shuffled(one, "read", True)
-        )
-        for one in DISTRIBUTED
-    ]
-    return _all(parts)
-
-
-def figure_3_memory() -> Obtained:
-    """Judges whether reads from Alluxio's memory are faster than reads through Alluxio from
-    HDFS."""
-    memory, through = (_shuffled(one, "read", False) for one in ("alluxio", "alluxio-through"))
-    return _greater("alluxio in memory and through", memory, through)
-
-
 def figure_3_writes() -> Obtained:
     """Judges whether writes to Alluxio's memory are faster than writes through Alluxio to HDFS."""
     memory, through = (_shuffled(one, "write", False) for one in ("alluxio", "alluxio-through"))
     return _greater("alluxio in memory and through", memory, through)
-
-
-def figure_3_processes() -> Obtained:
-    """Judges whether four processes read their own files faster than four threads, on GlusterFS and
-    Alluxio."""
-    parts = []
-    for system in ("glusterfs", "alluxio"):
-        apart = moved(system, ITERATE, "read", processes=4, shuffle=False)
-        parts.append(
-            _greater(f"{system}, processes and threads", apart, _shuffled(system, "read", False))
-        )
-    return _all(parts)
 
 
 def figure_4() -> Obtained:

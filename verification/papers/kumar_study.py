@@ -181,16 +181,6 @@ def copies_of_writes() -> Obtained:
     return _claim("more copies, slower writes")
 
 
-def copies_of_reads() -> Obtained:
-    """Judges the claim that more replicas slow reads down."""
-    return _claim("more copies, slower reads")
-
-
-def clients_together() -> Obtained:
-    """Judges the claim that more clients lower the throughput of all clients together."""
-    return _claim("more clients, slower (all together)")
-
-
 def clients_each() -> Obtained:
     """Judges the claim that more clients lower the throughput of each client."""
     return _claim("more clients, slower (each of them)")
@@ -212,8 +202,7 @@ def disks_to_read() -> Obtained:
 
 
 def disks_to_write() -> Obtained:
-    """Judges whether dfslab has the command `trace`. Its subcommands and the page of a run are the
-    parts of the paper's figure 1: recording, database, call trees, compression and pictures."""
+    """Judges the claim that faster disks have no effect on writes."""
     return _claim("faster disks to write, no effect")
 
 

@@ -18,7 +18,7 @@ from dfslab.studies.compare import geometric_mean
 from scipy.stats import spearmanr
 
 from verification import recordings
-from verification.papers.obtained import Obtained, judged, not_judged
+from verification.papers.obtained import Obtained, judged
 
 LEVEL = 2.0
 TREND = 0.8
@@ -260,16 +260,3 @@ def table_4() -> Obtained:
 
 def _size(text: object) -> float:
     return units.parse(str(text), "B")
-
-
-def deployments() -> Obtained:
-    """Returns the number of recorded deployments, which represent those of Tables 2 and 3, and
-    their numbers of DataNodes. They are not judged."""
-    servers = {
-        sum(group.count for group in result.point.scenario.deployment.groups_of("datanode"))
-        for result in _runs("read")
-    }
-    latencies = {str(result.point.labels["deployment.network.latency"]) for result in _runs("read")}
-    counts = ", ".join(str(one) for one in sorted(servers))
-    text = f"{len(latencies)} deployments measured, {counts} DataNodes each, on one machine"
-    return not_judged(text)

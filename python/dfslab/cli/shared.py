@@ -116,7 +116,29 @@ def read_scenario(
     # No note is printed about methods that the command line replaces.
     replaced = any(text.startswith("run.methods") for text in sets or ())
     notify = silent if replaced else note
-    return checked_with(read_checked(path, methods, notify), sets, budget, scheduler)
+    try:
+        scenario = read_checked(path, methods, notify)
+    except InputError:
+        # A change may be what makes a file right, such as fewer clients than the file has.
+        mended = _mended(path, sets, methods)
+        if mended is None:
+            raise
+        return checked_with(mended, [], budget, scheduler)
+    return checked_with(scenario, sets, budget, scheduler)
+
+
+def _mended(path: Path, sets: list[str] | None, methods: Sequence[str]) -> Scenario | None:
+    """Returns the scenario of a wrong file with the changes from the command line, if it is right
+    with them, else None."""
+    from dfslab.spec.scenario import read
+
+    if not sets:
+        return None
+    try:
+        scenario = read(path)
+        return checked_with(scenario.with_methods(list(methods)) if methods else scenario, sets)
+    except InputError:
+        return None
 
 
 def refuse_folder(path: Path) -> None:

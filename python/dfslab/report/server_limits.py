@@ -24,7 +24,7 @@ def _servers(limits: ServerLimits) -> str:
     memory = units.text(limits.memory_bytes, "B")
     if limits.servers == 1:
         return f"{limits.system}'s {limits.role} with {memory}"
-    return f"{limits.servers} {limits.role}s of {limits.system} with {memory} each"
+    return f"{limits.servers} {limits.role} servers of {limits.system} with {memory} each"
 
 
 def _files(limits: ServerLimits) -> Table:

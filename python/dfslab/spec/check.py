@@ -256,7 +256,7 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
         raise InputError("workload.clients", requested.clients, f"the trace is of {needed} clients")
     if needed < requested.clients:
         allowed = (
-            f"the trace has operations of {needed} clients, and more would do nothing; "
+            f"the trace has operations for {needed} of them, and more would do nothing; "
             f"workload.clients = {needed}, a larger workload.trace_clients for a trace of several "
             'processes, or workload.copies = "private" or "shared" to replay it several times'
         )

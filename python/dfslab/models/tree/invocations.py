@@ -9,6 +9,7 @@ time, without double counting (the corrected reading of Wu's equations (1) and (
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -47,7 +48,9 @@ class Invocation:
     """One invocation of an operation, which is executed `count` times. `own` is the self time of
     one execution in seconds. `rpc` distinguishes a message from a client call with the same name.
     `invokes` means that the invocation has nested invocations. `takes_part` are the roles involved
-    in the self time, `whole` those involved in the total time.
+    in the self time, `whole` those involved in the total time. `number` tells invocations apart
+    that have one name and different times, such as reading a block as a whole or in parts: 1 for
+    the first of them in tree order.
     """
 
     name: str
@@ -57,13 +60,15 @@ class Invocation:
     whole: frozenset[str]
     rpc: bool = False
     invokes: bool = False
+    number: int = 1
 
     @property
     def label(self) -> str:
         """The symbol of the invocation's time: T_name, T_rpc_name for a message, T_name_self if it
-        has nested invocations.
+        has nested invocations, T_name_2 for the second invocation with this name.
         """
-        return f"T_{'rpc_' if self.rpc else ''}{self.name}{'_self' if self.invokes else ''}"
+        name = self.name if self.number == 1 else f"{self.name}_{self.number}"
+        return f"T_{'rpc_' if self.rpc else ''}{name}{'_self' if self.invokes else ''}"
 
 
 def invocations(system: FileSystem, operation: str) -> list[Invocation]:
@@ -80,7 +85,16 @@ def invocations(system: FileSystem, operation: str) -> list[Invocation]:
             found[key] = _together(found[key], one) if key in found else one
     left = [one for one in found.values() if one.own != 0]
     called = {one.name for one in left if not one.rpc}
-    return [replace(one, rpc=one.rpc and one.name in called) for one in left]
+    return _numbered([replace(one, rpc=one.rpc and one.name in called) for one in left])
+
+
+def _numbered(found: list[Invocation]) -> list[Invocation]:
+    counts: Counter[str] = Counter()
+    made = []
+    for one in found:
+        counts[one.label] += 1
+        made.append(replace(one, number=counts[one.label]))
+    return made
 
 
 def _together(first: Invocation, second: Invocation) -> Invocation:

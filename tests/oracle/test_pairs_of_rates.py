@@ -1,0 +1,72 @@
+"""Tests of figures that are ratios of two recorded rates, with runs whose rates are planted: copies
+and clients of Kumar 2018, and the pairs of the DFS-Perf report."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.documents.metrics import LATENCY, MEAN, key
+from dfslab.result import Metric, Result
+from dfslab.spec.scenario import Point
+from support.synthetic import measured
+
+from verification import dfsperf, kumar_copies, recordings
+
+NOISE = (0.9, 1.0, 1.1)
+OF_METADATA = {"local": 2.0, "hdfs": 1.1, "glusterfs": 1.0, "alluxio": 0.5}
+OF_OWN_FILES = {"hdfs": 4.0, "glusterfs": 0.9, "alluxio": 3.0}
+OF_READS = {"glusterfs": 1.5, "alluxio": 1.2}
+THROUGH = 5.0
+
+
+def test_copies_and_clients_are_compared_over_all_else():
+    points = recordings.scenario(kumar_copies.SCENARIO).points()
+    runs = [
+        measured(one, _rate_of(one) * noise, number) for one in points for number, noise in _noise()
+    ]
+    found = {(one.bar, one.part): one for one in kumar_copies.of_runs("planted", runs)}
+    assert len(found) == 6
+    for (bar, operation), figure in found.items():
+        read = operation in kumar_copies.READS
+        expected = 0.5 if bar == "kumar.copies-read" else 3.0 if read else 0.8
+        assert figure.value == pytest.approx(expected)
+        assert figure.points == len(runs) / 4
+
+
+def _noise() -> list[tuple[int, float]]:
+    return list(enumerate(NOISE))
+
+
+def _rate_of(point: Point) -> float:
+    """Returns a rate that four copies halve. Four clients read three times as much together as one
+    client, and write 0.8 times as much."""
+    read = point.labels[kumar_copies.OPERATION] in kumar_copies.READS
+    copies = 0.5 if point.labels[kumar_copies.COPIES] == 4 else 1.0
+    clients = (3.0 if read else 0.8) if point.labels[kumar_copies.CLIENTS] == 4 else 1.0
+    return 100.0 * copies * clients
+
+
+def test_each_pair_is_of_the_same_system():
+    points = recordings.scenario(dfsperf.SCENARIO).points()
+    runs = [_run(one, number, noise) for one in points for number, noise in _noise()]
+    found = {(one.bar, one.part): one.value for one in dfsperf.of_runs("planted", runs)}
+    expected = {("dfsperf.metadata-processes", name): one for name, one in OF_METADATA.items()}
+    expected |= {("dfsperf.own-files", name): one for name, one in OF_OWN_FILES.items()}
+    expected |= {("dfsperf.read-processes", name): one for name, one in OF_READS.items()}
+    expected |= {("dfsperf.memory", ""): THROUGH}
+    assert found == pytest.approx(expected)
+
+
+def _run(point: Point, repetition: int, noise: float) -> Result:
+    """Returns a run of a planted rate. Reads of a client take longer by the planted ratio of a
+    system if files are shuffled, less time by the one of processes, and longer through to HDFS."""
+    labels = point.labels
+    system, processes = str(labels["file_system.name"]), bool(labels["workload.processes"])
+    if labels["workload.name"] == dfsperf.METADATA:
+        return measured(point, 50 * noise * (OF_METADATA[system] if processes else 1), repetition)
+    read_s = 0.1 * noise
+    read_s *= OF_OWN_FILES.get(system, 1.0) if labels["workload.shuffle"] else 1.0
+    read_s /= OF_READS.get(system, 1.0) if processes else 1.0
+    read_s *= THROUGH if system == dfsperf.THROUGH else 1.0
+    run = measured(point, 1 / read_s, repetition)
+    metrics = {**run.metrics, key(LATENCY, MEAN, "read"): Metric(value=read_s)}
+    return run.model_copy(update={"metrics": metrics})

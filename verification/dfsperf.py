@@ -1,0 +1,91 @@
+"""Recomputes the statements of the DFS-Perf report that compare two rates which may differ little:
+processes and threads, own files and any client's files, memory and the file system below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dfslab.documents.metrics import LATENCY, MEAN, key
+from dfslab.result import Result
+from dfslab.studies.compare import geometric_mean
+
+from verification import recordings
+from verification.figures import Figure
+
+SCENARIO = "dfs-perf-pairs"
+METADATA, ITERATE = "dfsperf_metadata", "dfsperf_iterate"
+# The systems of each statement.
+OF_METADATA = ("local", "hdfs", "glusterfs", "alluxio")
+OF_LOCALITY = ("hdfs", "glusterfs", "alluxio")
+OF_PROCESSES = ("glusterfs", "alluxio")
+MEMORY, THROUGH = "alluxio", "alluxio-through"
+
+
+def subjects() -> list[str]:
+    """Returns the names of all recordings of this scenario."""
+    return list(recordings.of_scenario(SCENARIO))
+
+
+def figures(subject: str) -> list[Figure]:
+    """Returns all figures that are computed from one recording."""
+    return of_runs(subject, recordings.runs(SCENARIO, subject))
+
+
+def of_runs(subject: str, runs: Sequence[Result]) -> list[Figure]:
+    """Returns the ratio of the two rates of each statement, by system. `subject` names the
+    recording."""
+    made = []
+    for system in OF_METADATA:
+        both = [
+            [one for one in _of(runs, system, METADATA) if _apart(one) == apart]
+            for apart in (True, False)
+        ]
+        made.append(_figure(subject, "metadata-processes", system, *map(_rates_per_s, both)))
+    for system in OF_LOCALITY:
+        pair = [_reads_per_s(runs, system, shuffle=shuffle) for shuffle in (False, True)]
+        made.append(_figure(subject, "own-files", system, *pair))
+    pair = [_reads_per_s(runs, system) for system in (MEMORY, THROUGH)]
+    made.append(_figure(subject, "memory", "", *pair))
+    for system in OF_PROCESSES:
+        pair = [_reads_per_s(runs, system, apart=apart) for apart in (True, False)]
+        made.append(_figure(subject, "read-processes", system, *pair))
+    return made
+
+
+def _figure(
+    subject: str, bar: str, part: str, larger: Sequence[float], smaller: Sequence[float]
+) -> Figure:
+    """Returns the figure of a statement: the ratio of the geometric means of two lists of rates."""
+    value = geometric_mean(larger).value / geometric_mean(smaller).value
+    points = len(larger) + len(smaller)
+    return Figure("dfsperf", subject, f"dfsperf.{bar}", part, value, points)
+
+
+def _of(runs: Sequence[Result], system: str, workload: str) -> list[Result]:
+    """Returns the runs of one workload on one system."""
+    return [
+        one
+        for one in runs
+        if (one.labels["file_system.name"], one.labels["workload.name"]) == (system, workload)
+    ]
+
+
+def _apart(run: Result) -> bool:
+    """Returns whether the clients of a run were processes instead of threads."""
+    return int(str(run.labels["workload.processes"])) > 0
+
+
+def _rates_per_s(runs: Sequence[Result]) -> list[float]:
+    return [one.value() for one in runs]
+
+
+def _reads_per_s(
+    runs: Sequence[Result], system: str, *, shuffle: bool = False, apart: bool = False
+) -> list[float]:
+    """Returns how many files one client reads per second while it reads, for each run with or
+    without `shuffle` whose clients were processes (`apart`) or threads."""
+    return [
+        1 / one.value(key(LATENCY, MEAN, "read"))
+        for one in _of(runs, system, ITERATE)
+        if one.labels["workload.shuffle"] is shuffle and _apart(one) == apart
+    ]
