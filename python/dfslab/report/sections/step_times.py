@@ -18,7 +18,7 @@ from dfslab.report.page_table import DASH, folded, note, number, percent, second
 from dfslab.result import Metric
 from dfslab.studies.compare import ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
+from dfslab.studies.step_times import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
 
 TITLE = "Operations by size and count"
 ORDER = 44
