@@ -13,7 +13,7 @@ from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.studies import expectations
 from dfslab.studies.compare import ErrorScore, geometric_mean
-from dfslab.studies.operations import FITTED, Operations, operations
+from dfslab.studies.step_times import FITTED, Operations, operations
 
 from verification import recordings
 from verification.figures import Figure, bars

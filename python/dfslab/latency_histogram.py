@@ -1,8 +1,8 @@
 """Histograms of latencies that are small enough to be reported several times a second.
 
 The load generator makes them. Each power of two nanoseconds has 16 buckets, and the value in the
-middle of a bucket is within 3.2 % of every latency in it (core/load/src/live.rs). Histograms of
-several hosts or seconds are merged exactly, by adding the counts of equal buckets. Quantiles of
+middle of a bucket is within 3.2 % of every latency in it (core/load/src/record/live.rs). Histograms
+of several hosts or seconds are merged exactly, by adding the counts of equal buckets. Quantiles of
 several hosts are computed from the merged histogram, because an average of quantiles is none.
 """
 

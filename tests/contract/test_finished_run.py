@@ -16,15 +16,15 @@ from dfslab.laboratory import Laboratory
 from dfslab.models import regression, sequence
 from dfslab.models.fit import step_functions
 from dfslab.spec.files.outputs import Output
-from dfslab.studies import advise, compare, crossval, expectations, operations
+from dfslab.studies import advise, compare, crossval, expectations, step_times
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.decisions import decision_input
 from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.expectations import Expected
-from dfslab.studies.operations import StepFunctions
 from dfslab.studies.runs import csv_runs, findings, stored
 from dfslab.studies.runs.store import Store, load_results
+from dfslab.studies.step_times import StepFunctions
 from support import synthetic
 from support.stored import keep_only, store_only
 from typer.testing import CliRunner
@@ -265,9 +265,9 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
 def test_functions_of_the_comparison_are_those_of_the_run_alone():
     nothing = dict.fromkeys(("load", "profile", "fit", "regression"))
     ours = [result.model_copy(update=nothing) for result in results()]
-    found = operations.operations(ours)
+    found = step_times.operations(ours)
     assert found is not None
-    assert found.functions == operations.functions(ours)
+    assert found.functions == step_times.functions(ours)
     assert {f.step for f in found.functions} == {"read", "write"}
 
 

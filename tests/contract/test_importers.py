@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
-from dfslab.imports import contract, replay
+from dfslab.imports import call_stream, contract
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay, StreamImporter
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.spec.model import InputError, build
@@ -71,10 +71,10 @@ def test_an_importer_reads_its_own_files(sample, name):
         calls = list(importer.read(sample(name), Recording()))
         assert all(isinstance(one, FileCall) for one in calls)
         assert [one.start_s for one in calls] == sorted(one.start_s for one in calls)
-        found = replay.replay(calls, 1)
+        found = call_stream.replay(calls, 1)
     assert len(found.given) == len(found.starts_s) > 0
     assert any(one.size_bytes >= 4000 for one in found.given)
-    loaded = replay.load(sample(name), name, Recording(), 1)
+    loaded = call_stream.load(sample(name), name, Recording(), 1)
     assert (loaded.given, loaded.starts_s) == (found.given, found.starts_s)
 
 
@@ -82,7 +82,7 @@ def test_an_importer_reads_its_own_files(sample, name):
 @pytest.mark.parametrize("content", [b"", b"\xff\0 nothing that anything reads\n" * 9])
 def test_what_is_no_trace_is_refused_in_a_line(sample, name, content):
     with pytest.raises(InputError) as refused:
-        replay.load(sample(name, content), name, Recording(), 1)
+        call_stream.load(sample(name, content), name, Recording(), 1)
     assert refused.value.key == "workload.trace"
     assert "\n" not in str(refused.value)
     assert "looks like" not in str(refused.value)
@@ -92,7 +92,7 @@ def test_what_is_no_trace_is_refused_in_a_line(sample, name, content):
 def test_a_file_of_another_format_is_refused_with_its_name(sample, name):
     other = "dxt" if name == "blkparse" else "blkparse"
     with pytest.raises(InputError, match=f"it looks like form = '{name}'"):
-        replay.load(sample(name), other, Recording(), 1)
+        call_stream.load(sample(name), other, Recording(), 1)
 
 
 def test_the_workload_offers_what_discovery_finds():

@@ -13,28 +13,13 @@ FIXED = ("facts", "operations", "testbed", "existing", "counters", "net")
 # For each class or type alias that several files declare: the reason why this is allowed.
 CLASSES = {
     "Testbed": "discovery finds the testbed of a file system by this name",
-    "Rule": "a rule of the lie detector, and a rule of legal combinations",
-    "Run": "a run: its settings in a scenario, and the finished one for programs",
     "Parameters": "what a member declares: a workload's file by this name, a file system's facts",
 }
 # For each module name that occurs in several folders: the reason why this is allowed.
 MODULES = {
-    "bottlenecks": "the study, and the section of the page that renders it",
-    "check": "of a scenario against its file system, and of figures by the lie detector",
     "contract": "the interface that the members of each room keep",
-    "counters": "what a file system declares, and the types of the declaration",
-    "existing": "recognising a file system: how each does, and the loop over all",
-    "net": "a Petri net: the command, and a file system's own",
-    "operations": "a file system's operations, and the study of their steps with its section",
-    "order": "the study, and the section of the page that renders it",
     "otlp": "the format: its types, and the exporter",
-    "recovery": "recovery after a fault: measured, and rendered",
-    "replay": "replay of a file trace: the workload, and the conversion of the file",
-    "server_law": "the study, and the section of the page that renders it",
-    "systems": "the study of several file systems, and the section of the page that renders it",
-    "testbed": "a file system's testbed, and the commands on testbeds",
-    "trace": "the instrument, its commands, and its section of the page",
-    "visibility": "the instrument, and the document that it returns",
+    "recovery": "recovery after a fault: computed for a run, and rendered on the page",
 }
 
 
@@ -64,13 +49,16 @@ def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
 def meaning(path: str) -> str:
     """Returns a text that is equal for modules which may have the same name. Modules that discovery
     finds by a fixed name in each file system's folder share one text, and so do modules of one name
-    in folders `formats`. For any other module the text is its path.
+    in folders `formats`. A study and the section of the page that renders its result also share
+    one. For any other module the text is its path.
     """
     *rooms, name = path.removesuffix(".py").split("/")
     if rooms[:1] == ["filesystems"] and len(rooms) == 2 and name in FIXED:
         return f"a file system's {name}"
     if rooms[-1:] == ["formats"]:
         return f"the format {name}"
+    if rooms in (["studies"], ["report", "sections"]):
+        return f"the study {name} with its section"
     return path
 
 
@@ -117,3 +105,5 @@ def test_the_check_finds_a_class_an_alias_and_a_module_of_two_meanings():
     assert shared_modules(["filesystems/x/facts.py", "spec/facts.py"]) == {
         "facts": ["a file system's facts", "spec/facts.py"]
     }
+    assert shared_modules(["studies/order.py", "report/sections/order.py"]) == {}
+    assert shared_modules(["studies/runs/order.py", "report/sections/order.py"]) != {}

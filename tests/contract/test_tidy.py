@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from dfslab import discover
 ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS, MOST_FILES = 500, 70, 100, 15
 SOURCES = (".py", ".rs", ".java")
+# Folders of Rust sources that may have more than MOST_FILES files.
+CROWDED_RUST = ("core/net/src",)
 FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*fn\s+(\w+)")
 
 
@@ -115,6 +119,26 @@ def test_rooms_are_small_enough_to_read():
         sizes[room] = sizes.get(room, 0) + (path.name != "__init__.py")
     crowded = {room: n for room, n in sizes.items() if n > MOST_FILES and room not in members}
     assert not crowded, crowded
+
+
+def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
+    """Returns the number of files in each folder that has more than 15 of the files `paths`, by the
+    folder's path."""
+    counts = Counter(path.parent.as_posix() for path in paths)
+    return {folder: count for folder, count in counts.items() if count > MOST_FILES}
+
+
+def test_folders_of_rust_sources_are_small_enough_to_read():
+    """A folder of a Rust crate has at most 15 source files, `lib.rs` and `mod.rs` included."""
+    found = crowded_folders(path.relative_to(ROOT) for path in tracked(".rs"))
+    assert {folder: n for folder, n in found.items() if folder not in CROWDED_RUST} == {}
+    assert set(CROWDED_RUST) <= set(found), "an exception that is not needed any more"
+
+
+def test_the_count_of_rust_sources_can_fail():
+    most = [Path(f"core/x/src/module_{number}.rs") for number in range(MOST_FILES)]
+    assert crowded_folders([*most, Path("core/x/src/room/mod.rs")]) == {}
+    assert crowded_folders([*most, Path("core/x/src/lib.rs")]) == {"core/x/src": MOST_FILES + 1}
 
 
 def test_no_dead_python_file():

@@ -17,7 +17,7 @@ from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import page, run_document
 from dfslab.spec.files.outputs import Output
-from dfslab.studies import expectations, operations
+from dfslab.studies import expectations, step_times
 from dfslab.studies.advise import AdviceStudy, SlidersStudy
 from dfslab.studies.compare import Comparison, compare
 from dfslab.studies.contract import Findings, FinishedRun, all_studies
@@ -81,7 +81,7 @@ def study():
         Traced(profile=TraceAnalysis.of(TRACE)),
         advice,
         SlidersStudy().run(FinishedRun(scenario, results), quiet),
-        operations.operations(results),
+        step_times.operations(results),
         expectations.Expected(verdicts=verdicts),
     )
     return FinishedRun(scenario, results, found)
@@ -105,7 +105,7 @@ def test_every_section_is_there_and_full(study):
         "judgement",
         "order",
         "steps",
-        "operations",
+        "step_times",
         "expectations",
         "server_law",
         "predictions",
@@ -114,7 +114,7 @@ def test_every_section_is_there_and_full(study):
         "hardware_sliders",
         "advice",
         "bottlenecks",
-        "trace",
+        "traced_runs",
         "provenance",
     ]
     # These sections are empty. The planted run was not checked, and it has no processes, IO500

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dfslab.cli.exchange.tools import fio_jobs
-from dfslab.imports import contract, replay, tool_report
+from dfslab.imports import call_stream, contract, tool_report
 from dfslab.instruments import trace
 from dfslab.instruments.tracing import counter_reports
 from dfslab.method import RunFailed
@@ -48,7 +48,7 @@ Reader = Callable[[Path], object]
 
 def _calls(form: str) -> Reader:
     """Returns a function that reads the calls or operations in a file of the format `form`."""
-    return lambda path: replay.load(path, form, contract.Recording(), 2)
+    return lambda path: call_stream.load(path, form, contract.Recording(), 2)
 
 
 def _records(path: Path) -> object:

@@ -23,7 +23,7 @@ from dfslab.filesystems.hdfs.testbed_parameters import (
     parse_parameters,
 )
 from dfslab.instruments.access import testbed_parameters
-from dfslab.instruments.existing import existing
+from dfslab.instruments.recognising import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 from dfslab.spec.systems.endpoint import Endpoint

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from dfslab.report.charts import scale
-from dfslab.report.charts.figure import Axis, Bars, Panel, Rule, Series
+from dfslab.report.charts.figure import Axis, Bars, Panel, Series, VerticalLine
 from dfslab.report.charts.svg import figure
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,7 +130,7 @@ def test_text_is_never_markup():
     series = Series(hostile, "blue", [1, 2], [1, 2], mark="circle", hints=[hostile, hostile])
     text = str(
         figure(
-            [Panel(hostile, [series], rules=[Rule(1, hostile)])],
+            [Panel(hostile, [series], vertical_lines=[VerticalLine(1, hostile)])],
             Axis(hostile),
             Axis(hostile),
             hostile,

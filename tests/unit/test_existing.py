@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 from dfslab.filesystems.cephfs import existing as cephfs
 from dfslab.filesystems.glusterfs import existing as glusterfs
-from dfslab.instruments import existing
+from dfslab.instruments import recognising
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import StorageLayout
 
@@ -41,14 +41,14 @@ def test_a_mount_is_known_by_its_line(name, tmp_path, monkeypatch):
     table = tmp_path / "mountinfo"
     reported = str(point).replace(" ", r"\040")
     table.write_text(f"41 1 254:0 / / rw - ext4 /dev/vda rw\n{LINES[name] % reported}\n")
-    monkeypatch.setattr(existing, "MOUNTS", table)
-    found = existing.existing(str(point)).document()
+    monkeypatch.setattr(recognising, "MOUNTS", table)
+    found = recognising.existing(str(point)).document()
     assert found["file_system"] == name
     assert found["mounted_at"] == str(point)
     assert found["size_bytes"] >= found["free_bytes"] > 0
     if name in SERVERS:
         assert found["servers"] == SERVERS[name]
-    assert existing.existing(str(tmp_path)).file_system == "local"
+    assert recognising.existing(str(tmp_path)).file_system == "local"
 
 
 def test_paths_to_bricks_are_understood():
@@ -118,7 +118,7 @@ def door():
 
 
 def test_a_namenode_is_queried_at_its_web_interface(door):
-    found = existing.existing("hdfs://namenode:8020/a b", door).document()
+    found = recognising.existing("hdfs://namenode:8020/a b", door).document()
     assert found["file_system"] == "hdfs"
     assert found["servers"] == ["10.0.0.2:9866"]
     assert found["replication_seen"] == [2, 3]
@@ -139,6 +139,6 @@ def test_what_cannot_be_looked_at_is_one_clear_line(door, tmp_path):
     }
     for place, allowed in cases.items():
         with pytest.raises(InputError, match=allowed):
-            existing.existing(place, door)
+            recognising.existing(place, door)
     with pytest.raises(InputError, match="web door"):
-        existing.existing("hdfs://127.0.0.1/", "127.0.0.1:1")
+        recognising.existing("hdfs://127.0.0.1/", "127.0.0.1:1")

@@ -10,8 +10,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from dfslab.imports.call_stream import load
 from dfslab.imports.contract import Recording
-from dfslab.imports.replay import load
 from dfslab.nets import files
 from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError

@@ -8,11 +8,11 @@ import pytest
 from dfslab.models.fit import step_functions, step_terms
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.prediction import Situation
-from dfslab.report.sections import operations as section
+from dfslab.report.sections import step_times as section
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import operations
+from dfslab.studies import step_times
 
 SIZES = [f"{2**n} KiB" for n in range(2, 15)]
 
@@ -74,20 +74,20 @@ def runs(noise=0.02, repetitions=4):
 
 def test_a_step_is_its_calls_and_the_rest():
     point = scenario().points()[0]
-    steps = {s.step: s.time_s_mean for s in operations.whole(measured(point, planted(point))).steps}
+    steps = {s.step: s.time_s_mean for s in step_times.whole(measured(point, planted(point))).steps}
     assert steps["open/rest"] == pytest.approx(0.0005)
     assert "read/rest" not in steps
     # A modelled call that was not measured adds its time to the self time of the step. The self
     # time is never negative.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
     requested = [("read", "open/getBlockLocations")]
-    assert operations.whole(model, requested).steps[-1].time_s_mean == pytest.approx(0.6)
-    less = operations.whole(measured(point, {"open": 0.1, "open/getBlockLocations": 0.4}))
+    assert step_times.whole(model, requested).steps[-1].time_s_mean == pytest.approx(0.6)
+    less = step_times.whole(measured(point, {"open": 0.1, "open/getBlockLocations": 0.4}))
     assert less.steps[-1].time_s_mean == 0.0
 
 
 def test_functions_beat_the_serial_fit_and_the_mean_on_sizes_left_out():
-    found = operations.operations(runs())
+    found = step_times.operations(runs())
     scores = found.held_out["read: read"]
     assert scores["fitted"].n == 4
     assert scores["fitted"].median_abs_error < 0.05
@@ -101,13 +101,13 @@ def test_a_models_steps_are_judged_by_how_far_off_it_was_where_it_was_fitted():
     model = [
         measured(p, {k: 1.3 * t for k, t in planted(p).items()}, method="sequence") for p in points
     ]
-    score = operations.operations([*runs(), *model]).held_out["read: open"]["sequence"]
+    score = step_times.operations([*runs(), *model]).held_out["read: open"]["sequence"]
     assert score.median_signed_error == pytest.approx(0.3, abs=0.05)
     assert score.coverage_90 == 1.0
 
 
 def test_what_is_lost_in_noise_judges_nobody():
-    found = operations.operations(runs(noise=0.8))
+    found = step_times.operations(runs(noise=0.8))
     assert found.below_noise > 0
     assert found.inconsistent > 0
     judged = found.held_out.get("all", {}).get("fitted")
@@ -115,27 +115,27 @@ def test_what_is_lost_in_noise_judges_nobody():
     assert (judged.n if judged else 0) + found.below_noise == held
     assert found.everywhere["all"]["fitted"].n == held
     assert found.floors["all"].judged + found.below_noise == found.floors["all"].points == held
-    assert found.floors["all"].reach > operations.NOISE_FLOOR
+    assert found.floors["all"].reach > step_times.NOISE_FLOOR
 
 
 def test_less_than_a_wake_up_judges_nobody_however_sure_it_is():
     points = scenario().points()
     quick = [
-        measured(point, {"open": 0.0015, "close": 0.2 * operations.LEAST_TIME_S}, n)
+        measured(point, {"open": 0.0015, "close": 0.2 * step_times.LEAST_TIME_S}, n)
         for point in points
         for n in range(4)
     ]
-    found = operations.operations(quick)
+    found = step_times.operations(quick)
     held = sum(point.held_out for point in points)
     assert found.floors["read: open"].judged == held
-    assert found.floors["read: close"].reach < operations.NOISE_FLOOR
+    assert found.floors["read: close"].reach < step_times.NOISE_FLOOR
     assert found.floors["read: close"].judged == 0
     assert "read: close" not in found.held_out
     assert found.everywhere["read: close"]["fitted"].n == held
 
 
 def test_nothing_measured_says_nothing():
-    assert operations.operations([]) is None
+    assert step_times.operations([]) is None
 
 
 def three_datanodes(
@@ -387,7 +387,7 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
 def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
     """The figure draws one curve for four clients and one for one client. Each curve has all sizes,
     and a gap separates the two."""
-    found = operations.operations(runs(repetitions=2))
+    found = step_times.operations(runs(repetitions=2))
     reads = [one for one in found.steps if one.step == "read"]
     lines = section.lines_of(reads)
     assert [{one.clients for one in line} for line in lines] == [{4}, {1}]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core, discover
 from dfslab.documents.rows import operations
-from dfslab.imports import plain_file, replay
+from dfslab.imports import call_stream, plain_file
 from dfslab.imports.contract import FileCall, Recording, Replay
 from dfslab.imports.formats import blkparse, dxt, recorded, strace
 from dfslab.spec.check import check
@@ -114,13 +114,13 @@ def test_who_appends_writes_at_the_end_and_goes_on_under_a_new_name():
         ("/data/log.1", 210),
         ("/data/log", 0),
     ]
-    given = replay.replay(done(APPENDING), 1).given
+    given = call_stream.replay(done(APPENDING), 1).given
     files = [one.file for one in given if one.operation == "pwrite"]
     assert files == [0, 0, 0, 0, 1]
 
 
 def test_a_trace_becomes_a_stream_that_the_core_takes():
-    found = replay.replay(done(), 2)
+    found = call_stream.replay(done(), 2)
     spec = Stream(
         seed=1, clients=2, given=found.given, file_size=fixed(0), transfer_size_bytes=4096
     )
@@ -153,7 +153,7 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
 
 def test_a_darshan_log_is_read_by_darshans_package():
-    found = replay.load(SIMPLE, "darshan", Recording(), 1)
+    found = call_stream.load(SIMPLE, "darshan", Recording(), 1)
     reported = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
     # A call of MPI-IO with 4000 bytes and the POSIX call that it makes are counted as one.
     assert reported == [
@@ -171,7 +171,7 @@ def test_what_is_no_log_with_dxt_is_refused_in_a_line(tmp_path):
     plain = LOGS / "examples" / "example_logs" / "example.darshan"
     for path, words in ((text, "is no Darshan log"), (plain, "has no DXT records")):
         with pytest.raises(InputError, match=words) as caught:
-            replay.load(path, "darshan", Recording(), 1)
+            call_stream.load(path, "darshan", Recording(), 1)
         assert "\n" not in str(caught.value)
 
 
@@ -184,7 +184,7 @@ def test_of_two_levels_the_lower_counts():
 
 
 def test_dxt_and_recorded_streams(tmp_path):
-    found = replay.replay(dxt.text(DXT.splitlines()), 2)
+    found = call_stream.replay(dxt.text(DXT.splitlines()), 2)
     reported = [
         (one.operation, one.client, one.offset_bytes, one.size_bytes) for one in found.given
     ]
@@ -315,7 +315,7 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
         ("8,0", "pread", 0, 512),
         ("8,16", "pwrite", 8192, 8192),
     ]
-    stream = replay.replay(reported, 2)
+    stream = call_stream.replay(reported, 2)
     assert stream.starts_s == [0.0, 0.0, 0.125, 0.125, 0.25, 0.25]
 
 
@@ -339,8 +339,8 @@ def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
         moved = [sum(one.size_bytes for one in its.given) for its in (found, again)]
         assert moved[0] == moved[1] > 0
         if factor:
-            begun = replay.times_of(again, 1.0)
-            for due_s, begun_s in zip(replay.times_of(found, factor), begun, strict=True):
+            begun = call_stream.times_of(again, 1.0)
+            for due_s, begun_s in zip(call_stream.times_of(found, factor), begun, strict=True):
                 assert len(due_s) == len(begun_s)
                 assert all(at >= due - 1e-6 for due, at in zip(due_s, begun_s, strict=True))
             assert report["window_s"] >= last_s / factor
@@ -349,7 +349,7 @@ def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
 def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
     reported = Parameters(trace=str(path), form=form, trace_clients=2, rate_factor=factor)
     stream = discover.workload("replay").stream(reported).model_copy(update={"clients": 2})
-    return replay.load(path, form, Recording(), 2), stream
+    return call_stream.load(path, form, Recording(), 2), stream
 
 
 def test_a_stream_recorded_without_times_is_refused():
@@ -389,7 +389,7 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     again = discover.workload("replay").stream(reported).model_copy(update={"clients": 2})
     second = _core.run_load(json.dumps({**plan, "stream": json.loads(again.text)}))[2]
     due, begun = (
-        replay.times_of(recorded.stream(content), 1.0)
+        call_stream.times_of(recorded.stream(content), 1.0)
         for content in ((tmp_path / "one").read_bytes(), second)
     )
     assert [len(its) for its in begun] == [30, 30]
@@ -453,19 +453,19 @@ def test_a_call_that_no_kernel_makes_is_refused(tmp_path, line):
     path = tmp_path / "t.strace"
     path.write_text(f'10 1700000000.1 openat(AT_FDCWD, "/a", O_RDWR) = 3 <0.1>\n{line}\n')
     with pytest.raises(InputError, match="a system call moves at most"):
-        replay.load(path, "strace", Recording(), 1)
+        call_stream.load(path, "strace", Recording(), 1)
 
 
 def test_a_request_beyond_every_disk_is_refused(tmp_path):
     path = tmp_path / "t.blkparse"
     path.write_text("8,0 0 1 0.0 1 Q W 18446744073709551615 + 4294967295 [x]\n")
     with pytest.raises(InputError, match="a system call moves at most"):
-        replay.load(path, "blkparse", Recording(), 1)
+        call_stream.load(path, "blkparse", Recording(), 1)
 
 
 def test_a_long_call_becomes_transfers_that_the_generator_makes():
     call = FileCall(0.0, 1, "pread", "/a", 5, (1 << 30) + 7)
-    moved = [one for one in replay.replay([call], 1).given if one.operation == "pread"]
+    moved = [one for one in call_stream.replay([call], 1).given if one.operation == "pread"]
     assert [(one.offset_bytes, one.size_bytes) for one in moved] == [
         (5, 1 << 30),
         (5 + (1 << 30), 7),

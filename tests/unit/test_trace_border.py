@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.instruments.trace import read
-from dfslab.report.sections.trace import body
+from dfslab.report.sections.traced_runs import body
 from dfslab.report.terminal_traces import ranking_tables
 from support.rows import span_table
 

@@ -15,7 +15,7 @@ from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import Times
 from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report import repeats
-from dfslab.report.sections.trace import body
+from dfslab.report.sections.traced_runs import body
 from dfslab.report.terminal_traces import ranking_tables
 from dfslab.spec.model import InputError
 from dfslab.studies.traces import trace_store

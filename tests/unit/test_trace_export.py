@@ -13,7 +13,7 @@ from dfslab.exports import trees
 from dfslab.exports.formats import chrome, pprof, speedscope
 from dfslab.instruments import trace
 from dfslab.instruments.tracing.reading import Reading, reading
-from dfslab.report.sections.trace import body
+from dfslab.report.sections.traced_runs import body
 from dfslab.report.timeline import TITLE
 from support.profiles import tree_node, tree_profile
 from support.rows import span_table

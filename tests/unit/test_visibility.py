@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from dfslab.documents.visibility import Visibility
+from dfslab.documents.visibility_report import Visibility
 from dfslab.fleet import observer
 from dfslab.fleet.places import HERE
 from dfslab.instruments import access

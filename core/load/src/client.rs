@@ -1,5 +1,11 @@
 //! One client of a run: creates its files, tracks the state of each, and removes them at the end.
 
+mod empty_file;
+pub(crate) mod perform;
+pub(crate) mod preparation;
+mod removal;
+mod single_transfer;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -7,14 +13,14 @@ use bytes::Bytes;
 use dfslab_workload::{prepared_files, OperationKind, Prepare};
 
 use crate::clock::Clock;
-use crate::ended::Done;
-use crate::generations::Generations;
+use crate::content::generations::Generations;
+use crate::content::sample::Sample;
+use crate::execution::setup::Setup;
+use crate::execution::watch::{CallSlot, Work};
 use crate::plan::Verify;
-use crate::sample::Sample;
-use crate::setup::Setup;
+use crate::record::completed::Done;
 use crate::step::Step;
 use crate::target::{Call, File, Target};
-use crate::watch::{CallSlot, Work};
 use crate::{Error, ErrorKind, Result};
 
 /// Alignment of buffers in bytes, as direct I/O requires.

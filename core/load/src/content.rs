@@ -1,6 +1,10 @@
 //! The content of files: incompressible bytes that are a pure function of seed, client, file,
 //! number of overwrites and offset.
 
+mod audit;
+pub(crate) mod generations;
+pub(crate) mod sample;
+
 use std::ops::Range;
 
 use bytes::Bytes;

@@ -1,53 +1,36 @@
 //! The load generator: executes a stream of file operations on a target and measures each
 //! operation.
+//!
+//! `plan` is the input of a run. `execution` starts the clients, gives each operation its start
+//! time and watches the calls. Each `client` executes operations as calls on a `target`. `content`
+//! determines the bytes of files and checks them. A `record` has the measurements of one client,
+//! and `report` merges the records of all clients.
 
-mod audit;
-mod caches;
 mod client;
 mod clock;
 pub mod content;
-mod control;
-mod ended;
-mod ending;
 mod error;
-mod exported;
-mod generations;
-mod generator;
-mod live;
-mod merge;
-mod names;
-mod outcome;
-mod pace;
-mod perform;
+mod execution;
 mod plan;
 mod record;
-mod removal;
 mod report;
-mod runner;
-mod sample;
-mod schedule;
-mod series;
-mod setup;
-mod single;
-mod sparse;
 mod step;
 mod target;
-mod watch;
 
 pub use clock::monotonic_ns;
-pub use control::{Control, LiveCounts};
 pub use error::{Error, ErrorKind, Result, Status};
-pub use outcome::Outcome;
+pub use execution::control::{Control, LiveCounts};
+pub use execution::runner::run;
+pub use execution::watch::{give_up, hung, Hung};
 pub use plan::{Plan, Spans, Verify};
+pub use record::schedule::ScheduleReport;
+pub use record::series::{steady, Second, Steady};
+pub use report::outcome::Outcome;
 pub use report::{
     AuditReport, ClientReport, ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report,
     SpanRecord, StepReport,
 };
-pub use runner::run;
-pub use schedule::ScheduleReport;
-pub use series::{steady, Second, Steady};
 pub use target::{capabilities_of, Capabilities, TargetSpec};
-pub use watch::{give_up, hung, Hung};
 
 /// Returns the expected content of a plan's files, for checks outside this crate.
 pub fn content_of(plan: &Plan) -> content::Content {

@@ -1,16 +1,22 @@
 //! One client's measurements: histograms of latencies, a series by second, spans, errors and
 //! executed operations.
 
+pub(crate) mod completed;
+mod exported;
+pub(crate) mod live;
+pub(crate) mod schedule;
+pub(crate) mod series;
+
 use std::collections::BTreeMap;
 
 use dfslab_stats::Histogram;
 use dfslab_workload::{Operation, OperationKind};
 
-use crate::ended::{Done, Ended, Waiting};
-use crate::live::ClientLatencies;
+use crate::record::completed::{Done, Ended, Waiting};
+use crate::record::live::ClientLatencies;
+use crate::record::schedule::Begun;
+use crate::record::series::{Second, Series};
 use crate::report::{AuditReport, Counted};
-use crate::schedule::Begun;
-use crate::series::{Second, Series};
 use crate::step::Step;
 use crate::Error;
 

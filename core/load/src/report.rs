@@ -1,14 +1,17 @@
 //! The types of the report of a run: counts, histograms, summaries and errors. An interrupted run
 //! has a report of the same shape.
 
+mod merge;
+pub(crate) mod outcome;
+
 use std::collections::BTreeMap;
 
 use dfslab_stats::{Histogram, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schedule::ScheduleReport;
-use crate::series::{Second, Steady};
+use crate::record::schedule::ScheduleReport;
+use crate::record::series::{Second, Steady};
 
 /// Figures of all operations of one type (a logical operation, such as a read of a whole file).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

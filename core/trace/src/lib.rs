@@ -1,58 +1,43 @@
 //! Turns the spans of traces into call trees, compressed profiles and rankings.
 //!
-//! The data flows through the modules in this order. `ingest` reads trace files into a `SpanStore`.
-//! `stream` takes complete traces from it. `tree` reconstructs their call trees, or `tidy`, which
-//! needs only one pass, if the spans are in canonical form. `profile` compresses the trees (Liu et
-//! al. 2018, section 2.2). `rank` ranks calls by their time, and `replay` estimates the gain from a
-//! faster step. `report` and `pprof` write the results. `write` writes trace files.
+//! The data flows through the modules in this order. `ingest` reads trace files into a `SpanStore`
+//! (`span`). `stream` takes complete traces from it, and `selection` drops and renames calls as the
+//! user asks. `tree` reconstructs the call trees; one pass suffices for spans in canonical form
+//! (`tree::canonical`). `profile` compresses the trees (Liu et al. 2018, section 2.2), merges
+//! shards and ranks calls by time. `replay` estimates the gain from a faster step. `output` writes
+//! the results, and spans as trace files.
 
-mod attempts;
-mod clocks;
 mod error;
-mod hosts;
-mod identity;
 mod ingest;
-mod losses;
-mod parts;
-mod pattern;
-mod pprof;
+mod output;
 mod profile;
-mod rank;
-mod repeats;
 mod replay;
-mod report;
-mod sampling;
 mod selection;
-mod shape;
 mod span;
-mod statistics;
 mod stream;
-mod tidy;
-mod timeline;
 mod tree;
-mod write;
 
-pub use clocks::{clocks, AlignedClock};
 pub use error::{ErrorKind, Place, Result, TraceError};
-pub use hosts::Share;
-pub use identity::assign_trace_ids;
 pub use ingest::{read_bytes, read_file, InputFormat, Reader};
-pub use losses::Losses;
-pub use parts::{sharing, together, Part};
-pub use pprof::pprof;
+pub use output::pprof::pprof;
+pub use output::report::{folded, OfHost, Report, TreeNode};
+pub use output::timeline::{timelines, Timeline, TimelineCall};
+pub use output::write::{otlp_text, whole_trees, write_file, OutputFormat};
+pub use profile::hosts::Share;
+pub use profile::rank::{rank, Entry, Options, Rankings, Reading};
+pub use profile::repeats::{Repeats, Times};
+pub use profile::shards::{sharing, together, Part};
+pub use profile::statistics::{Exemplar, Statistics};
 pub use profile::{Node, Profile};
-pub use rank::{rank, Entry, Options, Rankings, Reading};
-pub use repeats::{Repeats, Times};
 pub use replay::{savings, savings_of_sample, Saving, Savings};
-pub use report::{folded, OfHost, Report, TreeNode};
-pub use sampling::weight_of;
 pub use selection::{Choice, LeftOut, Selection};
+pub use span::identity::assign_trace_ids;
+pub use span::losses::Losses;
+pub use span::sampling::weight_of;
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
-pub use statistics::{Exemplar, Statistics};
 pub use stream::{Stream, Summary, Window};
-pub use timeline::{timelines, Timeline, TimelineCall};
+pub use tree::clocks::{clocks, AlignedClock};
 pub use tree::{Forest, DEPTH_MAX};
-pub use write::{otlp_text, whole_trees, write_file, OutputFormat};
 
 use std::path::Path;
 

@@ -9,16 +9,16 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
-use crate::clocks::AlignedClock;
 use crate::error::Result;
 use crate::ingest::{InputFormat, Reader};
-use crate::losses::Losses;
 use crate::profile::Profile;
 use crate::replay::Sample;
-use crate::sampling::weight_of;
 use crate::selection::{add_left_out, Selection};
-use crate::shape::{mix, Mixing};
+use crate::span::losses::Losses;
+use crate::span::sampling::weight_of;
 use crate::span::{Span, SpanStore, TextId};
+use crate::tree::clocks::AlignedClock;
+use crate::tree::shape::{mix, Mixing};
 use crate::tree::Forest;
 
 /// How many spans are held in memory at a time, and when a trace counts as complete.

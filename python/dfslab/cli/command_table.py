@@ -155,15 +155,15 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "File systems, workloads, methods, studies, exporters, importers, ready scenarios.",
         ),
         CommandEntry("show", "Show what is described.", "show", True),
-        CommandEntry("trace", "Record, import and report traces.", "traces.trace", True),
-        CommandEntry("testbed", "Real file systems on this machine.", "testbed", True),
+        CommandEntry("trace", "Record, import and report traces.", "traces.trace_commands", True),
+        CommandEntry("testbed", "Real file systems on this machine.", "testbed_commands", True),
         CommandEntry(
             "doctor",
             "What works here, what is missing, how quiet the machine is, "
             "and what killed runs left.",
             "quick.doctor",
         ),
-        CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
+        CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net_commands", True),
     ),
 }
 # The example in the help of each command. The keys are the names of commands, or of a command and

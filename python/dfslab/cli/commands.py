@@ -213,7 +213,7 @@ def fit(
         option, value = ("--clients", clients) if clients else ("--servers", servers)
         raise InputError(option, value, f"goes with a CSV table; {run_folder} is none")
     from dfslab.studies.expectations import Expected
-    from dfslab.studies.operations import StepFunctions
+    from dfslab.studies.step_times import StepFunctions
 
     done = reopened(run_folder, StepFunctions, Expected)
     fitted, expected = done.find(StepFunctions), done.find(Expected)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.measured_load import FleetLoadReport
-from dfslab.documents.visibility import Visibility
+from dfslab.documents.visibility_report import Visibility
 from dfslab.exports import contract as exporters
 from dfslab.exports.contract import ResultExporter, RunExporter
 from dfslab.fleet import shards

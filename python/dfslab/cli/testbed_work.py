@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dfslab import discover
-from dfslab.instruments import existing as looking
+from dfslab.instruments import recognising
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.spec.systems.standard import delay, rate, standard
@@ -106,7 +106,7 @@ def up(
 
 def existing(place: str, web_address: str) -> ExistingFileSystem:
     """Returns the properties that an existing mount or server reports. Nothing is written to it."""
-    return looking.existing(place, web_address)
+    return recognising.existing(place, web_address)
 
 
 def check() -> tuple[Feature, ...]:

@@ -33,7 +33,7 @@ class LoadRun(NamedTuple):
 
 
 # Prefix of an error in the report of a run that the load generator ended because a call was not
-# answered, as in core/load/src/watch.rs.
+# answered, as in core/load/src/execution/watch.rs.
 NO_ANSWER = "no_answer/"
 
 

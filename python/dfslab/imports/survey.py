@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from dfslab.imports import contract, plain_file, replay
+from dfslab.imports import call_stream, contract, plain_file
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay, StreamImporter
 from dfslab.spec.input_error import InputError
 
@@ -165,7 +165,7 @@ def _of_calls(
     if root and not root.startswith("/"):
         raise InputError(ROOT, requested.root, "must be an absolute directory of the trace")
     root = root or root_of(calls)
-    kept = list(replay.under(calls, root))
+    kept = list(call_stream.under(calls, root))
     if not kept:
         where = root_of(calls)
         raise InputError(ROOT, root, f"no call of the trace is on files there; most are in {where}")
@@ -177,7 +177,7 @@ def _of_calls(
     if clients > processes:
         allowed = f"the trace has {processes} processes with calls in {root}; at most that many"
         raise InputError("--clients", clients, allowed)
-    found = replay.replay(kept, clients)
+    found = call_stream.replay(kept, clients)
     for name, number in found.dropped.items():
         left_out[name, WRONG_STATE] += number
         taken[name] -= number

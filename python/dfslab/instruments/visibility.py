@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
-from dfslab.documents.visibility import Visibility, VisibilitySummary, VisibilityTimes
+from dfslab.documents.visibility_report import Visibility, VisibilitySummary, VisibilityTimes
 from dfslab.fleet.observer import CHANGES, Answered, ObserverCommand
 from dfslab.fleet.places import HERE, ClientHost, Nodes
 from dfslab.instruments import access

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from dfslab.documents.metrics import RATE, REGISTRY, parsed
 from dfslab.documents.table import Tab
 from dfslab.report.charts import palette
-from dfslab.report.charts.figure import Axis, Mark, Panel, Rule, Series
+from dfslab.report.charts.figure import Axis, Mark, Panel, Series, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.page import NO_BAR, Rendered, page_of
 from dfslab.report.page_table import contents, folded, signed
@@ -47,7 +47,12 @@ def _chart(found: ComparedRuns) -> Markup:
         )
         categories = Axis(categories=[one.configuration or "all" for one in rows])
         panels.append(
-            Panel(_label(metric), _series(rows), rules=[Rule(1.0, "")], y_axis=categories)
+            Panel(
+                _label(metric),
+                _series(rows),
+                vertical_lines=[VerticalLine(1.0, "")],
+                y_axis=categories,
+            )
         )
     title = "Ratio of every metric: after / before"
     return figure(panels, Axis("after / before, 90 % interval", log=True), Axis(), title, title)

@@ -16,7 +16,7 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.report.charts.palette import style_sheet
 from dfslab.report.contract import page_sections
 from dfslab.report.page_table import blocks
-from dfslab.report.sections import trace
+from dfslab.report.sections import traced_runs
 from dfslab.spec.files.outputs import Output, write_atomically
 from dfslab.spec.printable import printable
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
@@ -92,8 +92,8 @@ def render_trace(profile: TraceProfile, name: str, title: str, bar: Markup = NO_
     """Returns the HTML of a page that shows one trace profile, without a scenario. `bar`: HTML that
     is shown above the page."""
     shown = [
-        Rendered(part.name, part.title, place, part.body, trace.EMPTY, part.tab)
-        for place, part in enumerate(trace.parts(profile))
+        Rendered(part.name, part.title, place, part.body, traced_runs.EMPTY, part.tab)
+        for place, part in enumerate(traced_runs.parts(profile))
         if part.body or part.tab is Tab.ANSWER
     ]
     return page_of(name, title, "traced by dfslab", shown, bar=bar)

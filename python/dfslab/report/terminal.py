@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dfslab.documents.planned_design import PlannedDesign
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.table import TableCell
-    from dfslab.documents.visibility import Visibility
+    from dfslab.documents.visibility_report import Visibility
     from dfslab.studies.designs.design_plan import DesignPlan
     from dfslab.studies.runs.rate_search import SearchDocument
     from dfslab.testbeds.hosts.hardware import Check

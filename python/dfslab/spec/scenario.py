@@ -80,7 +80,7 @@ class WorkloadChoice(CheckedModel):
         return dict(self.__pydantic_extra__ or {})
 
 
-class Run(CheckedModel):
+class RunSettings(CheckedModel):
     """How to run the scenario: methods, repetitions, seed and limits."""
 
     methods: list[str] = Field(
@@ -165,7 +165,7 @@ class Scenario(CheckedModel):
     deployment: Deployment = Field(description="Nodes, roles, network")
     file_system: FileSystemChoice = Field(description="Which file system")
     workload: WorkloadChoice = Field(description="What clients do")
-    run: Run = Field(default_factory=Run, description="How to run it")
+    run: RunSettings = Field(default_factory=RunSettings, description="How to run it")
     sweep: list[dict[str, list[LevelValue]]] = Field(
         default_factory=list, description="Grids: dotted key = list of values; their union is run"
     )
@@ -332,7 +332,7 @@ class Scenario(CheckedModel):
     def with_methods(self, methods: list[str]) -> Scenario:
         """Returns a copy that runs only these methods."""
         table = {**self.run.model_dump(mode="json"), "methods": methods}
-        return self.model_copy(update={"run": build(Run, table, "run")})
+        return self.model_copy(update={"run": build(RunSettings, table, "run")})
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns the scenario of one configuration: a copy without sweep, with the dotted keys of
@@ -394,7 +394,7 @@ PARTS: dict[str, type[CheckedModel]] = {
     "deployment": Deployment,
     "file_system": FileSystemChoice,
     "workload": WorkloadChoice,
-    "run": Run,
+    "run": RunSettings,
     "design": Design,
     "judge": Judge,
 }

@@ -14,9 +14,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from dfslab import discover
+from dfslab.imports.call_stream import largest_transfer, load, times_of
 from dfslab.imports.contract import FORM, Recording, Replay
 from dfslab.imports.copies import CopyFiles, repeated
-from dfslab.imports.replay import largest_transfer, load, times_of
 from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 

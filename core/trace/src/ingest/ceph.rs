@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::gathered::Gathered;
 use super::lines::unix_ns;
-use crate::shape::{digest_of, mix};
 use crate::span::Span;
+use crate::tree::shape::{digest_of, mix};
 
 /// Adds one operation of an OSD as a call, with one child call for the interval before each event.
 ///

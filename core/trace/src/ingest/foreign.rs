@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::ceph;
 use super::gathered::{Gathered, GATHERED_MAX};
 use super::source::{Failure, Source};
-use crate::sampling::weight_of;
-use crate::shape::{digest_of, mix};
+use crate::span::sampling::weight_of;
 use crate::span::{Span, SpanStore};
+use crate::tree::shape::{digest_of, mix};
 
 /// The JSON format of another tool, recognised by its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Collects the spans of a file in a foreign format. It assigns span ids, parents and trace ids if
 //! the format has none.
 
-use crate::identity::assign_trace_ids;
-use crate::losses::Losses;
+use crate::span::identity::assign_trace_ids;
+use crate::span::losses::Losses;
 use crate::span::{Span, SpanStore};
 
 /// Spans of one file, in a store that is separate from the store of all files.

@@ -21,7 +21,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Place, Result, TraceError};
-use crate::losses::Losses;
+use crate::span::losses::Losses;
 use crate::span::SpanStore;
 use source::{Failure, Source};
 

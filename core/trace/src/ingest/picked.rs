@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::sampling::{weight_of, weight_of_trace_state};
+use crate::span::sampling::{weight_of, weight_of_trace_state};
 use crate::span::SpanStore;
 
 /// An attribute that this crate uses.

@@ -8,8 +8,8 @@ use super::lanes::{Kind, Lanes, Segment};
 use super::rules::{self, Release};
 use super::steps;
 use super::streams::roots_of;
-use crate::pattern;
-use crate::rank::Options;
+use crate::profile::rank::Options;
+use crate::selection::pattern;
 use crate::tree::{Forest, NONE};
 
 /// A call counts as queued at its server if it starts soon after the end of the previous call

@@ -2,7 +2,7 @@
 //! steps, for call trees of several shapes.
 
 use super::{savings, steps};
-use crate::rank::Options;
+use crate::profile::rank::Options;
 use crate::span::{Span, SpanStore};
 use crate::tree::{Forest, NONE};
 

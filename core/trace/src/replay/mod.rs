@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::rank::{seconds, Options};
+use crate::profile::rank::{seconds, Options};
 use crate::selection::Selection;
 use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};

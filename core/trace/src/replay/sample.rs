@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::SPANS_MAX;
-use crate::shape::mix;
 use crate::span::{Span, Texts};
+use crate::tree::shape::mix;
 use crate::tree::Forest;
 
 /// A random sample: the traces with the smallest pseudo-random numbers (bottom-k sampling). The

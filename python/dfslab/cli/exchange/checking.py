@@ -15,12 +15,12 @@ from dfslab.imports import tool_report
 from dfslab.result import Result
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario, read
-from dfslab.studies.check import finding_table, summary
 from dfslab.studies.checks import figures, noise
 from dfslab.studies.checks.noise import NoiseFloor
 from dfslab.studies.checks.of_results import hardware, of_results
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import judged, rules
+from dfslab.studies.plausibility import finding_table, summary
 from dfslab.studies.runs import store
 from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.records.record import DamagedResult

@@ -12,7 +12,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.systems.counters import CostClass, Counted, CounterFormat, Counters, NotUnderstood
+from dfslab.spec.systems.counter_format import (
+    CostClass,
+    Counted,
+    CounterFormat,
+    Counters,
+    NotUnderstood,
+)
 
 # What is known of a counter of times, as a triple: the name of the counter that includes it ("" for
 # none), the cost class of its time (such as "disk"), and the names of the counters that count the

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from dfslab.filesystems.glusterfs import counters_text
 from dfslab.filesystems.glusterfs.counters_text import TextBrick
-from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
+from dfslab.spec.systems.counter_format import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
 # Names of calls in which a brick waits for a lock that another client holds, not for its disk.

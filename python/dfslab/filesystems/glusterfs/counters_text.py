@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dfslab.spec.systems.counters import NotUnderstood, amount
+from dfslab.spec.systems.counter_format import NotUnderstood, amount
 
 BRICK = re.compile(r"^Brick:\s+(\S.*?)\s*$")
 PART = re.compile(r"^\s*(Cumulative|Interval \d+)\s+Stats:")

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from dfslab.spec.systems.counters import (
+from dfslab.spec.systems.counter_format import (
     CostClass,
     Counted,
     CounterFormat,

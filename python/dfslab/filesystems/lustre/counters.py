@@ -12,7 +12,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood, amount
+from dfslab.spec.systems.counter_format import (
+    Counted,
+    CounterFormat,
+    Counters,
+    NotUnderstood,
+    amount,
+)
 
 PARAMETER = re.compile(r"^([A-Za-z]\S*\.\S+)=\s*(?:job_stats:\s*)?$")
 JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")

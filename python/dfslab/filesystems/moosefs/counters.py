@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
+from dfslab.spec.systems.counter_format import Counted, CounterFormat, Counters, NotUnderstood
 
 # A line of counters, such as "fuse_ops.lookup.master.error: 3". A value in brackets is a gauge, not
 # a count.

@@ -13,7 +13,13 @@ import re
 from collections.abc import Iterator
 
 from dfslab.filesystems.nfs import nfsstat
-from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood, amount
+from dfslab.spec.systems.counter_format import (
+    Counted,
+    CounterFormat,
+    Counters,
+    NotUnderstood,
+    amount,
+)
 
 SERVICE = "client"
 DEVICE = re.compile(r"^device (\S+) mounted on (.+) with fstype (\S+)(?: statvers=(\S+))?\s*$")

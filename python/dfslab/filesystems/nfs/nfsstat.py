@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dfslab.spec.systems.counters import Counted, Counters, NotUnderstood, amount
+from dfslab.spec.systems.counter_format import Counted, Counters, NotUnderstood, amount
 
 HEADING = re.compile(r"^(Client|Server) nfs (v[234](?:\.\d)?(?: \w+)?):?\s*$", re.I)
 HEAD = re.compile(rb"^(?:Client|Server) nfs v[234]", re.M | re.I)

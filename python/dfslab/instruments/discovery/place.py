@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab import discover
-from dfslab.instruments import access, existing
+from dfslab.instruments import access, recognising
 from dfslab.instruments.discovery import client_machine, probes
 from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
 from dfslab.instruments.discovery.probes import Probed
@@ -145,12 +145,12 @@ def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
 
 
 def _mounted(text: str, directory: Path) -> DiscoveredPlace:
-    found = existing.existing(str(directory))
+    found = recognising.existing(str(directory))
     if not found.file_system:
-        known = ", ".join(existing.recognised_types())
+        known = ", ".join(recognising.recognised_types())
         allowed = f"is on {found.type}, which dfslab does not describe ({known}); to measure it: "
         raise InputError(KEY, text, f"{allowed}dfslab measure {text}")
-    reported = existing.discovered(found, command_output)
+    reported = recognising.discovered(found, command_output)
     servers = [one for listed in reported.addresses.values() for one in listed]
     return DiscoveredPlace(
         text=text,
@@ -168,11 +168,11 @@ def _addressed(text: str, web_address: str) -> DiscoveredPlace:
     if scheme in OBJECT_STORES:
         return DiscoveredPlace(text=text, system=OBJECT_STORES[scheme], uri=text)
     try:
-        found = existing.existing(text, web_address)
+        found = recognising.existing(text, web_address)
     except InputError as error:
         allowed = f"{error.value} {error.allowed}" if error.value != text else error.allowed
         raise InputError(KEY, text, allowed) from error
-    reported = existing.discovered(found, command_output)
+    reported = recognising.discovered(found, command_output)
     servers = [one for listed in reported.addresses.values() for one in listed]
     return DiscoveredPlace(
         text=text,

@@ -17,7 +17,7 @@ from dfslab.documents.traces.call_path import CallPath
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import CheckedModel, InputError
-from dfslab.spec.systems.counters import CostClass
+from dfslab.spec.systems.counter_format import CostClass
 
 FORMAT = "dfslab-profile/1"
 BEGINNING = re.compile(rb'\s*\{\s*"format"\s*:\s*"dfslab-profile/')

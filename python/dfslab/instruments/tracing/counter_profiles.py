@@ -17,7 +17,7 @@ from dfslab.imports import plain_file
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import CallTreeRow, File
 from dfslab.spec.model import InputError
-from dfslab.spec.systems.counters import CounterFormat, Counters, NotUnderstood
+from dfslab.spec.systems.counter_format import CounterFormat, Counters, NotUnderstood
 from dfslab.testbeds.mounted import MountedTestbed
 
 # Largest size of a file with counters. Counter dumps of servers have a few kilobytes.

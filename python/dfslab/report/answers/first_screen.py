@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from dfslab.report.answers.changes import NOT_COMPUTED, changes, is_computed
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.report.answers.verdict import TOO_NOISY, RunAnswer, noise_of, verdict
-from dfslab.studies.check import Checked
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.plausibility import Checked
 
 # Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
 REPETITIONS = 10

@@ -83,7 +83,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Rule:
+class VerticalLine:
     """A dotted vertical line at `x` with a label at its upper end."""
 
     x: float
@@ -98,6 +98,6 @@ class Panel:
     title: str
     series: Sequence[Series] = ()
     bars: Sequence[Bars] = ()
-    rules: Sequence[Rule] = ()
+    vertical_lines: Sequence[VerticalLine] = ()
     x_axis: Axis | None = None
     y_axis: Axis | None = None

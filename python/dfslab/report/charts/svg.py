@@ -90,7 +90,7 @@ def _panel(panel: Panel, x_axis: Axis, y_axis: Axis, size: tuple[int, int], labe
     parts = [_x_grid(frame, x_axis.title), _y_grid(frame, y_axis)]
     parts += [drawn_bars(panel.bars, frame.x, frame.y)]
     parts += [drawn_series(one, frame.x, frame.y) for one in panel.series]
-    parts += [_rules(panel, frame)]
+    parts += [_vertical_lines(panel, frame)]
     title = Markup("<p>{}</p>").format(panel.title) if panel.title else Markup("")
     return Markup(
         '<div class="panel">{}<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg></div>'
@@ -147,16 +147,16 @@ def _cut(text: str, width: float) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _rules(panel: Panel, frame: Frame) -> Markup:
+def _vertical_lines(panel: Panel, frame: Frame) -> Markup:
     top, bottom = sorted((frame.y.start, frame.y.end))
     parts: list[str] = []
-    for turn, rule in enumerate(panel.rules):
-        place = frame.x.place(rule.x)
+    for turn, line in enumerate(panel.vertical_lines):
+        place = frame.x.place(line.x)
         parts.append(f'<path class="rule" d="M{place:.1f} {top:.1f}V{bottom:.1f}"/>')
-        # Labels of rules that are close to each other are placed one below the other.
+        # Labels of lines that are close to each other are placed one below the other.
         left = place > (frame.x.start + frame.x.end) / 2
         shift, anchor = (-4, "end") if left else (4, "start")
-        parts.append(_text(place + shift, top + 11 + 13 * (turn % 3), rule.label, anchor))
+        parts.append(_text(place + shift, top + 11 + 13 * (turn % 3), line.label, anchor))
     return Markup("".join(parts))
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from dfslab.documents.answers import RegressionFit
 from dfslab.documents.table import Tab
 from dfslab.report.charts import palette
-from dfslab.report.charts.figure import Axis, Bars, Panel, Rule
+from dfslab.report.charts.figure import Axis, Bars, Panel, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import folded, note, number, percent, share, signed, table, wide
@@ -90,9 +90,9 @@ def _chart(sets: ScoresBySet, noise: float) -> Markup:
     if not methods:
         return Markup("")
     known = noise and math.isfinite(noise)
-    rules = [Rule(noise, "noise between repetitions")] if known else []
+    vertical_lines = [VerticalLine(noise, "noise between repetitions")] if known else []
     return figure(
-        [Panel("", bars=bars, rules=rules)],
+        [Panel("", bars=bars, vertical_lines=vertical_lines)],
         Axis("median |error|", "%", from_zero=True),
         Axis(categories=[BASELINES.get(method, method) for method in methods]),
         "median error of every method on each set of configurations",

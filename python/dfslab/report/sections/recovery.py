@@ -8,7 +8,7 @@ from markupsafe import Markup
 from dfslab.documents.measured_load import FaultReport
 from dfslab.documents.table import Tab
 from dfslab.report.charts import palette
-from dfslab.report.charts.figure import Axis, Panel, Rule, Series
+from dfslab.report.charts.figure import Axis, Panel, Series, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import DASH, note, number, seconds, table
@@ -67,9 +67,9 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         line="solid",
         stepped=True,
     )
-    rules = [Rule(one.at_s, one.text()) for one in faults.done]
+    vertical_lines = [VerticalLine(one.at_s, one.text()) for one in faults.done]
     return figure(
-        [Panel("", [line], rules=rules)],
+        [Panel("", [line], vertical_lines=vertical_lines)],
         Axis("time after the start", "s"),
         Axis("operations per second", "1/s", from_zero=True),
         f"rate under faults of {title}",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dfslab import discover
-from dfslab.instruments.existing import existing
+from dfslab.instruments.recognising import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 

@@ -21,7 +21,7 @@ DesignRow = tuple[int, ...]
 # each factor to its level.
 LegalityTest = Callable[[Mapping[str, Level]], bool]
 # A constraint: the names of the factors that it reads, and the function that tests it.
-Rule = tuple[set[str], LegalityTest]
+Constraint = tuple[set[str], LegalityTest]
 MOST_LISTED = 200_000
 
 
@@ -36,8 +36,8 @@ class Legal:
         self, design: Design, judged: Sequence[tuple[Sequence[str], LegalityTest]] = ()
     ) -> None:
         self.factors = tuple(design.factor)
-        self._rules = [(names_in(text), _rule(text)) for text in design.constraints]
-        self._rules += [(set(names), judge) for names, judge in judged]
+        self._constraints = [(names_in(text), _constraint(text)) for text in design.constraints]
+        self._constraints += [(set(names), judge) for names, judge in judged]
         self._place = {factor.name: index for index, factor in enumerate(self.factors)}
 
     @cached_property
@@ -45,7 +45,7 @@ class Legal:
         """Returns all blocks. A block is a set of factors that constraints tie together; it is
         given as a pair of the factors' indices and their legal rows."""
         groups: list[set[int]] = [{index} for index in range(len(self.factors))]
-        for names, _ in self._rules:
+        for names, _ in self._constraints:
             tied = {self._place[name] for name in names}
             touched = [group for group in groups if group & tied]
             groups = [g for g in groups if not g & tied] + ([set().union(*touched)] * bool(touched))
@@ -61,26 +61,26 @@ class Legal:
 
     def _block(self, members: Sequence[int]) -> Iterator[DesignRow]:
         own = {self.factors[index].name for index in members}
-        rules = [rule for rule in self._rules if rule[0] <= own]
+        constraints = [one for one in self._constraints if one[0] <= own]
         known: dict[tuple[int, tuple[int, ...]], bool] = {}
         names = [self.factors[index].name for index in members]
         for row in itertools.product(*(range(len(self.factors[i].levels)) for i in members)):
             levels = dict(zip(names, row, strict=True))
-            if all(self._holds(k, rule, levels, known) for k, rule in enumerate(rules)):
+            if all(self._holds(k, one, levels, known) for k, one in enumerate(constraints)):
                 yield row
 
     def _holds(
         self,
         index: int,
-        rule: Rule,
+        constraint: Constraint,
         levels: Mapping[str, int],
         known: dict[tuple[int, tuple[int, ...]], bool],
     ) -> bool:
-        """Whether the levels satisfy the rule with this index.
+        """Whether the levels satisfy the constraint with this index.
 
-        `known` caches results by the levels that the rule reads.
+        `known` caches results by the levels that the constraint reads.
         """
-        names, judge = rule
+        names, judge = constraint
         chosen = tuple(levels[name] for name in sorted(names))
         if (index, chosen) not in known:
             shown = {name: self.factors[self._place[name]].levels[levels[name]] for name in names}
@@ -164,7 +164,7 @@ def _parts(
     yield from free
 
 
-def _rule(text: str) -> LegalityTest:
+def _constraint(text: str) -> LegalityTest:
     return lambda levels: holds(text, {name: number(level) for name, level in levels.items()})
 
 

@@ -1,0 +1,11 @@
+//! The execution of a run: its phases, the state that its clients share, the start times of their
+//! operations, and the watch over calls that do not return.
+
+mod caches;
+pub(crate) mod control;
+mod ending;
+mod own_cost;
+mod pace;
+pub(crate) mod runner;
+pub(crate) mod setup;
+pub(crate) mod watch;

@@ -1,0 +1,285 @@
+//! Decides when a client starts each operation: at once, after a think time, or at a scheduled
+//! time.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dfslab_workload::{draw, Operation, Schedule, Start, Stream};
+
+use crate::client::Client;
+use crate::clock::{monotonic_ns, Clock};
+use crate::execution::runner::Together;
+use crate::record::completed::TOGETHER;
+use crate::record::schedule::Begun;
+use crate::record::series::Second;
+use crate::record::Record;
+
+/// Longest time that a client sleeps before it checks again whether to stop, ns.
+const LONGEST_SLEEP_NS: u64 = 20_000_000;
+/// Length of the busy wait at the end of a sleep, ns: the kernel wakes a sleeping thread late.
+const AWAKE_NS: u64 = 20_000;
+/// Interval at which a client adds its counts to the counters shared by all clients, ns. Updates
+/// after every operation would be contended.
+const PUBLISH_EVERY_NS: u64 = 10_000_000;
+
+/// Sleeps until the monotonic clock reads `due_ns`, or until `over` returns true.
+pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
+    loop {
+        let left = due_ns.saturating_sub(monotonic_ns());
+        if left == 0 || over() {
+            return;
+        }
+        match left > AWAKE_NS {
+            true => std::thread::sleep(Duration::from_nanos(
+                (left - AWAKE_NS).min(LONGEST_SLEEP_NS),
+            )),
+            false => std::hint::spin_loop(),
+        }
+    }
+}
+
+/// Busy-waits until `clock` reads `due_ns` or `over` returns true. Returns the last reading, ns.
+fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
+    loop {
+        sleep_until(due_ns, over);
+        let now = clock.now();
+        if now >= due_ns || over() {
+            return now;
+        }
+    }
+}
+
+/// Makes the kernel wake this thread exactly on time. By default it wakes ordinary threads up to 50
+/// µs late.
+fn wake_exactly() {
+    // SAFETY: the call sets an attribute of the calling thread.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
+}
+
+/// Computes when one client starts its operations in one phase.
+struct Pace<'a> {
+    schedule: Schedule<'a>,
+    zero: u64,
+    /// Whether operations have scheduled starts (an open workload).
+    open: bool,
+    own_pauses: bool,
+    /// Whether every operation starts as soon as the previous operation has ended.
+    unpaced: bool,
+    /// Number of starts that are computed at a time. It is 1 if a start depends on the end of the
+    /// previous operation.
+    most: usize,
+    first: bool,
+    /// Whether the next operation is an arrival of the open workload, not a later request of a
+    /// session that has already arrived.
+    arrives: bool,
+    begun: Begun,
+}
+
+impl<'a> Pace<'a> {
+    fn new(together: &'a Together, phase: usize, client: u32) -> Self {
+        let (stream, rules) = (&together.setup.plan.stream, &together.setup.phases[phase]);
+        // Each phase draws different random arrival times.
+        let seed = match phase {
+            0 => stream.seed,
+            later => draw(stream.seed, later as u64, 0, 40),
+        };
+        let clients = (client, stream.clients);
+        let schedule = Schedule::new(&stream.arrival, seed, clients, rules.think_time_s);
+        let open = stream.arrival.is_open();
+        let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
+        let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
+        // A think time that belongs to an operation is taken from the stream before the operation,
+        // so such starts cannot be computed in advance.
+        let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
+        Pace {
+            schedule,
+            zero: together.zero(phase),
+            open,
+            own_pauses,
+            unpaced,
+            most: if ahead { TOGETHER } else { 1 },
+            first: true,
+            arrives: false,
+            begun: Begun::default(),
+        }
+    }
+
+    /// Appends the next scheduled starts of a client to `due`, in ns of the monotonic clock; `now`
+    /// is when the client became idle. Appends several starts where they are known in advance, and
+    /// none after the end of the schedule.
+    fn ahead(&mut self, stream: &mut Stream, now: u64, due: &mut Vec<u64>) {
+        if self.most > 1 {
+            self.arrives = true;
+            return self.schedule.starts(self.zero, self.most, due);
+        }
+        let pause = if self.own_pauses {
+            stream.own_pause_s()
+        } else {
+            None
+        };
+        let start = self.schedule.next_start(pause);
+        self.arrives = matches!(start, Start::At(_));
+        due.extend(match start {
+            Start::At(after_ns) => Some(self.zero.saturating_add(after_ns)),
+            // The first operation of a closed loop has no think time.
+            Start::After(_) if self.first && !self.open => Some(now),
+            Start::After(pause_ns) => Some(now.saturating_add(pause_ns)),
+            Start::Never => None,
+        });
+        self.first = false;
+    }
+
+    /// Records that the operations with the scheduled starts `due` were begun. `last_begun` is the
+    /// actual start of the last of them. All times are ns of the monotonic clock.
+    fn began(&mut self, due: &[u64], last_begun: u64) {
+        let begun = &mut self.begun;
+        begun.operations += due.len() as u64;
+        if let ([first, ..], [.., last], true) = (due, due, self.arrives) {
+            if begun.arrivals == 0 {
+                begun.first_due = *first;
+            }
+            begun.arrivals += due.len() as u64;
+            (begun.last_due, begun.last_begun) = (*last, last_begun);
+        }
+    }
+}
+
+/// A batch of operations of one phase, with their scheduled starts.
+struct Row {
+    operations: Vec<Operation>,
+    /// Scheduled starts, ns of the monotonic clock; empty where operations start without a
+    /// schedule.
+    due: Vec<u64>,
+    next: usize,
+}
+
+impl Row {
+    fn new(most: usize) -> Self {
+        Row {
+            operations: Vec::with_capacity(most),
+            due: Vec::with_capacity(most),
+            next: 0,
+        }
+    }
+
+    /// Whether all operations of the batch have been executed.
+    fn is_over(&self) -> bool {
+        self.next == self.operations.len()
+    }
+
+    /// Fetches the next batch of operations of the phase from the stream and computes their starts.
+    /// `now` is when the client became idle, ns of the monotonic clock.
+    fn fill(&mut self, pace: &mut Pace, stream: &mut Stream, phase: usize, now: u64) {
+        self.next = 0;
+        self.operations.clear();
+        self.due.clear();
+        if !stream.is_in(phase) {
+            return;
+        }
+        let mut most = pace.most;
+        if !pace.unpaced {
+            pace.ahead(stream, now, &mut self.due);
+            most = self.due.len();
+        }
+        stream.ahead(phase, most, &mut self.operations);
+    }
+
+    /// Returns the operations to execute now: those whose scheduled start is not after `now`, at
+    /// most `most` of them and at least one. Also returns their scheduled starts, if there are any.
+    fn ready(&self, now: u64, most: usize) -> (&[Operation], Option<&[u64]>) {
+        let end = self.operations.len().min(self.next + most);
+        let rest = &self.operations[self.next..end];
+        if self.due.is_empty() {
+            return (rest, None);
+        }
+        let due = &self.due[self.next..end];
+        let count = match due.last() {
+            Some(last) if *last <= now => due.len(),
+            _ => due.partition_point(|due| *due <= now).max(1),
+        };
+        (&rest[..count], Some(&due[..count]))
+    }
+}
+
+/// Adds the operations that the client completed since the last call to the counters shared by all
+/// clients. `before` has the client's totals at that call and is updated.
+#[cold]
+fn publish(together: &Together, before: &mut Second, record: &mut Record) {
+    let part = record.part();
+    let now = part.so_far();
+    together.control.publish(before, &now, &mut part.latencies);
+    *before = now;
+}
+
+/// Executes one client's operations of one phase and records them, until the phase ends, the run
+/// stops or the time limit is reached.
+pub fn timed_phase(
+    client: &mut Client,
+    stream: &mut Stream,
+    phase: usize,
+    record: &mut Record,
+    together: &Together,
+) {
+    let plan = together.setup.plan;
+    let mut pace = Pace::new(together, phase, client.number);
+    let limit_ns = plan.time_limit_s.map(|limit_s| (limit_s * 1e9) as u64);
+    let deadline = limit_ns.map_or(u64::MAX, |limit| pace.zero.saturating_add(limit));
+    let stopped =
+        || together.control.stopped() || together.errors.load(Ordering::Relaxed) > plan.max_errors;
+    if !pace.unpaced {
+        wake_exactly();
+    }
+    client.now = awake_at(pace.zero, &mut client.clock, &stopped);
+    let (mut failed, mut reported_at, mut before) =
+        (record.failures, client.now, Second::default());
+    let mut row = Row::new(pace.most);
+    loop {
+        if row.is_over() {
+            // Operations are counted between batches, when progress is published, and on errors.
+            record.settle();
+            row.fill(&mut pace, stream, phase, client.now);
+            if row.is_over() {
+                break;
+            }
+            client.read_clock();
+        }
+        let due = row.due.get(row.next).map_or(0, |due| deadline.min(*due));
+        if due > client.now {
+            client.slot.idle();
+            client.now = awake_at(due, &mut client.clock, &stopped);
+        }
+        if stopped() || client.now >= deadline {
+            together.cut.store(true, Ordering::Release);
+            break;
+        }
+        // A run that records its operations executes them one at a time: the record must include
+        // the operations of a client that crashed.
+        let (operations, due) = row.ready(client.now, if plan.record { 1 } else { TOGETHER });
+        if plan.record {
+            let begun = |one: &Operation| (*one, client.now);
+            record.executed.extend(operations.iter().map(begun));
+        }
+        let look_at = deadline.min(reported_at + PUBLISH_EVERY_NS);
+        let go_on = |now: u64| now < look_at && !stopped();
+        let ran = client.execute_row(operations, due.filter(|_| pace.open), record, go_on);
+        if pace.open {
+            pace.began(due.map_or(&[], |due| &due[..ran.begun]), ran.last_begun);
+        }
+        row.next += ran.begun;
+        if record.failures > failed {
+            let more = record.failures - failed;
+            together.errors.fetch_add(more, Ordering::Relaxed);
+            failed = record.failures;
+            client.read_clock();
+        }
+        if client.now.saturating_sub(reported_at) >= PUBLISH_EVERY_NS {
+            reported_at = client.now;
+            publish(together, &mut before, record);
+            together.copy(client, record);
+            client.read_clock();
+        }
+    }
+    publish(together, &mut before, record);
+    record.part().begun = pace.begun;
+    together.reached_wall(phase, record.last_end().unwrap_or_else(monotonic_ns));
+}

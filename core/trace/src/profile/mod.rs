@@ -1,0 +1,431 @@
+//! Compresses call trees into a profile. A profile has each shape of call trees once, with
+//! statistics over all calls of the trees that have this shape.
+
+pub(crate) mod hosts;
+pub(crate) mod rank;
+pub(crate) mod repeats;
+pub(crate) mod shards;
+pub(crate) mod statistics;
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::hosts::{ByHost, Elsewhere, Share};
+use crate::profile::repeats::Repeats;
+use crate::profile::statistics::{lot_of_trace, Statistics};
+use crate::selection::{add_left_out, AllLeftOut};
+use crate::span::losses::Losses;
+use crate::span::sampling::ONE;
+use crate::span::{TextId, Texts};
+use crate::tree::shape::{Mixing, ShapeId, Shapes};
+use crate::tree::{Forest, NONE};
+
+/// Maximum number of nodes of a profile, so that trees of endless variety do not fill the memory.
+/// Calls that would need further nodes are merged by name only, in nodes without a parent.
+const NODES_MAX: usize = 1 << 15;
+
+const RECENT_PLACES: usize = 64;
+
+/// A node of the compressed trees: all calls with the same shape below the same node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The shape that the subtrees of all these calls have.
+    pub shape: ShapeId,
+    /// Index of the parent node, or `NONE` for a root. Parents precede their children.
+    pub parent: u32,
+    /// Whether the calls of this node are failed attempts that their caller retried.
+    pub again: bool,
+    /// Statistics over all calls of this node.
+    pub statistics: Statistics,
+    /// The host of the first call that was merged in this node.
+    host: TextId,
+    /// How many calls of this node one call of the parent node contains, as a distribution over the
+    /// calls of the parent node.
+    pub repeats: Repeats,
+}
+
+/// The key of a node among the children of its parent: the shape's number, with the flag `AGAIN`
+/// for failed attempts that were retried.
+type Branch = u32;
+
+/// The flag for retried attempts, a bit above all numbers of shapes.
+const AGAIN: Branch = 1 << 31;
+
+/// The number of recorded calls that have a sampling weight, and the smallest and largest weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Sampled {
+    /// Number of recorded calls with a weight.
+    pub spans: u64,
+    /// Smallest weight, in units of 2^-20.
+    pub least: u64,
+    /// Largest weight, in units of 2^-20.
+    pub most: u64,
+}
+
+impl Sampled {
+    fn take(&mut self, weight: u64) {
+        self.merge(&Sampled {
+            spans: 1,
+            least: weight,
+            most: weight,
+        });
+    }
+
+    fn merge(&mut self, other: &Sampled) {
+        if other.spans > 0 {
+            let least = if self.spans == 0 {
+                u64::MAX
+            } else {
+                self.least
+            };
+            self.least = least.min(other.least);
+            self.most = self.most.max(other.most);
+            self.spans += other.spans;
+        }
+    }
+}
+
+/// The tables of a profile as plain rows, to be sent to another process. A row of `shapes` has the
+/// name and the child shapes of one shape; child shapes precede their parents. A row of `nodes` has
+/// the key of one node, its parent (an earlier node, or `NONE`), its statistics, its repetitions
+/// and the host of its first call. A row of `elsewhere` has a node, another host, and the sums over
+/// that host's calls at the node.
+#[derive(Clone, Deserialize, Serialize)]
+pub struct Rows {
+    shapes: Vec<(TextId, Vec<ShapeId>)>,
+    nodes: Vec<(Branch, u32, Statistics, Repeats, TextId)>,
+    elsewhere: Vec<(u32, TextId, Share)>,
+}
+
+/// Call trees after the compression of Liu et al. 2018, section 2.2.
+///
+/// The paper first merges, bottom up, repeated subtrees of equal structure within each tree, and
+/// then trees of equal structure. Both merges assign a call to the node that its shape and the
+/// shapes of its ancestors determine. Once all shapes are known, one pass from the root down
+/// therefore records each span exactly once at its final node, without building intermediate trees.
+///
+/// A profile can be read as a grammar: a node is a rule with a name, and below it are the steps of
+/// which it consists, each with the distribution of its repetitions. Failed attempts are separate
+/// rules (module `attempts`).
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// Number of spans recorded.
+    pub spans: u64,
+    /// Number of trees recorded, before compression.
+    pub trees: u64,
+    /// Numbers of spans that reading and reconstruction repaired or dropped.
+    pub losses: Losses,
+    /// The recorded calls that have a sampling weight.
+    pub sampled: Sampled,
+    /// The calls that the user's selection dropped, by rule.
+    pub left_out: AllLeftOut,
+    nodes: Vec<Node>,
+    elsewhere: Elsewhere,
+    places: HashMap<(u32, Branch), u32, Mixing>,
+    shapes: Shapes,
+    texts: Texts,
+}
+
+impl Profile {
+    /// Compresses the call trees of a forest.
+    pub fn of(forest: &Forest) -> Self {
+        let mut profile = Self::default();
+        profile.record(forest, &forest.texts);
+        profile.know(forest.texts.clone());
+        profile
+    }
+
+    /// Adds the trees of a forest to the profile. The numbers of their names refer to the table
+    /// `texts`. When all trees are added, the caller passes the complete table to `know`.
+    pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
+        self.spans += forest.spans.len() as u64;
+        self.trees += forest.trees();
+        self.losses.merge(&forest.losses);
+        let shapes = self.shapes_of(forest, texts);
+        let mut nodes = vec![NONE; forest.spans.len()];
+        // A cache of the nodes found last, since consecutive spans of a trace use few nodes in
+        // alternation.
+        let mut lot = (0, lot_of_trace(0));
+        let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
+        for &index in &forest.order {
+            let (at, parent) = (index as usize, forest.parents[index as usize]);
+            let above = if parent == NONE {
+                NONE
+            } else {
+                nodes[parent as usize]
+            };
+            let branch = shapes[at] | if forest.is_again(index) { AGAIN } else { 0 };
+            let key = (above, branch);
+            // The hash spreads neighbouring nodes, whose indices are neighbours, over the cache.
+            let latest = &mut recent[(above.wrapping_mul(31) ^ branch) as usize % RECENT_PLACES];
+            if latest.0 != key {
+                *latest = (key, self.place(above, branch, texts));
+            }
+            let (node, merged) = latest.1;
+            self.losses.merged_shapes += u64::from(merged);
+            nodes[at] = node;
+            let span = &forest.spans[at];
+            let held = &mut self.nodes[node as usize];
+            let statistics = &mut held.statistics;
+            if statistics.count == 0 {
+                held.host = span.host;
+            } else if span.host != held.host {
+                let share = Share::of(span, forest.self_ns[at]);
+                self.losses.merged_hosts += self.elsewhere.add(node, span.host, &share);
+            }
+            if lot.0 != span.trace_id {
+                lot = (span.trace_id, lot_of_trace(span.trace_id));
+            }
+            statistics.record(span, forest.self_ns[at], lot.1);
+            let weight = texts.weight(span.sampling);
+            if weight != ONE {
+                statistics.weigh(span, forest.self_ns[at], weight);
+                self.sampled.take(weight);
+            }
+        }
+        self.count_repeats(forest, &nodes);
+    }
+
+    /// Counts, for each call, how many calls of each child node are within it, and adds these
+    /// numbers to the distributions of the child nodes. `nodes` has the node of each span.
+    fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
+        let mut times = vec![0u64; self.nodes.len()];
+        let mut met: Vec<u32> = Vec::new();
+        for call in 0..nodes.len() as u32 {
+            for &child in forest.children.get(call) {
+                let place = nodes[child as usize];
+                let observed = &mut times[place as usize];
+                if *observed == 0 {
+                    met.push(place);
+                }
+                *observed += 1;
+            }
+            for place in met.drain(..) {
+                let observed = std::mem::take(&mut times[place as usize]);
+                self.nodes[place as usize].repeats.record(observed);
+            }
+        }
+    }
+
+    /// Sets the table of texts to which the numbers of the names of all recorded calls refer.
+    pub(crate) fn know(&mut self, texts: Texts) {
+        self.texts = texts;
+    }
+
+    /// Returns the profile, unless the user's selection dropped all calls.
+    ///
+    /// # Errors
+    ///
+    /// If it did: one line that says how many calls were dropped.
+    pub fn some_kept(self) -> std::result::Result<Self, String> {
+        if self.spans > 0 || self.left_out.is_empty() {
+            return Ok(self);
+        }
+        let calls: u64 = self.left_out.values().map(|one| one.calls).sum();
+        Err(format!("no call is kept: all {calls} are left out"))
+    }
+
+    /// Adds another profile. The result depends neither on the order nor on the grouping of merges.
+    pub fn merge(&mut self, other: &Profile) {
+        self.spans += other.spans;
+        self.trees += other.trees;
+        self.losses.merge(&other.losses);
+        self.sampled.merge(&other.sampled);
+        add_left_out(&mut self.left_out, &other.left_out);
+        let mut scratch = Vec::new();
+        let mut shapes: Vec<ShapeId> = Vec::new();
+        for shape in 0..other.shapes.count() {
+            let name = self
+                .texts
+                .intern(other.texts.text(other.shapes.name(shape)));
+            let below = other
+                .shapes
+                .children(shape)
+                .iter()
+                .map(|&child| shapes[child as usize]);
+            let id = self.shapes.intern(name, below, &mut scratch, &self.texts);
+            shapes.push(id);
+        }
+        let mut nodes: Vec<u32> = Vec::new();
+        let mut by_host = other.by_host();
+        for (node, by_host) in other.nodes.iter().zip(&mut by_host) {
+            let above = if node.parent == NONE {
+                NONE
+            } else {
+                nodes[node.parent as usize]
+            };
+            let texts = std::mem::take(&mut self.texts);
+            let branch = shapes[node.shape as usize] | if node.again { AGAIN } else { 0 };
+            let (place, merged) = self.place(above, branch, &texts);
+            self.texts = texts;
+            self.losses.merged_shapes += if merged { node.statistics.count } else { 0 };
+            let mine = &mut self.nodes[place as usize];
+            let first = self.texts.intern(other.texts.text(node.host));
+            if mine.statistics.count == 0 {
+                mine.host = first;
+            }
+            for (host, share) in std::mem::take(by_host) {
+                let host = self.texts.intern(other.texts.text(host));
+                if host != mine.host {
+                    self.losses.merged_hosts += self.elsewhere.add(place, host, &share);
+                }
+            }
+            mine.statistics.merge(&node.statistics);
+            mine.repeats.merge(&node.repeats);
+            nodes.push(place);
+        }
+    }
+
+    /// Returns the tables of shapes and nodes as rows, for another process.
+    pub(crate) fn rows(&self) -> Rows {
+        let shape = |shape| {
+            (
+                self.shapes.name(shape),
+                self.shapes.children(shape).to_vec(),
+            )
+        };
+        let node = |node: &Node| {
+            let branch = node.shape | if node.again { AGAIN } else { 0 };
+            let (statistics, repeats) = (node.statistics.clone(), node.repeats.clone());
+            (branch, node.parent, statistics, repeats, node.host)
+        };
+        Rows {
+            shapes: (0..self.shapes.count()).map(shape).collect(),
+            nodes: self.nodes.iter().map(node).collect(),
+            elsewhere: self.elsewhere.rows(),
+        }
+    }
+
+    /// Creates a profile from the rows that `rows` returned, with the names in `texts`. It serves
+    /// only for merging into another profile.
+    ///
+    /// # Panics
+    ///
+    /// If the rows are not those of a profile.
+    pub(crate) fn from_rows(rows: &Rows, texts: Texts) -> Self {
+        let (mut profile, mut scratch) = (Self::default(), Vec::new());
+        let mut shapes: Vec<ShapeId> = Vec::new();
+        for (name, below) in &rows.shapes {
+            let known = below.iter().map(|&child| shapes[child as usize]);
+            let id = profile.shapes.intern(*name, known, &mut scratch, &texts);
+            shapes.push(id);
+        }
+        profile.elsewhere = Elsewhere::of(&rows.elsewhere);
+        for (branch, parent, statistics, repeats, host) in &rows.nodes {
+            profile.nodes.push(Node {
+                shape: shapes[(branch & !AGAIN) as usize],
+                parent: *parent,
+                again: branch & AGAIN != 0,
+                statistics: statistics.clone(),
+                host: *host,
+                repeats: repeats.clone(),
+            });
+        }
+        profile.know(texts);
+        profile
+    }
+
+    /// Returns, for each node in order, a map from each of its hosts to the sums over that host's
+    /// calls. It includes the host of the node's first call.
+    pub fn by_host(&self) -> Vec<ByHost> {
+        let mut others = self.elsewhere.by_place();
+        let all = (0..).zip(&self.nodes);
+        all.map(|(place, node)| {
+            let mut found = others.remove(&place).unwrap_or_default();
+            let own = node.statistics.share().without(found.values());
+            found.insert(node.host, own);
+            found
+        })
+        .collect()
+    }
+
+    /// Whether the profile has calls of more than one host.
+    pub(crate) fn has_several_hosts(&self) -> bool {
+        let alike = |pair: &[Node]| pair[0].host == pair[1].host;
+        !self.elsewhere.is_empty() || !self.nodes.windows(2).all(alike)
+    }
+
+    /// The name of the host with this number.
+    pub fn host(&self, host: TextId) -> &str {
+        self.texts.text(host)
+    }
+
+    /// The table of all names.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// The nodes of the profile; each follows its parent.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The name of the calls of a node.
+    pub fn name(&self, node: &Node) -> &str {
+        self.texts.text(self.shapes.name(node.shape))
+    }
+
+    /// Returns a key by which children with equal names of one node are sorted. Unlike the indices
+    /// of the nodes, it is the same in every profile.
+    pub fn order_key(&self, node: &Node) -> u64 {
+        self.shapes.order_key(node.shape) ^ u64::from(node.again)
+    }
+
+    /// The number of trees in the profile, each with a different shape.
+    pub fn tree_shapes(&self) -> u64 {
+        self.nodes.iter().filter(|node| node.parent == NONE).count() as u64
+    }
+
+    fn shapes_of(&mut self, forest: &Forest, texts: &Texts) -> Vec<ShapeId> {
+        let mut shapes = vec![NONE; forest.spans.len()];
+        let mut scratch = Vec::new();
+        for &node in forest.order.iter().rev() {
+            let name = forest.spans[node as usize].name;
+            let children = forest.children.get(node);
+            // Most calls have no children, so their shape is found by name alone.
+            if let (true, Some(leaf)) = (children.is_empty(), self.shapes.leaf(name)) {
+                shapes[node as usize] = leaf;
+                continue;
+            }
+            let below = children
+                .iter()
+                .filter(|&&child| !forest.is_again(child))
+                .map(|&child| shapes[child as usize]);
+            let id = self.shapes.intern(name, below, &mut scratch, texts);
+            shapes[node as usize] = id;
+        }
+        shapes
+    }
+
+    /// Returns the index of the child of the node `parent` with the key `branch`, which is created
+    /// if needed. If there are too many nodes, returns the node without a parent in which calls of
+    /// this name are merged. The second value says whether this was the case.
+    fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
+        let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
+        if let Some(&known) = self.places.get(&(parent, branch)) {
+            return (known, false);
+        }
+        let mut key = (parent, branch);
+        if self.nodes.len() >= NODES_MAX {
+            let name = self.shapes.name(branch & !AGAIN);
+            let nothing = std::iter::empty();
+            let leaf = self.shapes.intern(name, nothing, &mut Vec::new(), texts);
+            key = (NONE, leaf);
+            if let Some(&known) = self.places.get(&key) {
+                return (known, true);
+            }
+        }
+        self.places.insert(key, node);
+        let (parent, branch) = key;
+        self.nodes.push(Node {
+            shape: branch & !AGAIN,
+            parent,
+            again: branch & AGAIN != 0,
+            statistics: Statistics::default(),
+            host: 0,
+            repeats: Repeats::default(),
+        });
+        (node, self.nodes.len() > NODES_MAX)
+    }
+}

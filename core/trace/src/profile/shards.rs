@@ -1,0 +1,149 @@
+//! Encodes and merges shards. A shard is the result of reading some of many trace files. Several
+//! processes can each read one shard, and the shards may be merged in any order.
+//!
+//! A shard has the tables of a profile and a sample of complete traces. Samples and histograms
+//! merge exactly, and shards are merged in the order of their names. So the result does not depend
+//! on which process read which files, or when.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{Profile, Rows, Sampled};
+use crate::replay::Sample;
+use crate::selection::{AllLeftOut, Selection};
+use crate::span::losses::Losses;
+use crate::span::{Span, Texts};
+use crate::stream::Summary;
+
+/// The result of reading some of many trace files: a shard.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Part {
+    /// The name of the first file read, by which shards are sorted.
+    name: String,
+    spans: u64,
+    trees: u64,
+    losses: Losses,
+    sampled: Sampled,
+    left_out: AllLeftOut,
+    texts: Vec<String>,
+    rows: Rows,
+    /// The spans of the sampled traces, trace by trace; `sample_texts` is the table of their names.
+    sample: Vec<Span>,
+    sample_texts: Vec<String>,
+}
+
+impl Part {
+    /// Converts the result of reading files to a shard with this name.
+    pub fn of(name: &str, summary: &Summary) -> Self {
+        let profile = &summary.profile;
+        Part {
+            name: name.to_owned(),
+            spans: profile.spans,
+            trees: profile.trees,
+            losses: profile.losses.clone(),
+            sampled: profile.sampled,
+            left_out: profile.left_out.clone(),
+            texts: profile.texts().all(),
+            rows: profile.rows(),
+            sample: summary.sample.spans.clone(),
+            sample_texts: summary.sample.texts.all(),
+        }
+    }
+
+    /// Encodes the shard for another process, which must have the same version of this crate.
+    ///
+    /// # Errors
+    ///
+    /// The error of the encoder serde_json.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    /// Decodes a shard that `to_bytes` encoded.
+    ///
+    /// # Errors
+    ///
+    /// The error of the decoder serde_json.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    fn profile(&self) -> Profile {
+        let mut profile = Profile::from_rows(&self.rows, texts_of(&self.texts));
+        (profile.spans, profile.trees) = (self.spans, self.trees);
+        (profile.losses, profile.sampled) = (self.losses.clone(), self.sampled);
+        profile.left_out = self.left_out.clone();
+        profile
+    }
+}
+
+fn texts_of(all: &[String]) -> Texts {
+    let mut texts = Texts::default();
+    for text in all {
+        texts.intern(text);
+    }
+    texts
+}
+
+/// Finds shards that share traces, as far as the samples in the shards show. Returns groups of two
+/// or more indices. A trace is sampled by its id, so shards that share many traces share some of
+/// the sampled ones.
+pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
+    let mut group: Vec<usize> = (0..parts.len()).collect();
+    let mut first_with: HashMap<u128, usize> = HashMap::new();
+    for (place, part) in parts.iter().enumerate() {
+        for span in &part.sample {
+            let other = *first_with.entry(span.trace_id).or_insert(place);
+            let (mine, theirs) = (group[place], group[other]);
+            if mine != theirs {
+                let (keep, drop) = (mine.min(theirs), mine.max(theirs));
+                group
+                    .iter_mut()
+                    .filter(|one| **one == drop)
+                    .for_each(|one| *one = keep);
+            }
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+    for (place, group) in group.into_iter().enumerate() {
+        groups[group].push(place);
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// Merges shards into the result of reading all their files. The shards must share no traces and
+/// must have been read with `selection`.
+pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
+    parts.sort_by(|left, right| left.name.cmp(&right.name));
+    let (mut profile, mut sample, mut texts) =
+        (Profile::default(), Sample::default(), Texts::default());
+    for part in &parts {
+        profile.merge(&part.profile());
+        let names = texts_of(&part.sample_texts);
+        let mut known = |id| texts.intern(names.text(id));
+        let spans: Vec<Span> = part
+            .sample
+            .iter()
+            .map(|span| Span {
+                name: known(span.name),
+                service: known(span.service),
+                host: known(span.host),
+                // The sample only serves replays, which do not use sampling weights.
+                sampling: 0,
+                ..*span
+            })
+            .collect();
+        for trace in spans.chunk_by(|left, right| left.trace_id == right.trace_id) {
+            sample.offer(trace);
+        }
+    }
+    let sample = sample.forest(&texts);
+    Summary {
+        trees_left_out: profile.trees.saturating_sub(selection.trees_of(&sample)),
+        clocks: crate::clocks(&sample),
+        profile,
+        sample,
+    }
+}

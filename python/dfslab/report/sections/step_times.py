@@ -1,0 +1,309 @@
+"""Renders the section on step times against file size and number of files, as in Figures 4 and 5
+of Wu 2013, with predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from dfslab.documents.table import Tab, Value
+from dfslab.models.fit.step_terms import WHOLE
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
+from dfslab.report.charts.svg import figure
+from dfslab.report.contract import PageSection
+from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
+from dfslab.result import Metric
+from dfslab.studies.compare import ErrorScore, sort_key
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.step_times import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
+
+TITLE = "Operations by size and count"
+ORDER = 44
+EMPTY = "No step was measured at four file sizes or more."
+FEWEST_SIZES = 4
+# The axis of time ends at the smallest time divided by this factor and at the largest time
+# multiplied by it. This is a choice for legibility.
+LIMIT_MARGIN = 4.0
+BASELINES = ("serial", "mean", "ideal")
+COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
+NOTE = (
+    "Mean time of one file in each step, against the size of the file. Points are measured, with "
+    "90 % intervals over repetitions, filled where the configuration was held out. Lines are "
+    "models, in the area of their 90 % intervals, which ends at the edge of the chart. The number "
+    "of files of a point appears under the pointer. Where a size was run by several numbers of "
+    "clients, the fewer clients have a line and squares. OUTER/INNER is a call within a step; "
+    "OUTER/rest is the time that the step takes without such calls."
+)
+ALL_NOTE = (
+    "As Wu 2013 draws it: the time of all files of a run, one after the other. If the number of "
+    "files is fixed, the time grows with their size. If the total amount of data is fixed, it "
+    "falls with the number of files until a single file remains."
+)
+
+
+def render(study: FinishedRun) -> Markup | None:
+    """Returns HTML: a chart of every step, a chart for all files of a run, errors, and a table.
+
+    None if fewer than FEWEST_SIZES file sizes were measured.
+    """
+    found = study.find(Operations)
+    if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
+        return None
+    steps = [one for one in found.steps if SIZE in one.labels]
+    if not steps:
+        return None
+    parts = [note(NOTE)]
+    steps.sort(key=lambda one: sort_key(_deployed(one)))
+    for name, ones in _grouped(steps, lambda one: _deployment(study, one)).items():
+        parts += [Markup("<h3>{}</h3>").format(name), _each(ones, name), _together(ones, name)]
+    parts += [_consistency(found), _errors(found), _table(study, steps)]
+    return Markup("").join(parts)
+
+
+def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoint]]:
+    groups: dict[str, list[StepAtPoint]] = {}
+    for one in ones:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
+def _deployed(one: StepAtPoint) -> dict[str, Value]:
+    """Returns the varied keys and values of a configuration, without the file size and without the
+    keys in COUNTS."""
+    return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
+
+
+def _deployment(study: FinishedRun, one: StepAtPoint) -> str:
+    labels = _deployed(one)
+    return study.name(labels) if labels else "All configurations"
+
+
+def _step(one: StepAtPoint) -> str:
+    return f"{one.operation}: {one.step}"
+
+
+def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
+    """Returns the HTML of a chart with one panel for each step. A panel shows the time of one file
+    against the file's size."""
+    panels = [
+        Panel(step, [one for method in _methods(of) for one in _curves(of, method)] + points_of(of))
+        for step, of in _grouped(ones, _step).items()
+    ]
+    return figure(
+        panels,
+        Axis("file size", "B", log=True),
+        Axis("time of one file", "s", log=True, limits=_limits(ones)),
+        f"time of each step against file size, {name}",
+    )
+
+
+def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
+    """Returns the ends of the time axis; None if no time is positive. The ends are the smallest and
+    the largest measured or predicted time, with a margin.
+
+    Intervals of the predictions do not widen the axis and may be cut, because the interval of a
+    fitted function that does not match the data spans many decades.
+    """
+    times = [one.measured.value for one in ones]
+    times += [found.value for one in ones for found in one.predictions.values()]
+    known = [time for time in times if time > 0]
+    return (min(known) / LIMIT_MARGIN, max(known) * LIMIT_MARGIN) if known else None
+
+
+def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
+    stated = dict.fromkeys(method for one in ones for method in one.predictions)
+    return [method for method in stated if method not in BASELINES]
+
+
+def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
+    """Groups configurations into lines over the file size. A line has each size at most once.
+
+    At each size, the first line has the configuration with the most clients, the second line the
+    configuration with the next number of clients, and so on.
+    """
+    lines: dict[int, list[StepAtPoint]] = {}
+    for of in _grouped(ones, lambda one: one.size_bytes).values():
+        most_first = sorted(of, key=lambda one: (-one.clients, -one.count, one.point_id))
+        for place, one in enumerate(most_first):
+            lines.setdefault(place, []).append(one)
+    return [sorted(line, key=lambda one: one.size_bytes) for line in lines.values()]
+
+
+def gapped(
+    lines: Sequence[Sequence[StepAtPoint]], value: Callable[[StepAtPoint], float | None]
+) -> list[float | None]:
+    """Returns the values of all lines in one list, with a None between two lines, so that the chart
+    does not join them. `value`: function that reads the value of one configuration."""
+    return [shown for line in lines for shown in (*map(value, line), None)][:-1]
+
+
+def _curves(ones: Sequence[StepAtPoint], method: str) -> list[Series]:
+    """Returns the predicted lines of one method, each with its interval as an area behind it."""
+    colour = palette.of_method(method)
+    return [
+        Series(
+            f"{method}, 90 % interval",
+            colour,
+            [one.size_bytes for one in line],
+            [one.predictions[method].value for one in line],
+            line="solid",
+            low=[one.predictions[method].low for one in line],
+            high=[one.predictions[method].high for one in line],
+            band=True,
+            hints=[f"{method}: {_interval(one.predictions[method])}" for one in line],
+        )
+        for line in lines_of([one for one in ones if method in one.predictions])
+    ]
+
+
+def points_of(ones: Sequence[StepAtPoint]) -> list[Series]:
+    """Returns the measured times as series of points with their intervals. The first series has,
+    for each file size, the configuration with the most clients; the series that follow have fewer
+    clients."""
+    return [
+        Series(
+            "measured" if not place else "measured, fewer clients",
+            palette.MEASURED,
+            [one.size_bytes for one in line],
+            [one.measured.value for one in line],
+            mark=MARKS[place % len(MARKS)],
+            hollow=[not one.held_out for one in line],
+            low=[one.measured.low for one in line],
+            high=[one.measured.high for one in line],
+            hints=[
+                f"{one.count} files, {one.clients} at a time: {_interval(one.measured)}"
+                for one in line
+            ],
+        )
+        for place, line in enumerate(lines_of(ones))
+    ]
+
+
+def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
+    """Returns the HTML of a chart with one panel for each step. A panel shows the time of all files
+    of a run, as in Wu 2013's figures."""
+    shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
+    panels = []
+    for step, of in shown:
+        lines = lines_of(of)
+        series = Series(
+            "",
+            palette.MEASURED,
+            gapped(lines, lambda one: one.size_bytes),
+            gapped(lines, lambda one: one.measured.value * one.count),
+            line="solid",
+            mark="circle",
+        )
+        panels.append(Panel(step, [series]))
+    drawn = figure(
+        panels,
+        Axis("file size", "B", log=True),
+        Axis("time of all files", "s", log=True),
+        f"time of all files of a run by step, {name}",
+    )
+    return folded("The time of all files of a run together", note(ALL_NOTE) + drawn)
+
+
+def _consistency(found: Operations) -> Markup:
+    several = sum(one.repetitions > 1 for one in found.steps)
+    return note(
+        f"Consistency: of {several} times that were repeated, {found.inconsistent} had a "
+        "repetition that differed by more than a factor of two from the mean of all."
+    )
+
+
+def _errors(found: Operations) -> Markup:
+    """Returns the HTML of a table with a row for each step: the errors of all methods and baselines
+    on held-out configurations. It is empty if nothing was held out."""
+    if not found.everywhere:
+        return Markup("")
+    rows = []
+    for step, scores in sorted(found.everywhere.items(), key=_rank):
+        floor = found.floors.get(step)
+        for method, anywhere in _ordered(scores):
+            judged = found.held_out.get(step, {}).get(method)
+            rows.append(
+                [
+                    step,
+                    method,
+                    f"{judged.n if judged else 0} of {anywhere.n}",
+                    *(
+                        [
+                            percent(judged.median_abs_error),
+                            percent(judged.p90_abs_error),
+                            signed(judged.median_signed_error),
+                            f"{judged.coverage_90:.0%}",
+                        ]
+                        if judged
+                        else [DASH] * 4
+                    ),
+                    percent(anywhere.median_abs_error),
+                    f"{anywhere.coverage_90:.0%}",
+                    f"±{percent(floor.reach)}" if floor else DASH,
+                ]
+            )
+    head = [
+        "step",
+        "method",
+        "points above the noise",
+        "median |error|",
+        "90 % |error|",
+        "signed median",
+        "90 % coverage",
+        "median |error| of all",
+        "90 % coverage of all",
+        "a mean is sure to",
+    ]
+    shown = note(
+        "Whole sizes and deployments that nothing was fitted on. Not above the noise: "
+        f"{found.below_noise} held-out times whose measured mean is itself less sure than "
+        f"±{NOISE_FLOOR:.0%}, or less than the {seconds(LEAST_TIME_S)} that waking a thread takes; "
+        "beside them the errors with those times, and how sure repetitions "
+        "make the mean of a time, the median over all. fitted: f1 to f7 of Wu 2013; serial and "
+        "mean: the same functions with clients only, and with nothing."
+    )
+    return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
+        shown, table(head, rows, texts=2)
+    )
+
+
+def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
+    """Returns the sort key of a table row: whole operations come first, then their steps, and the
+    row "all" comes last."""
+    step, _ = scored
+    return step == "all", not step.endswith(f": {WHOLE}"), step
+
+
+def _ordered(scores: Mapping[str, ErrorScore]) -> list[tuple[str, ErrorScore]]:
+    return sorted(scores.items(), key=lambda one: (one[0] in BASELINES, one[1].median_abs_error))
+
+
+def _table(study: FinishedRun, steps: Sequence[StepAtPoint]) -> Markup:
+    methods = list(dict.fromkeys(method for one in steps for method in one.predictions))
+    rows = [
+        [
+            study.name(one.labels),
+            _step(one),
+            one.count,
+            _interval(one.measured),
+            *(_interval(one.predictions.get(method)) for method in methods),
+        ]
+        for one in steps
+    ]
+    head = ["configuration", "step", "files", "measured", *methods]
+    held = [one.held_out for one in steps]
+    return folded(f"All {len(rows)} times as a table", table(head, rows, held, texts=2))
+
+
+def _interval(metric: Metric | None) -> str:
+    if metric is None:
+        return number(float("nan"))
+    if metric.low is None or metric.high is None:
+        return seconds(metric.value)
+    return f"{seconds(metric.value)} ({seconds(metric.low)} to {seconds(metric.high)})"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)
