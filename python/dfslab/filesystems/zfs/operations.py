@@ -37,8 +37,9 @@ requests = named(
 )
 request_bytes = named("request_bytes", P.file_size / requests)
 absorbed_bytes = named("absorbed_bytes", Min(P.file_size, P.max_dirty))
+# At least 1 B a request: an empty file, such as those of metadata workloads, has requests of 0 B.
 streamed_requests = named(
-    "streamed_requests", ceiling((P.file_size - absorbed_bytes) / request_bytes)
+    "streamed_requests", ceiling((P.file_size - absorbed_bytes) / Max(1, request_bytes))
 )
 packets = named("packets", Max(1, ceiling(request_bytes / P.packet_size)))
 packet_bytes = named("packet_bytes", request_bytes / packets)
