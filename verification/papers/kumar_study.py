@@ -17,7 +17,7 @@ from dfslab.studies.designs.slopes import slopes
 
 from verification import kumar, kumar_claims, recordings
 from verification.papers.kumar_equations import rows
-from verification.papers.obtained import Obtained, judged, not_judged
+from verification.papers.obtained import Obtained, judged, verdict_of
 
 # Table 5: the sign of each factor's coefficient, which is the same for every operation. Disk speeds
 # are left out, because their coefficients are about 0.
@@ -94,9 +94,8 @@ def table_5() -> Obtained:
                 agrees = one.value * SIGNS[one.name] > 0
                 same, other = same + agrees, other + (not agrees)
     open_ = len(_tables()) * len(SIGNS) - same - other
-    return judged(
-        other == 0 and same > 0, f"{same} as printed, {open_} inconclusive, {other} otherwise"
-    )
+    text = f"{same} as printed, {open_} inconclusive, {other} otherwise"
+    return Obtained(text, verdict_of(same, other, open_))
 
 
 def network_first() -> Obtained:
@@ -154,16 +153,13 @@ def linear_is_enough() -> Obtained:
 
 def _claim(name: str) -> Obtained:
     """Returns one verdict on a claimed direction of an effect, over all operations that the claim
-    concerns: "miss" if an operation contradicts the claim, else "hit" if one confirms it, and "not
-    judged" if all are inconclusive."""
+    concerns, by the rule of `verdict_of`. Inconclusive operations count as undecided."""
     found = [one for one in _signs() if one.claim == name]
     counts = kumar_claims.counts(found)
     same, open_, other = counts.values()
     slopes_ = ", ".join(f"{one.operation} {one.slope.value:+.2f}" for one in found)
     text = f"{slopes_}: {same} as in the paper, {open_} inconclusive, {other} otherwise"
-    if not same and not other:
-        return not_judged(text)
-    return judged(not other and bool(same), text)
+    return Obtained(text, verdict_of(same, other, open_))
 
 
 @cache
@@ -179,6 +175,16 @@ def more_network() -> Obtained:
 def copies_of_writes() -> Obtained:
     """Judges the claim that more replicas slow writes down."""
     return _claim("more copies, slower writes")
+
+
+def copies_of_reads() -> Obtained:
+    """Judges the claim that more replicas slow reads down."""
+    return _claim("more copies, slower reads")
+
+
+def clients_together() -> Obtained:
+    """Judges the claim that more clients lower the throughput of all clients together."""
+    return _claim("more clients, slower (all together)")
 
 
 def clients_each() -> Obtained:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -44,16 +45,30 @@ def not_judged(text: str) -> Obtained:
     return Obtained(text, "not judged")
 
 
+def verdict_of(confirmed: int, contradicted: int, undecided: int) -> Verdict:
+    """Returns the verdict on a statement with several parts, from the number of parts that the data
+    confirm, contradict, and leave undecided: "miss" if a part is contradicted, "hit" if none is and
+    at least half of the parts are confirmed, else "not judged"."""
+    if contradicted:
+        return "miss"
+    return "hit" if confirmed and confirmed >= undecided else "not judged"
+
+
 Probe = Callable[[], Obtained]
 
 
 def obtained(row: Row) -> Obtained:
     """Returns the result for a row, which is one statement of a paper. The result is that of the
-    function `probe` if the row names one, else that of the figures that the row names. A row whose
-    bars all await a recording is not judged."""
+    function `probe` if the row names one, else that of the figures that the row names. While the
+    bars of a row all await a recording, the result is that of the function `earlier`, which judges
+    an earlier recording; a row without `earlier` is not judged then."""
     if row.probe:
         return probe_of(row)()
-    return _awaited(row) or of_figures(figures_of(row))
+    waiting = _awaited(row)
+    if waiting and row.earlier:
+        found = function_of(row, "earlier", row.earlier)()
+        return Obtained(f"an earlier recording: {found.text}; {waiting.text}", found.verdict)
+    return waiting or of_figures(figures_of(row))
 
 
 def _awaited(row: Row) -> Obtained | None:
@@ -70,11 +85,17 @@ def _awaited(row: Row) -> Obtained | None:
 
 def probe_of(row: Row) -> Probe:
     """Returns the function that a row's `probe` names. Raises RowError if there is none."""
-    module, _, name = row.probe.partition(":")
+    return function_of(row, "probe", row.probe)
+
+
+def function_of(row: Row, key: str, text: str) -> Probe:
+    """Returns the function that `text`, the value of a row's `key`, names as "module:function".
+    Raises RowError if there is none."""
+    module, _, name = text.partition(":")
     try:
         found: Probe = vars(importlib.import_module(module))[name]
     except (ImportError, KeyError, ValueError):
-        raise RowError(f"row {row.id}: probe = {row.probe}: must be module:function") from None
+        raise RowError(f"row {row.id}: {key} = {text}: must be module:function") from None
     return found
 
 
@@ -98,14 +119,12 @@ def figures_of(row: Row) -> list[Figure]:
 def of_figures(figures: Sequence[Figure]) -> Obtained:
     """Returns the figures as one text, with their common verdict.
 
-    The verdict is "hit" if every figure with enough data points meets its bar, "miss" if one does
-    not, and "not judged" if every figure has too few data points.
+    The verdict is "miss" if a figure with enough data points does not meet its bar, "hit" if none
+    does so and at least half of the figures have enough data points, else "not judged".
     """
     texts = [_of_bar(bar, [one for one in figures if one.bar == bar]) for bar in _bars_of(figures)]
-    verdicts = {one.verdict for one in figures}
-    verdict: Verdict = (
-        "miss" if "MISS" in verdicts else "hit" if "hit" in verdicts else "not judged"
-    )
+    counts = Counter(one.verdict for one in figures)
+    verdict = verdict_of(counts["hit"], counts["MISS"], counts["few"])
     return Obtained("; ".join(texts), verdict)
 
 

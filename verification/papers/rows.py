@@ -38,7 +38,9 @@ class Row:
     paper's figure. `command` is the command that reproduces it. Either `figures` or `probe` gives
     what dfslab obtains: `figures` lists figures of verification/figures.json, each as BAR, BAR /
     RECORDING or BAR / RECORDING / PART, and `probe` is "module:function", a function without
-    arguments that returns an `Obtained`. `why` is the reason for the verdict, or a remark on it.
+    arguments that returns an `Obtained`. `earlier`, a function as `probe` is, may go with
+    `figures`: it judges an earlier recording until the one that the figures await is there. `why`
+    is the reason for the verdict, or a remark on it.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Row:
     why: str
     figures: tuple[str, ...] = ()
     probe: str = ""
+    earlier: str = ""
 
 
 @cache
@@ -77,7 +80,7 @@ def _row(file: str, paper: str, read: dict[str, object]) -> Row:
     for key in texts:
         if not isinstance(read.get(key), str) or not read[key]:
             raise RowError(f"{where}: {key}: must be a text that is not empty")
-    unknown = read.keys() - {*texts, "figures", "probe"}
+    unknown = read.keys() - {*texts, "figures", "probe", "earlier"}
     if unknown:
         raise RowError(f"{where}: unknown key {sorted(unknown)[0]}")
     if not str(read["id"]).startswith(f"{paper}."):
@@ -88,6 +91,8 @@ def _row(file: str, paper: str, read: dict[str, object]) -> Row:
         )
     if ("figures" in read) == ("probe" in read):
         raise RowError(f"{where}: must have either figures or probe")
+    if "earlier" in read and "figures" not in read:
+        raise RowError(f"{where}: earlier: goes with figures only")
     requested = read.get("figures", [])
     if not isinstance(requested, list):
         raise RowError(f"{where}: figures: must be a list of texts")
