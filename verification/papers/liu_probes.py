@@ -29,6 +29,10 @@ FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 # How statements of the paper are read. "Little to do with" means a ratio of at most 1.5. "More than
 # 90 %" is the paper's own figure.
 SIMILAR, REMOVED = 1.5, 0.9
+# Bars that were set after the recordings: the share of the requests' time that the functions of the
+# servers may take if the client is the bottleneck, and the share of a job's time that a faster
+# medium may save if it does not speed up the job greatly.
+SERVERS_MOST, MEDIUM_MOST = 0.5, 0.05
 # The paper ranks parts by the sum of their times. A ranking counts as right if it names the slowed
 # part in at least 90 % of the rounds.
 BY_SUM, NAMED = "by the sum of times", 0.9
@@ -208,6 +212,41 @@ def send_block_share() -> Obtained:
     of the paper's Table 1."""
     worst = max(block / whole for block, whole in zip(*_block_and_whole(), strict=True))
     return judged(worst > 0.5, f"sendBlock is at most {worst:.0%} of createFileSystem's delay")
+
+
+def servers_under_load() -> Obtained:
+    """Judges whether the functions of the NameNode and the DataNodes take less than half of the
+    clients' time for requests, at the highest recorded frequency."""
+    subjects = recordings.of_scenario(liu_calls.FREQUENCIES)
+    if not subjects:
+        return not_judged(f"no recording of scenarios/{liu_calls.FREQUENCIES}.toml yet")
+    *_, found = liu_calls.calls(subjects[0]).values()
+    request_s = found[liu_calls.REQUEST].sum_s
+    servers_s = [found[name].sum_s for name in (LOCATIONS, SEND_BLOCK)]
+    text = f"{found[liu_calls.REQUEST].calls:,} requests take {request_s:.3g} s, of which "
+    text += (
+        f"getBlockLocations of the NameNode {servers_s[0]:.2g} s and sendBlock of the DataNodes "
+    )
+    text += f"{servers_s[1]:.2g} s, together {sum(servers_s) / request_s:.0%}"
+    return judged(sum(servers_s) < SERVERS_MOST * request_s, text)
+
+
+def faster_medium() -> Obtained:
+    """Judges whether writing to and flushing the disks of the DataNodes takes at most a small share
+    of each recorded job's duration, which a faster medium could save."""
+    subjects = recordings.of_scenario(liu_calls.JOBS)
+    if not subjects:
+        return not_judged(f"no recording of scenarios/{liu_calls.JOBS}.toml yet")
+    shares = {
+        " ".join(reversed(configuration)): sum(
+            found[name].sum_s for name in liu_calls.TO_DISK if name in found
+        )
+        / found[CREATE].took_s
+        for configuration, found in liu_calls.calls(subjects[0]).items()
+    }
+    most = max(shares, key=lambda one: shares[one])
+    text = f"local writes take at most {shares[most]:.1%} of a job ({most}), of {len(shares)} jobs"
+    return judged(shares[most] <= MEDIUM_MOST, text)
 
 
 def _block_and_whole() -> tuple[tuple[float, ...], tuple[float, ...]]:

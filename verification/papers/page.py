@@ -17,7 +17,12 @@ Written by `python -m verification.papers`; not by hand. One row for each table,
 and claim. *Obtained* comes from the figures of the recordings ([figures.md](figures.md)) with their
 bars, or is computed by a probe with the product when the page is written.
 **hit**: the paper's statement holds. **miss**: it does not. *not judged*: nothing can be compared;
-*why* says the reason.
+*why* says the reason. A statement of several parts is a miss if the data contradict a part, and a
+hit if they contradict none and decide at least half of the parts.
+
+*Reproduced by* prints the figures of the row; `python -m verification.papers ROW` prints those that
+no other command does. `dfslab run` with `--from verification/data/wu-namenode.csv` ends with exit
+code 1, since the recording lacks 30 of the 117 runs of its plan.
 [README.md](README.md) says how a row is added.
 """
 VERDICTS = {"hit": "**hit**", "miss": "**miss**", "not judged": "*not judged*"}
