@@ -12,10 +12,21 @@ from pathlib import Path
 
 import pytest
 from dfslab.cli.command_table import PURPOSES
+from dfslab.models.components import Components
+from dfslab.models.sequence import SequenceModel
 
 from verification import recordings
 from verification.figures import bars
-from verification.papers import obtained, page, rows, wu_tables
+from verification.papers import (
+    dfsperf_probes,
+    kumar_predictions,
+    nguyen_probes,
+    obtained,
+    page,
+    rows,
+    wu_tables,
+)
+from verification.papers.__main__ import main as papers_main
 from verification.papers.obtained import Obtained, figures_of, judged, not_judged, of_figures
 from verification.papers.rows import Row, RowError
 
@@ -30,6 +41,7 @@ FILE = re.compile(r"(?:scenarios|verification|benches|docs|tests)/[\w./-]+")
 @pytest.mark.parametrize("row", ROWS)
 def test_the_command_of_a_row_exists(row):
     program, *words = shlex.split(row.command)
+    assert "verification.papers" not in words or words[-1] == row.id, row.command
     assert program in ("dfslab", "make", "python"), row.command
     if program == "dfslab":
         assert words[0] in COMMANDS, row.command
@@ -48,6 +60,8 @@ def awaited(row: Row) -> bool:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_what_a_row_names_exists(row):
+    if row.earlier:
+        assert callable(obtained.function_of(row, "earlier", row.earlier))
     if row.probe:
         assert row.probe.startswith("verification.papers.")
         assert callable(obtained.probe_of(row))
@@ -144,6 +158,7 @@ GOOD = {"id": "wu.x", "kind": "claim", "says": "x", "command": "make verify", "w
         ({"probe": "a:b", "figures": ["c"]}, "must have either figures or probe"),
         ({"probe": "a:b", "kind": "theorem"}, "must be one of table, figure, equation, claim"),
         ({"probe": "a:b", "id": "kumar.x"}, "must begin with wu."),
+        ({"probe": "a:b", "earlier": "a:b"}, "earlier: goes with figures only"),
         ({"probe": "a:b", "why": ""}, "why: must be a text that is not empty"),
         ({"probe": "a:b", "verdict": "hit"}, "unknown key verdict"),
     ],
@@ -176,3 +191,81 @@ def test_machines_that_differ_in_one_figure_are_not_those_of_the_table(other):
     printed = wu_tables.DATANODES_OF_INSPUR[0]
     assert not printed.differs(group)
     assert replace(printed, **other).differs(group)
+
+
+@pytest.mark.parametrize(
+    ("counts", "verdict"),
+    [
+        ((4, 0, 0), "hit"),
+        ((2, 0, 2), "hit"),
+        ((1, 0, 3), "not judged"),
+        ((0, 0, 4), "not judged"),
+        ((3, 1, 0), "miss"),
+        ((0, 1, 9), "miss"),
+        ((0, 0, 0), "not judged"),
+    ],
+)
+def test_a_hit_needs_half_of_the_parts_and_no_contradiction(counts, verdict):
+    """`counts` are the numbers of confirmed, contradicted and undecided parts."""
+    assert obtained.verdict_of(*counts) == verdict
+
+
+def earlier_recording() -> Obtained:
+    return judged(False, "ratio 0.2")
+
+
+def test_an_awaited_row_shows_what_an_earlier_recording_says(monkeypatch):
+    waiting = replace(bars()["wu.law-r2"], awaits="wu-namenode")
+    row = replace(
+        _row(figures=("wu.law-r2 / wu-namenode",)), earlier=f"{__name__}:earlier_recording"
+    )
+    assert obtained.obtained(row).verdict == "hit"
+    monkeypatch.setattr(obtained, "bars", lambda: {"wu.law-r2": waiting})
+    found = obtained.obtained(row)
+    assert found.verdict == "miss"
+    assert found.text.startswith("an earlier recording: ratio 0.2; no recording of scenarios/wu-")
+
+
+def test_one_row_is_printed(capsys):
+    papers_main(["wu.table-6"])
+    assert capsys.readouterr().out.startswith("wu.table-6: hit: ")
+    with pytest.raises(SystemExit) as stopped:
+        papers_main(["wu.table-6", "wu.none"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "wu.none: no row; the first column of papers.md has the rows, as PAPER.ROW"
+    ]
+
+
+def test_minutes_of_the_ocean_model_count_the_bytes_of_writes_and_reads_only():
+    """Of the 12 operations of a client, four write and four read 152 kB; three delete and one waits
+    at the end. The bytes per second are therefore 8 / 12 x 152 kB x operations per second. On
+    Gigabit, four servers take at least as long as 500 GB take on their four links."""
+    minutes = kumar_predictions.ocean_minutes()
+    points = recordings.scenario("kumar-ocean").points()
+    for found, point in zip(minutes.values(), points, strict=True):
+        rate = SequenceModel().run(point).value()
+        assert found == pytest.approx(500e9 / (rate * 152e3 * 8 / 12) / 60)
+    for name in ("Atom, Gigabit, 4", "Gigabit, 4"):
+        assert minutes[name] > 500e9 / (4 * 993e6 / 8) / 60
+
+
+def test_ratios_of_a_busy_machine_are_decided_from_three_on():
+    """The first rate of a pair is the one that the statement says is the larger one."""
+    near = dfsperf_probes.greater([("a", 2.9, 1.0), ("b", 1.0, 2.9)])
+    assert near.verdict == "not judged"
+    assert near.text.endswith("closer than a busy machine can tell: a 2.9, b 0.345")
+    assert dfsperf_probes.greater([("a", 3.0, 1.0), ("b", 1.0, 2.9)]).verdict == "hit"
+    assert dfsperf_probes.greater([("a", 3.0, 1.0), ("b", 1.0, 3.1)]).verdict == "miss"
+    lacking = dfsperf_probes.greater([("a", 3.0, 1.0), ("b", None, 1.0), ("c", 1.0, None)])
+    assert lacking.verdict == "not judged"
+    assert lacking.text == "1 of 3 ratios decided; confirmed: a 3; not recorded: 2"
+
+
+def test_a_row_of_the_net_has_the_rate_that_the_command_prints():
+    """The command simulates all levels of network detail and prints the rate of packets."""
+    scenario = recordings.scenario("pvfs-figures")
+    keys = {"workload.name": "sequential_read", "workload.transfer_size": "16 MiB"}
+    (point,) = [one for one in scenario.points() if one.labels == {**keys, "workload.clients": 1}]
+    printed = Components().run(point).value("throughput_bytes_per_s")
+    assert nguyen_probes.predicted("read", 1, 2**24) == printed

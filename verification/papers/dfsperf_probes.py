@@ -75,7 +75,7 @@ def moved(system: str, workload: str, operation: str, **labels: object) -> float
     return geometric_mean(found).value if found else None
 
 
-def _greater(pairs: Sequence[Pair]) -> Obtained:
+def greater(pairs: Sequence[Pair]) -> Obtained:
     """Judges whether the first rate of each pair exceeds the second one.
 
     A pair is decided if one rate is at least APART times the other. The verdict follows from the
@@ -160,19 +160,19 @@ def _metadata_pairs(larger: Sequence[str], smaller: Sequence[str]) -> list[Pair]
 def local_is_fastest() -> Obtained:
     """Judges whether metadata operations are faster on the local file system than on each
     distributed one, with threads and with processes."""
-    return _greater(_metadata_pairs(["local"], DISTRIBUTED))
+    return greater(_metadata_pairs(["local"], DISTRIBUTED))
 
 
 def glusterfs_is_slowest() -> Obtained:
     """Judges whether metadata operations are slower on GlusterFS than on HDFS and on Alluxio, with
     threads and with processes."""
-    return _greater(_metadata_pairs(["hdfs", "alluxio"], ["glusterfs"]))
+    return greater(_metadata_pairs(["hdfs", "alluxio"], ["glusterfs"]))
 
 
 def hdfs_is_slower() -> Obtained:
     """Judges whether metadata operations are slower on HDFS than on Alluxio, with threads and with
     processes."""
-    return _greater(_metadata_pairs(["alluxio"], ["hdfs"]))
+    return greater(_metadata_pairs(["alluxio"], ["hdfs"]))
 
 
 def hdfs_and_alluxio() -> Obtained:
@@ -199,19 +199,19 @@ def _faster_processes(systems: Sequence[str]) -> list[Pair]:
 def metadata_processes() -> Obtained:
     """Judges whether metadata operations are faster with four processes than with four threads, on
     every system."""
-    return _greater(_faster_processes(_systems()))
+    return greater(_faster_processes(_systems()))
 
 
 def local_processes() -> Obtained:
     """Judges whether metadata operations of the local file system are at least APART times as fast
     with four processes as with four threads."""
-    return _greater(_faster_processes(["local"]))
+    return greater(_faster_processes(["local"]))
 
 
 def _ratio_of_writes(operation: str) -> Obtained:
     """Judges whether the throughput of `operation` falls from 20 to 50 to 80 % of writes, on every
     system, with threads and with processes."""
-    return _greater(
+    return greater(
         [
             (
                 f"{system} ({mode}, {few} over {many} % writes)",
@@ -238,7 +238,7 @@ def figure_2_writes() -> Obtained:
 def writes_are_slower() -> Obtained:
     """Judges whether the distributed systems read faster than they write, in every mixture, with
     threads and with processes."""
-    return _greater(
+    return greater(
         [
             (
                 f"{system} ({mode}, {percent} % writes)",
@@ -255,7 +255,7 @@ def writes_are_slower() -> Obtained:
 def processes_help_mixture() -> Obtained:
     """Judges whether four processes read and write faster than four threads do, in every mixture,
     on every distributed system."""
-    return _greater(
+    return greater(
         [
             (
                 f"{system} ({operation}s, {percent} % writes)",
@@ -272,7 +272,7 @@ def processes_help_mixture() -> Obtained:
 def _without_shuffling(systems: Sequence[str], operation: str) -> Obtained:
     """Judges whether the throughput of `operation` is higher without shuffling than with it, with
     threads and with processes."""
-    return _greater(
+    return greater(
         [
             (
                 f"{system} ({mode})",
@@ -299,7 +299,7 @@ def figure_3_memory() -> Obtained:
     """Judges whether reads without shuffling are faster from Alluxio's memory than through Alluxio
     from HDFS."""
     memory, through = "alluxio", "alluxio-through"
-    return _greater(
+    return greater(
         [
             (mode, _iterated(memory, mode, "read", False), _iterated(through, mode, "read", False))
             for mode in MODES
@@ -310,7 +310,7 @@ def figure_3_memory() -> Obtained:
 def figure_3_processes() -> Obtained:
     """Judges whether GlusterFS reads, and Alluxio in memory reads and writes, faster with four
     processes than with four threads, with and without shuffling."""
-    return _greater(
+    return greater(
         [
             (
                 f"{system} ({operation}s, {'' if shuffle else 'not '}shuffled)",

@@ -172,7 +172,7 @@ def figure_3() -> Obtained:
 
 
 @cache
-def _ocean() -> dict[str, float]:
+def ocean_minutes() -> dict[str, float]:
     """Returns the predicted minutes of a transfer of 500 GB for each cluster of Table 8, by name.
     They follow from the bytes per second that `dfslab run scenarios/kumar-ocean.toml` prints, which
     count the bytes of writes and reads; deletions between the iterations take time and move none.
@@ -184,7 +184,7 @@ def _ocean() -> dict[str, float]:
 
 def table_8() -> Obtained:
     """Judges whether the predictions order the five clusters of Table 8 as the paper does."""
-    found = _ocean()
+    found = ocean_minutes()
     text = ", ".join(f"{name} {minutes:.1f} min" for name, minutes in found.items())
     order = sorted(found, key=lambda name: -found[name])
     return judged(order == list(TABLE_8), text)
@@ -192,26 +192,26 @@ def table_8() -> Obtained:
 
 def fewer_servers_on_infiniband() -> Obtained:
     """Judges whether two servers on InfiniBand are faster than four servers on Gigabit Ethernet."""
-    ratio = _ocean()["Gigabit, 4"] / _ocean()["InfiniBand, 2"]
+    ratio = ocean_minutes()["Gigabit, 4"] / ocean_minutes()["InfiniBand, 2"]
     return judged(ratio > 1, f"2 servers on InfiniBand are {ratio:.1f} times as fast (paper: 4.0)")
 
 
 def more_servers_on_infiniband() -> Obtained:
     """Judges whether throughput on InfiniBand rises from 2 to 4 to 10 servers."""
-    two, four, ten = (_ocean()[f"InfiniBand, {count}"] for count in (2, 4, 10))
+    two, four, ten = (ocean_minutes()[f"InfiniBand, {count}"] for count in (2, 4, 10))
     text = f"2 to 4 servers {two / four:.2f} (paper: 1.70), 4 to 10 {four / ten:.2f} (1.96)"
     return judged(two > four > ten, text)
 
 
 def atom_on_gigabit() -> Obtained:
     """Judges whether Atom servers are about as fast as Xeon servers on Gigabit Ethernet."""
-    ratio = _ocean()["Atom, Gigabit, 4"] / _ocean()["Gigabit, 4"]
+    ratio = ocean_minutes()["Atom, Gigabit, 4"] / ocean_minutes()["Gigabit, 4"]
     return judged(ratio <= SIMILAR, f"Atom takes {ratio:.2f} times as long (paper: 1.21)")
 
 
 def infiniband_ratio() -> Obtained:
     """Judges whether InfiniBand speeds four servers up by about the ratio of the two bandwidths."""
-    ratio = _ocean()["Gigabit, 4"] / _ocean()["InfiniBand, 4"]
+    ratio = ocean_minutes()["Gigabit, 4"] / ocean_minutes()["InfiniBand, 4"]
     text = f"{ratio:.2f} times as fast for a link {RATIO} times as fast (paper: 6.79)"
     return judged(RATIO / SIMILAR <= ratio <= RATIO * SIMILAR, text)
 
