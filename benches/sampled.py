@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bars import Bar, judged
 from dfslab.fleet import run
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.spec.streams.plan import LoadPlan, Verify
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.streams.vocabulary import Share, Stream

@@ -226,6 +226,29 @@ def test_the_check_of_what_tests_import_can_fail():
     assert not borrowed("from support.clusters import plan")
 
 
+def optional(text: str) -> list[str]:
+    """Returns the lines of a test that skip it if a Python package is not installed."""
+    skips = re.compile(r"importorskip\(|skipif\([^)]*find_spec|find_spec\(.*\) is None")
+    return [line.strip() for line in text.splitlines() if skips.search(line)]
+
+
+def test_no_test_is_skipped_for_a_missing_package():
+    """`make setup` installs every package that tests import. Without one of them a test fails."""
+    tests = [path for path in tracked(".py") if path.is_relative_to(ROOT / "tests")]
+    wrong = {
+        str(path): found
+        for path in tests
+        if path != Path(__file__) and (found := optional(path.read_text()))
+    }
+    assert not wrong, wrong
+
+
+def test_the_check_of_skips_can_fail():
+    assert optional('images = pytest.importorskip("PIL.Image")')
+    assert optional('any(importlib.util.find_spec(name) is None for name in ("nbclient",)),')
+    assert not optional('@pytest.mark.skipif(shutil.which("strace") is None, reason="strace")')
+
+
 @pytest.mark.parametrize("word", ["/root/", "/work/", "pypi.org", "crates.io/", "deb.debian.org"])
 def test_no_machine_path_or_registry_host(word):
     allowed = {ROOT / "tests/contract/test_tidy.py", ROOT / "Cargo.lock"}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 from support import recorded, synthetic
 from support.command import DFSLAB
@@ -262,13 +263,12 @@ def test_a_running_measurement_is_shown_live(browser, site, tmp_path):
     "path", ["/", HOSTS, "/whatif", "/nets", "/net?file=protocol", f"/live/{KEY}"]
 )
 def test_no_page_scrolls_sideways_and_axe_finds_nothing(browser, site, path, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     for size in (WIDE, PHONE):
         with opened(browser, site, path, size, color_scheme=scheme) as tab:
             tab.wait_for_load_state("networkidle")
             width = tab.evaluate("document.documentElement.scrollWidth")
             assert width <= size["width"]
             options = {"exclude": [["svg"]]}
-            found = axe.Axe().run(tab, context=options).response["violations"]
+            found = Axe().run(tab, context=options).response["violations"]
             bad = [one for one in found if one["impact"] in ("critical", "serious")]
             assert bad == [], [(one["id"], one["nodes"][0]["html"]) for one in bad]

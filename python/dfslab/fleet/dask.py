@@ -24,10 +24,10 @@ from dask import config as dask_config
 from distributed import Client
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
-from dfslab.fleet import lease, shards, worker_calls
+from dfslab.fleet import client_hosts, lease, shards, worker_calls
 from dfslab.fleet.agent import boot
+from dfslab.fleet.client_hosts import ClientHost, ClusterKind, Nodes
 from dfslab.fleet.each_host import CONNECT_LIMIT_S, JOIN_LIMIT_S, lost_workers_reported, reached
-from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.silent_loggers import quiet
@@ -134,7 +134,7 @@ def run_load(
     except KeyboardInterrupt:
         # The interrupt does not reach the thread that controls the run, so stop that thread.
         stopping.set()
-        over.wait(CLEAN_UP_LIMIT_S)
+        over.wait(client_hosts.CLEAN_UP_LIMIT_S)
         raise
 
 
@@ -184,9 +184,9 @@ class Controller:
             await asyncio.sleep(POLL_S)
         chosen = known[: self._nodes.wanted or None]
         count = len(chosen) * self._nodes.processes
-        slices = split(max(1, self._plan.stream.clients), count)
-        places = [(name, worker, n) for name, worker in chosen for n in range(count // len(chosen))]
-        for (name, worker, number), clients in zip(places, slices, strict=True):
+        slices = client_hosts.split(max(1, self._plan.stream.clients), count)
+        slots = [(name, worker, n) for name, worker in chosen for n in range(count // len(chosen))]
+        for (name, worker, number), clients in zip(slots, slices, strict=True):
             if clients:
                 named = f"{name}, process {number + 1}" if self._nodes.processes > 1 else name
                 self._parts.append(AgentState(ClientHost(named), worker, clients))
@@ -216,7 +216,7 @@ class Controller:
         except BaseException as error:
             # Ctrl-C is raised by `_report`, or cancels the asyncio task in the main thread.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
-            await self._stop(patience_s(interrupted and self._nodes.passing))
+            await self._stop(client_hosts.patience_s(interrupted and self._nodes.passing))
             raise
         report, spans, recorded = shards.together(plan, self._parts)
         await self._all(self._forget)
@@ -465,7 +465,7 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
     try:
         return outcome.result()
     except KeyboardInterrupt:
-        wait([outcome], CLEAN_UP_LIMIT_S)
+        wait([outcome], client_hosts.CLEAN_UP_LIMIT_S)
         if outcome.done() and outcome.exception() is None:
             _end(outcome.result(), kind)
         raise

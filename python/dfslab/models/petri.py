@@ -127,14 +127,15 @@ class PetriModel:
             notes.append("not calibrated: nothing was measured")
         factor = calibration.interval_factor(situation, self.residual_sd)
         sure = quantiles.student(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
-        reach = {
+        factor_of = {
             name: float(np.exp(np.hypot(np.log(factor), sure * error)))
             for name, error in found.errors.items()
         }
         factors = {
-            metric.key(metric.LATENCY, metric.MEAN, name): reach[name] for name in found.latency_s
+            metric.key(metric.LATENCY, metric.MEAN, name): factor_of[name]
+            for name in found.latency_s
         }
-        factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), reach["rate"])
+        factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), factor_of["rate"])
         answer = _as_prediction(found, situation.predict(constants))
         result = to_result(
             self.name,

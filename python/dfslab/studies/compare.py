@@ -239,8 +239,8 @@ def geometric_mean(values: Sequence[float]) -> Metric:
     if len(logs) < 2:
         return Metric(value=mean)
     error = logs.std(ddof=1) / np.sqrt(len(logs))
-    reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
-    return Metric(value=mean, low=mean / reach, high=mean * reach)
+    factor = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
+    return Metric(value=mean, low=mean / factor, high=mean * factor)
 
 
 def _log_sd(group: Sequence[Result], metric: str) -> float | None:

@@ -390,11 +390,11 @@ def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
                 if not one.held_out:
                     errors.setdefault(key, []).append(float(np.log(time / one.measured.value)))
         for one, key, time in predicted:
-            reach = _reach(errors.get(key, []))
-            one.predictions[method] = Metric(value=time, low=time / reach, high=time * reach)
+            factor = _interval_factor(errors.get(key, []))
+            one.predictions[method] = Metric(value=time, low=time / factor, high=time * factor)
 
 
-def _reach(errors: Sequence[float]) -> float:
+def _interval_factor(errors: Sequence[float]) -> float:
     """Returns the factor between a prediction and each end of its 90 % interval; UNKNOWN_FACTOR if
     fewer than two errors are known.
 

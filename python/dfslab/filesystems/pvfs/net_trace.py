@@ -22,7 +22,7 @@ from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
 from dfslab.nets.inscription import call as called
 from dfslab.nets.inscription import equal, number
-from dfslab.spec.steps.calls import TRANSFERS, Done, Meaning, followed, single
+from dfslab.spec.steps.calls import TRANSFERS, ClassifiedCall, Done, followed, single
 from dfslab.spec.steps.expression import Condition
 
 PAGE_BYTES = 4096
@@ -96,8 +96,8 @@ def calls_of(
     ]
     memory, layout = _Memory(), _Layout(striping)
     found: list[TracedCall] = []
-    for one, meaning, at in zip(given, followed(given), due, strict=True):
-        call = replace(_call(one, meaning, memory, layout, warm), due_s=at)
+    for one, classified, at in zip(given, followed(given), due, strict=True):
+        call = replace(_call(one, classified, memory, layout, warm), due_s=at)
         # Creating a file takes several requests to the manager, one after another.
         repeated = CREATE_REQUESTS - 1 if one.kind == "create" else 0
         found += [call, *[replace(call, due_s=0.0)] * repeated]
@@ -123,7 +123,9 @@ class _Layout:
         return self._firsts[key]
 
 
-def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: bool) -> TracedCall:
+def _call(
+    one: Done, classified: ClassifiedCall, memory: _Memory, layout: _Layout, warm: bool
+) -> TracedCall:
     how = layout.striping
     if one.kind in TRANSFERS:
         place = (how.servers, how.stripe_bytes, layout.first(one), how.stripe_count)
@@ -132,9 +134,12 @@ def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: b
         if one.kind == "pwrite":
             return TracedCall(one.client, "write", shares)
         return TracedCall(
-            one.client, "read", shares, "hit" if held else "jump" if meaning.scattered else "ahead"
+            one.client,
+            "read",
+            shares,
+            "hit" if held else "jump" if classified.scattered else "ahead",
         )
-    unsynced = one.kind == "close" and meaning.unforced and how.sync_on_close
+    unsynced = one.kind == "close" and classified.unforced and how.sync_on_close
     if one.kind == "fsync" or unsynced:
         return TracedCall(one.client, "force")
     # A close without data to sync involves only the client. All other calls involve the manager.

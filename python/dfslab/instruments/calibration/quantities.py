@@ -72,11 +72,11 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
     """Returns the mean of independent measurements of a quantity that is not negative, and
     Student's t interval of the mean."""
     mean = statistics.fmean(values)
-    reach = math.inf
+    half_width = math.inf
     if len(values) > 1:
         sure = float(quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1))
-        reach = sure * statistics.stdev(values) / math.sqrt(len(values))
-    return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
+        half_width = sure * statistics.stdev(values) / math.sqrt(len(values))
+    return Quantity(name, unit, mean, max(0.0, mean - half_width), mean + half_width, tuple(values))
 
 
 def check_repeats(repeats: int) -> None:

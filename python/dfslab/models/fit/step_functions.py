@@ -95,8 +95,8 @@ class StepFunction:
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
         freedom = max(1, self.points - _used([self, *self.parts]))
-        reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
-        return time, time / reach, time * reach
+        factor = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
+        return time, time / factor, time * factor
 
     def seconds(self, at: TermValues) -> tuple[float, np.ndarray]:
         """Returns the time in seconds, and the times in seconds by the coefficients of every

@@ -397,11 +397,15 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
                 rate = each * group.disk.count
                 # The kernel splits large requests. A low limit on requests per second would
                 # therefore hide the byte rate, which is then not checked.
-                hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
+                is_unknown = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
                     Check(
-                        host.name, f"disk {kind} rate", None if hidden else rate, measured, allowed
+                        host.name,
+                        f"disk {kind} rate",
+                        None if is_unknown else rate,
+                        measured,
+                        allowed,
                     )
                 )
         for path in paths:
