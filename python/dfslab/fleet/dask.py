@@ -14,13 +14,12 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dask import config as dask_config
 from distributed import Client
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
@@ -432,8 +431,8 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
             if kind.name == "ssh":
                 importlib.import_module(package)  # the class imports it only later
             make = getattr(importlib.import_module(module), name)
-            with dask_config.set(lease.PRELOAD if kind.name == "ssh" else {}):
-                made = _whole(lambda: make(**kind.options), kind)
+            options = _held_by_connection(kind.options) if kind.name == "ssh" else kind.options
+            made = _whole(lambda: make(**options), kind)
         except ImportError as error:
             reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
             raise shards.LoadFailed(reason) from error
@@ -447,6 +446,15 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
         else:
             made.scale(nodes)
         yield made.scheduler_address
+
+
+def _held_by_connection(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of an SSH cluster with interpreters that end with their connection. The
+    option `remote_python` has one interpreter for all hosts, or a list with one for each."""
+    given = options.get("remote_python")
+    if isinstance(given, list):
+        return {**options, "remote_python": [lease.while_connected(one) for one in given]}
+    return {**options, "remote_python": lease.while_connected(given)}
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
@@ -472,13 +480,20 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Shuts a cluster down. The workers of an SSH cluster end by themselves."""
-    try:
-        if kind.name == "ssh":
-            with contextlib.suppress(*UNREACHABLE):
-                made.sync(_dismiss, made, callback_timeout=LEAVE_LIMIT_S)
-    finally:
+    """Shuts a cluster down. The workers of an SSH cluster end by themselves.
+
+    The results are complete by now. So a scheduler of an SSH cluster that does not answer in time,
+    for example on a busy machine, is no error: it ends with its lease, and its workers with it.
+    """
+    if kind.name != "ssh":
         made.close()
+        return
+    try:
+        with contextlib.suppress(*UNREACHABLE):
+            made.sync(_dismiss, made, callback_timeout=LEAVE_LIMIT_S)
+    finally:
+        with contextlib.suppress(*UNREACHABLE):
+            made.close()
 
 
 async def _dismiss(made: Any) -> None:
