@@ -93,7 +93,7 @@ time.sleep(300)
 def started(folder: Path, module: str, stdin: int) -> subprocess.Popen:
     """Starts a module in `folder` as the SSH server starts a process of a cluster."""
     return subprocess.Popen(
-        f"{lease.while_connected()} -m {module} one 'two words'",
+        f"{lease.connected_python()} -m {module} one 'two words'",
         shell=True,
         cwd=folder,
         stdin=stdin,
@@ -135,7 +135,7 @@ def test_a_connected_process_runs_its_module_with_its_words(stdin, tmp_path):
 
 
 def test_the_interpreter_of_a_remote_host_is_taken_as_it_is_written():
-    words = shlex.split(lease.while_connected("env A=1 /opt/bin/python"))
+    words = shlex.split(lease.connected_python("env A=1 /opt/bin/python"))
     assert words[:4] == ["env", "A=1", "/opt/bin/python", "-c"]
     compile(words[4], "code", "exec")
 

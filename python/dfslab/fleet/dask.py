@@ -14,7 +14,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -431,7 +431,7 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
             if kind.name == "ssh":
                 importlib.import_module(package)  # the class imports it only later
             make = getattr(importlib.import_module(module), name)
-            options = _held_by_connection(kind.options) if kind.name == "ssh" else kind.options
+            options = lease.while_connected(kind.options) if kind.name == "ssh" else kind.options
             made = _whole(lambda: make(**options), kind)
         except ImportError as error:
             reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
@@ -446,15 +446,6 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
         else:
             made.scale(nodes)
         yield made.scheduler_address
-
-
-def _held_by_connection(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of an SSH cluster with interpreters that end with their connection. The
-    option `remote_python` has one interpreter for all hosts, or a list with one for each."""
-    given = options.get("remote_python")
-    if isinstance(given, list):
-        return {**options, "remote_python": [lease.while_connected(one) for one in given]}
-    return {**options, "remote_python": lease.while_connected(given)}
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:

@@ -13,7 +13,7 @@ import inspect
 import shlex
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -67,7 +67,16 @@ def watched(
     threading.Thread(target=watch, name="lease", daemon=True).start()
 
 
-def while_connected(python: str | None = None) -> str:
+def while_connected(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of an SSH cluster with interpreters that end with their connection. The
+    option `remote_python` has one interpreter for all hosts, or a list with one for each."""
+    given = options.get("remote_python")
+    if isinstance(given, list):
+        return {**options, "remote_python": [connected_python(one) for one in given]}
+    return {**options, "remote_python": connected_python(given)}
+
+
+def connected_python(python: str | None = None) -> str:
     """Returns the shell words of a Python interpreter that runs the module `-m MODULE WORDS` only
     as long as its standard input is open. `python`: shell words of the interpreter on the remote
     host; None stands for this process's interpreter.

@@ -31,8 +31,8 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
     another thread calls this function, or if the program `setpriv` is missing. An abandoned testbed
     is then found by its record.
 
-    The kernel sends no signal if the starting process had ended before it was asked to. So a shell,
-    which becomes the command, first compares its parent with the starting process.
+    The kernel sends no signal if the starting process ended before `setpriv` requested the signal.
+    So a shell, which becomes the command, first compares its parent with the starting process.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
