@@ -201,17 +201,19 @@ def _measure(
     # Configurations that have not been run yet. The set is no longer used after the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
-    stored = [store.find(instrument.name, point.id, number) for instrument, point, number in jobs]
-    began, ran, missing = clock.monotonic_s(), 0, stored.count(None)
+    # For each job, the number of jobs without a stored result from this one on. The first new result
+    # repairs a damaged file, so later jobs may have results that were not found at first.
+    missing = _missing_from(jobs, store)
+    began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
-        known = stored[number]
+        known = store.find(instrument.name, point.id, repetition)
         if known is not None:
             results.append(known.model_copy(update={"point": point}))
             hopeless = False
             continue
         spent = clock.monotonic_s() - began
         each_s = spent / ran if ran else job_s
-        remaining = [] if each_s is None else [each_s * (missing - ran)]
+        remaining = [] if each_s is None else [each_s * missing[number]]
         report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
         try:
             result = instrument.run(point, repetition)
@@ -229,6 +231,14 @@ def _measure(
             raise RunFailed(results[0].notes[0])
     report(len(jobs), len(jobs), f"measured in {clock.monotonic_s() - began:.0f} s ({ran} new)")
     return results
+
+
+def _missing_from(jobs: Sequence[SweepJob], store: Store) -> list[int]:
+    count, found = 0, list[int]()
+    for instrument, point, repetition in reversed(jobs):
+        count += store.find(instrument.name, point.id, repetition) is None
+        found.append(count)
+    return found[::-1]
 
 
 def _narrowed(
