@@ -201,7 +201,7 @@ def _measure(
     # Configurations that have not been run yet. The set is no longer used after the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
-    # For each job, the number of jobs without a stored result from this one on. The first new result
+    # For each job, the number of jobs without a stored result from it on. The first new result
     # repairs a damaged file, so later jobs may have results that were not found at first.
     missing = _missing_from(jobs, store)
     began, ran = clock.monotonic_s(), 0
