@@ -47,8 +47,10 @@ class Quantity:
         """Returns the quantity as a JSON document. The name is left out, because the profile has it
         as key.
         """
-        known = (self.mean, self.low, self.high) if self.is_determined else (None, None, None)
-        return QuantityDocument(self.unit, *known, CONFIDENCE, list(self.values))
+        values = list(self.values)
+        if not self.is_determined:
+            return QuantityDocument(self.unit, None, None, None, CONFIDENCE, values)
+        return QuantityDocument(self.unit, self.mean, self.low, self.high, CONFIDENCE, values)
 
 
 @dataclass(frozen=True)
