@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dfslab import quantiles
-from dfslab.instruments.calibration.size_line import is_at_bound
+from dfslab.instruments.calibration.size_line import RECIPROCALS, is_at_bound
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.spec.model import InputError
 from dfslab.spec.units import text
@@ -35,11 +35,11 @@ class Quantity:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the measurements determine the quantity. A rate is not determined if its interval
-        reaches zero, or if noise hid the slope of a line in a measurement (`size_line`). Times are
-        always determined, because an interval that reaches zero still bounds a time from above.
+        """Whether the measurements determine the quantity. The rate of a line (`size_line`) is not
+        determined if its interval reaches zero, or if noise hid the slope in a measurement. Other
+        quantities are measured directly, so their values are plausible even if they differ widely.
         """
-        if not self.unit.endswith("/s"):
+        if self.name not in RECIPROCALS:
             return True
         return self.low > 0 and not any(is_at_bound(value, self.unit) for value in self.values)
 

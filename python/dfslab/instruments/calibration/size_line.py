@@ -15,6 +15,18 @@ from dataclasses import dataclass
 LEAST_BYTE_S, LEAST_FIXED_S = 1e-12, 1e-7
 # The largest rate of a line by its unit. A rate that reaches the bound was not determined.
 _BOUNDS = {"B/s": 1 / LEAST_BYTE_S, "1/s": 1 / LEAST_FIXED_S}
+# The quantities of a calibration that are reciprocals of a line's values. Where noise hides the
+# difference of two times, such a rate may have any value; a rate that is bytes / time may not.
+RECIPROCALS = frozenset(
+    {
+        "direct_read_rate",
+        "direct_request_rate",
+        "direct_write_rate",
+        "file_commit_rate",
+        "file_commits",
+        "file_commits_rate",
+    }
+)
 # Rates this close to a bound, as a share of the bound, count as equal to it, because they are
 # computed with rounding.
 _ROUNDING = 1e-9
