@@ -4,7 +4,8 @@ Each round runs every workload once with a sample and once without checks, in ra
 fraction of a second. The files are in memory (/dev/shm); without /dev/shm they are in the folder of
 temporary files, which may be on a disk. The output says where. The cost is the ratio of the times
 per operation with its 90 % interval, and its verdict says if the interval contains the bar. The
-last line is one JSON object.
+ratio of the processor times is shown too, because other programs disturb it less. The last line is
+one JSON object.
 
     python benches/sampled.py
 
@@ -19,7 +20,8 @@ import os
 import random
 import tempfile
 import time
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bars import Bar, judged
@@ -29,7 +31,7 @@ from dfslab.spec.streams.plan import LoadPlan, Verify
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.streams.vocabulary import Share, Stream
 from dfslab.spec.streams.workload import fixed
-from paired import SEED, ratio
+from paired import SEED, Ratio, ratio
 from rich.console import Console
 from rich.table import Table
 
@@ -70,21 +72,36 @@ def streams() -> dict[str, Stream]:
     }
 
 
-def operation_s(stream: Stream, verify: Verify, folder: str) -> float:
-    """Runs the load generator once and returns the time of an operation, in seconds."""
+@dataclass(frozen=True)
+class Cost:
+    """The mean cost of an operation: elapsed time and processor time, in seconds."""
+
+    elapsed_s: float
+    processor_s: float
+
+
+def cost(stream: Stream, verify: Verify, folder: str) -> Cost:
+    """Runs the load generator once and returns the cost of an operation."""
     plan = LoadPlan(
         stream=stream, target=PosixTarget(root=folder), run_directory="run", verify=verify
     )
     report, _, _ = run.run_load(plan, (ClientHost(""),))
     assert report.complete, report.errors
-    return 1 / report.rate_per_s
+    count = sum(one.count for one in report.operations.values())
+    return Cost(1 / report.rate_per_s, (report.cpu_s.user + report.cpu_s.system) / count)
+
+
+def _ratio(rounds: Sequence[Mapping[str, Cost]], figure: Callable[[Cost], float]) -> Ratio:
+    """Returns the ratio of a figure with a sample to that without checks."""
+    figures = [{team: figure(one) for team, one in each.items()} for each in rounds]
+    return ratio(figures, ["sample"], ["none"])
 
 
 def main() -> None:
     """Prints a table of the ratios, and the ratios and the bars as one JSON object."""
     lots, bars = random.Random(SEED), dict.fromkeys(streams(), Bar(MOST))
     began_s, load = time.monotonic(), [os.getloadavg()[0]]
-    times: dict[str, list[dict[str, float]]] = {name: [] for name in streams()}
+    costs: dict[str, list[dict[str, Cost]]] = {name: [] for name in streams()}
     place = MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
     with tempfile.TemporaryDirectory(dir=place) as folder:
         for done in range(ROUNDS):
@@ -92,21 +109,26 @@ def main() -> None:
                 break
             for name, stream in streams().items():
                 order = lots.sample(TEAMS, len(TEAMS))
-                times[name].append({team: operation_s(stream, team, folder) for team in order})
-    ratios = {name: ratio(rounds, ["sample"], ["none"]) for name, rounds in times.items()}
+                costs[name].append({team: cost(stream, team, folder) for team in order})
+    ratios = {name: _ratio(rounds, lambda one: one.elapsed_s) for name, rounds in costs.items()}
+    of_processor = {
+        name: _ratio(rounds, lambda one: one.processor_s) for name, rounds in costs.items()
+    }
     title = (
         f"files in memory ({place})" if place == MEMORY else f"files in {place}, without /dev/shm"
     )
     load.append(os.getloadavg()[0])
-    count = len(times["small_reads"])
-    columns = ("workload", "with a sample / without checks (90 %)", f"bar {bars['small_reads']}")
+    count = len(costs["small_reads"])
+    columns = ("workload", "time with / without sample", f"bar {Bar(MOST)}", "processor time")
     table = Table(*columns, title=f"{title}; {count} rounds, load {load[0]:.1f} to {load[1]:.1f}")
     for name, found in ratios.items():
-        table.add_row(name, str(found), bars[name].verdict(found.value, (found.low, found.high)))
+        verdict = bars[name].verdict(found.value, (found.low, found.high))
+        table.add_row(name, str(found), verdict, str(of_processor[name]))
     Console().print(table)
     values = {name: found.value for name, found in ratios.items()}
     intervals = {name: asdict(found) for name, found in ratios.items()}
-    about = {"place": str(place), "rounds": count, "load": load}
+    processor = {name: asdict(found) for name, found in of_processor.items()}
+    about = {"processor": processor, "place": str(place), "rounds": count, "load": load}
     print(json.dumps({**intervals, **about, "bars": judged(bars, values)}))
 
 
