@@ -67,13 +67,17 @@ def watched(
     threading.Thread(target=watch, name="lease", daemon=True).start()
 
 
-def while_connected(options: Mapping[str, Any]) -> dict[str, Any]:
+def while_connected(options: Mapping[str, object]) -> dict[str, object]:
     """Returns the options of an SSH cluster with interpreters that end with their connection. The
     option `remote_python` has one interpreter for all hosts, or a list with one for each."""
     given = options.get("remote_python")
     if isinstance(given, list):
-        return {**options, "remote_python": [connected_python(one) for one in given]}
-    return {**options, "remote_python": connected_python(given)}
+        return {**options, "remote_python": [_interpreter(one) for one in given]}
+    return {**options, "remote_python": _interpreter(given)}
+
+
+def _interpreter(given: object) -> str:
+    return connected_python(given if isinstance(given, str) else None)
 
 
 def connected_python(python: str | None = None) -> str:
