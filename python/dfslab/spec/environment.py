@@ -230,7 +230,7 @@ def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, flo
 def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
     """Returns the values of a node group's hardware, by kind. `payload`: the fraction of an
     adapter's bytes that are payload."""
-    files = group.local_files
+    files = group.local_files.completed(group.disk.read_rate, group.disk.write_rate)
     return {
         "nic_bandwidth": group.adapter.bandwidth * payload,
         "nic_latency": group.adapter.latency,

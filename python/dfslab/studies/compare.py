@@ -278,7 +278,7 @@ def score(errors: Sequence[float], covered: Sequence[bool]) -> ErrorScore:
     return ErrorScore(
         n=len(signed),
         median_abs_error=float(np.median(np.abs(signed))),
-        p90_abs_error=float(np.quantile(np.abs(signed), 0.9)),
+        p90_abs_error=quantiles.p90(list(np.abs(signed))),
         coverage_90=float(np.mean(covered)),
         median_signed_error=float(np.median(signed)),
     )
