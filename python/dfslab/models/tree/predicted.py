@@ -37,7 +37,7 @@ class Prediction:
     utilisation: Mapping[Station, float]
     bounds_per_s: tuple[float, float]
     moved_bytes: float
-    quantiles_s: Mapping[tuple[str, StepPath], float] = field(default_factory=dict)
+    quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
     phases: Sequence[PhaseRate] = ()
 
 
