@@ -28,8 +28,12 @@ EXPERIMENTS = {
     "lies": ("checks", "museum_of_lies"),
     "bottleneck": ("checks", "bottleneck"),
     "planted-faults": ("planted", "planted_faults"),
+    "advice": ("decisions", "recommended"),
     "settings": ("decisions", "tuned_settings"),
+    "change-errors": ("decisions", "learnt_errors"),
     "pairs": ("decisions", "compared_recordings"),
+    "calibrated": ("designs", "calibrated"),
+    "measured-importance": ("designs", "measured_importance"),
 }
 
 
