@@ -72,7 +72,7 @@ KEPT_NAMES = {
     ("python/dfslab/instruments/measuring/cold.py", "asked_bytes"): "the value of that key",
     ("python/dfslab/laboratory.py", "_reach"): REACHES,
     ("python/dfslab/studies/checks/rules/bounds.py", "must_reach_disks"): "data reaches a disk",
-    ("python/dfslab/studies/operations.py", "reach"): "a key of stored results",
+    ("python/dfslab/studies/step_times.py", "reach"): "a key of stored results",
     ("python/dfslab/studies/plans/sizing.py", "_reaches"): "a deployment reaches a target",
 }
 # Words that are allowed in the prose of one file although they are banned. The key is (file, word),

@@ -94,12 +94,17 @@ def test_whatif_on_the_written_scenario_names_the_limit_that_expect_names(tmp_pa
     place.mkdir()
     assert dfslab("init", place, "-o", "mine.toml", "--server-disk", "60MB/s", cwd=tmp_path)
     scenario = read(tmp_path / "mine.toml")
-    written = [one.scenario.workload for one in scenario.points()]
-    expected = [dict(one.values) for one in OPERATIONS]
-    for one, values in zip(written, expected, strict=True):
-        assert one.cache == values.get("workload.cache", "warm")
-        assert one.fsync == values.get("workload.fsync", False)
-        assert one.clients == values["workload.clients"]
+    # The scenario has the same operations. Operations that differ in the number of clients follow
+    # each other in a sweep.
+    workloads = [one.scenario.workload for one in scenario.points()]
+    written = sorted((one.name, one.cache, one.fsync, one.clients) for one in workloads)
+    keys = ("name", "cache", "fsync", "clients")
+    usual = {"cache": "warm", "fsync": False}
+    expected = [
+        tuple(one.values.get(f"workload.{key}", usual.get(key)) for key in keys)
+        for one in OPERATIONS
+    ]
+    assert written == sorted(expected)
     found = json.loads(dfslab("whatif", "mine.toml", "clients x2", "--json", cwd=tmp_path).stdout)
     limits = {one["where"]: one["limit"] for one in found["rows"] if one["operations"] == ["write"]}
     assert limits

@@ -58,7 +58,7 @@ def to_result(
         point=point,
         metrics={name: metric(name, value) for name, value in values.items()},
         steps=[
-            Step(operation=operation, step=step, time_s_mean=time)
+            Step(operation=operation, step=str(step), time_s_mean=time)
             for (operation, step), time in prediction.steps.items()
         ],
         utilisation={str(station): value for station, value in prediction.utilisation.items()},

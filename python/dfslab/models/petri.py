@@ -51,6 +51,7 @@ from dfslab.result import Result
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps.calls import UNFORCED
+from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.systems.filesystem import FileSystem
 
@@ -361,7 +362,7 @@ class _Replication:
         if left:
             stretch = (clients / self.rate_per_s - think_s) / (clients / rate - think_s)
         self.latency_s = {name: span.mean_s * stretch for name, span in spans.items() if span.count}
-        self.steps: dict[tuple[str, str], float] = {}
+        self.steps: dict[tuple[str, StepPath], float] = {}
         for monitor, key in watched.steps.items():
             span = report.sojourns[monitor]
             if span.count:

@@ -22,6 +22,7 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.tree.predicted import OpenPrediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
+from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.systems.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Observation:
     situation: Situation
     operations: tuple[str, ...]
     rate_per_s: float
-    steps: Mapping[tuple[str, str], float]
+    steps: Mapping[tuple[str, StepPath], float]
 
     def __hash__(self) -> int:
         return hash((self.operations, self.rate_per_s))
@@ -181,11 +182,11 @@ def observations(results: Sequence[Result]) -> list[Observation]:
 
 def _observation(group: Sequence[Result]) -> Observation:
     situation = situation_of(group[0].point.scenario)
-    times: dict[tuple[str, str], list[float]] = {}
+    times: dict[tuple[str, StepPath], list[float]] = {}
     for result in group:
         for step in result.steps:
             if step.count >= FEWEST_STEP_COUNT and step.time_s_mean > 0:
-                times.setdefault((step.operation, step.step), []).append(step.time_s_mean)
+                times.setdefault((step.operation, step.path), []).append(step.time_s_mean)
     return Observation(
         situation,
         tuple(sorted(situation.mix)),
