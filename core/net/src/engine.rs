@@ -78,14 +78,28 @@ fn transition_of(turn: Turn) -> usize {
 impl<'n> Engine<'n> {
     /// Creates a replication at time zero, with the initial tokens and no monitor.
     pub fn new(net: &'n Net, seed: u64, replication: u64) -> Result<Self> {
-        Self::observed(net, &[], seed, replication)
+        Self::create(net, &[], (seed, replication), true)
     }
 
+    /// Creates a replication for `run`, with the monitors of `plans`. If the net has a plan for
+    /// runs over clusters, transitions do not find the initial tokens until such a run pauses.
     pub(crate) fn observed(
         net: &'n Net,
         plans: &'n [Plan],
         seed: u64,
         replication: u64,
+    ) -> Result<Self> {
+        let enters_cells = net.cluster_plan.is_none();
+        Self::create(net, plans, (seed, replication), enters_cells)
+    }
+
+    /// Creates a replication at time zero. `enters_cells` says whether the initial tokens enter the
+    /// cells in which the transitions of clusters find them.
+    fn create(
+        net: &'n Net,
+        plans: &'n [Plan],
+        (seed, replication): (u64, u64),
+        enters_cells: bool,
     ) -> Result<Self> {
         let transitions = net.transitions.len();
         let stream = |index: usize| Stream::new(seed, replication, index as u64);
@@ -116,6 +130,7 @@ impl<'n> Engine<'n> {
             fired: vec![0; transitions],
         };
         engine.watch_places(plans);
+        engine.marking.enters_cells = enters_cells;
         for (place, definition) in net.places.iter().enumerate() {
             for row in &definition.initial {
                 let token = engine.marking.make(place as u32);

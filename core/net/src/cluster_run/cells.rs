@@ -294,13 +294,21 @@ impl Turns {
     #[inline(always)]
     pub(super) fn add(&mut self, turn: Turn) {
         if self.keys.len() == self.keys.capacity() {
-            self.make_room();
+            return self.add_with_room(turn);
         }
         let in_order = self.keys.last().is_none_or(|&last| last < turn);
         self.keys.push(turn);
         if !in_order {
             self.move_last_forward(turn);
         }
+    }
+
+    /// Adds a key after storage for it was freed or reserved.
+    #[cold]
+    #[inline(never)]
+    fn add_with_room(&mut self, turn: Turn) {
+        self.make_room();
+        self.add(turn);
     }
 
     /// Moves the last key, `turn`, to its position in the ascending order.
@@ -317,7 +325,6 @@ impl Turns {
 
     /// Frees the storage of removed keys if these are more than half of all keys. Otherwise
     /// reserves storage for more keys.
-    #[inline(never)]
     fn make_room(&mut self) {
         if 2 * self.removed > self.keys.len() {
             self.keys.drain(..self.removed);

@@ -94,7 +94,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// and finds which transitions can still fire with the cell. Returns whether the cell exists
     /// until the end of the run.
     #[inline(always)]
-    fn take(
+    pub(super) fn take(
         &mut self,
         transition: u32,
         this: &Move,
@@ -199,14 +199,14 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let position = match put.target {
             Target::Same(lane) if firing.permanent => position_of(firing.cell, lane),
             Target::Late => UNKNOWN,
-            _ if delay_ns == 0 => self.position(token, put.place)?,
-            _ => self.position_early(token, put.place)?,
+            _ if delay_ns == 0 => self.position(token, &put.seat, put.place)?,
+            _ => self.position_early(token, &put.seat, put.place)?,
         };
         if delay_ns == 0 {
             return self.arrive(token, position, put.place);
         }
         let Some(time_ns) = self.now_ns.checked_add(delay_ns) else {
-            return self.fail(|engine| engine.no_more_time(transition));
+            return self.fail(move |engine| engine.no_more_time(transition));
         };
         let record = &mut self.records[token as usize];
         record[0] = position;

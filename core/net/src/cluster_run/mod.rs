@@ -122,7 +122,10 @@ fn run_with<'n, const N: usize>(
     stop: &AtomicBool,
 ) -> Result<Pause> {
     let mut run = ClusterRun::<'_, '_, N>::take_over(engine, plan);
-    let pause = run.fire_until(limits, stop);
+    let pause = match run.error {
+        None => run.fire_until(limits, stop),
+        Some(_) => Err(Failed),
+    };
     if let Some(error) = run.error.take() {
         return Err(*error);
     }

@@ -66,6 +66,9 @@ pub(crate) struct Marking<'n> {
     joins: Vec<Join>,
     /// The waiting tokens of all clusters (transitions that share input places, and these places).
     cells: Cells,
+    /// Whether arriving tokens enter the cells. False before a run over clusters takes the tokens
+    /// over, since it keeps them in cells of another form.
+    pub(crate) enters_cells: bool,
     pub(crate) counts: Vec<u32>,
     /// For each place with reset arcs, its tokens by arrival number.
     listed: Vec<BTreeMap<u64, u32>>,
@@ -109,6 +112,7 @@ impl<'n> Marking<'n> {
             group_keys: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
             cells: Cells::new(net),
+            enters_cells: true,
             counts: vec![0; net.places.len()],
             listed: vec![BTreeMap::new(); net.places.len()],
             areas: vec![None; net.places.len()],
@@ -215,7 +219,7 @@ impl<'n> Marking<'n> {
             self.count(place, token, 1);
         }
         if let Some(seat) = &definition.seat {
-            return self.sit(token, seat);
+            return !self.enters_cells || self.sit(token, seat);
         }
         let mut good = true;
         for &view in &definition.views {
