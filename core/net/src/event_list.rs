@@ -92,6 +92,13 @@ impl EventList {
         (self.next != u128::MAX).then_some((self.next >> 64) as u64)
     }
 
+    /// Whether the earliest event is at `time_ns`. May be true for an empty list if `time_ns` is
+    /// the largest number.
+    #[inline(always)]
+    pub(crate) fn has_at(&self, time_ns: u64) -> bool {
+        (self.next >> 64) as u64 == time_ns
+    }
+
     /// All pending events, in arbitrary order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Event> {
         let in_lines = self.lines.iter().flat_map(|line| &line.events);

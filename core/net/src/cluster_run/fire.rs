@@ -36,7 +36,6 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.firings += 1;
         let state = &mut self.states[transition as usize];
         state.fired += 1;
-        let (cell, is_watched) = (state.cell, state.is_watched);
         if state.is_short {
             match &this.shape {
                 Shape::Service(service) => return self.serve(transition, this, service),
@@ -44,6 +43,15 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 _ => {}
             }
         }
+        self.fire_any(transition, this)
+    }
+
+    /// Fires a transition of any form. This function is not a part of the firing loop's code, so
+    /// that the loop keeps more of its variables in registers.
+    #[inline(never)]
+    fn fire_any(&mut self, transition: u32, this: &Move) -> Result<(), Failed> {
+        let state = &self.states[transition as usize];
+        let (cell, is_watched) = (state.cell, state.is_watched);
         let mut bound = [NONE; LANES_MAX];
         let permanent = self.take(transition, this, cell, &mut bound);
         let chosen = &bound[..usize::from(this.arc_count)];

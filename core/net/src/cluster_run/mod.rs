@@ -196,10 +196,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Moves simulated time to `time_ns`. All tokens that become available at that time arrive.
-    #[inline(always)]
+    #[inline(never)]
     fn advance(&mut self, time_ns: u64) -> std::result::Result<(), Failed> {
         self.now_ns = time_ns;
-        while self.events.next_time_ns() == Some(time_ns) {
+        while self.events.has_at(time_ns) {
             let Some(event) = self.events.pop() else {
                 break;
             };

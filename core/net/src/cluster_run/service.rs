@@ -25,16 +25,16 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     ) -> Result<(), Failed> {
         let index = self.states[transition as usize].cell;
         let cell = &self.cells.cells[index as usize];
-        let (permanent, first_lane) = (!cell.hashed, cell.first_lane);
+        let permanent = !cell.hashed;
         let (token, other) = (cell.lanes[0].0, cell.lanes[1].0);
-        let delay_ns = match this.delay {
-            Delay::Constant(delay_ns) => delay_ns,
-            _ => {
-                let chosen = match first_lane {
+        let delay_ns = match &this.delay {
+            Delay::Constant(delay_ns) => *delay_ns,
+            delay => {
+                let chosen = match cell.first_lane {
                     0 => [token, other],
                     _ => [other, token],
                 };
-                self.delay_ns(&this.delay, transition as usize, None, &chosen)?
+                self.delay_ns(delay, transition as usize, None, &chosen)?
             }
         };
         if delay_ns == 0 {
@@ -52,10 +52,11 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.position_after(sent[0], (index, permanent), first)?,
             self.position_after(sent[1], (index, permanent), second)?,
         ];
-        let record = &mut self.records[sent[0] as usize];
+        let records = &mut self.records[..];
+        let record = &mut records[sent[0] as usize];
         let after_first = record[1] as u32;
         (record[0], record[1]) = (positions[0], links(first.place, sent[1]));
-        let record = &mut self.records[sent[1] as usize];
+        let record = &mut records[sent[1] as usize];
         let after_second = record[1] as u32;
         (record[0], record[1]) = (positions[1], links(second.place, NONE));
         let next = match service.is_crossed {
@@ -66,6 +67,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let cell = &mut self.cells.cells[index as usize];
         (cell.lanes[0].0, cell.lanes[1].0) = (next[0], next[1]);
         cell.filled = filled;
+        let first_lane = cell.first_lane;
         if filled == 0 && !permanent {
             self.cells.free(index);
         }
