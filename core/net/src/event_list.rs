@@ -61,6 +61,10 @@ impl Line {
 
 const CHILDREN: usize = 4;
 
+/// Number of events in a heap from which their tokens are assumed not to be in the processor's
+/// first-level cache.
+const LARGE: usize = 256;
+
 impl Event {
     #[inline]
     fn before(&self, other: &Event) -> bool {
@@ -97,6 +101,16 @@ impl EventList {
     #[inline(always)]
     pub(crate) fn has_at(&self, time_ns: u64) -> bool {
         (self.next >> 64) as u64 == time_ns
+    }
+
+    /// The events of a large heap that may be the next ones: the earliest event of the heap, then
+    /// those of which one is the second earliest. Empty if the heap is small.
+    #[inline(always)]
+    pub(crate) fn soonest(&self) -> &[Event] {
+        match self.heap.len() >= LARGE {
+            true => &self.heap[..=CHILDREN],
+            false => &[],
+        }
     }
 
     /// All pending events, in arbitrary order.
