@@ -5,9 +5,9 @@ use super::plan::{Delay, Move, Put, Target};
 use super::shape::Shape;
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
-use crate::bucket::{reserve, NONE};
 use crate::compiled::LANES_MAX;
-use crate::event_list::{Event, NO_LINE};
+use crate::engine::event_list::{Event, NO_LINE};
+use crate::marking::bucket::{reserve, NONE};
 
 /// A linked list of tokens of one firing that become available at the same time.
 struct Pending {
@@ -36,11 +36,16 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.firings += 1;
         let state = &mut self.states[transition as usize];
         state.fired += 1;
+        let cell = state.cell;
         if state.is_short {
             match &this.shape {
-                Shape::Service(service) => return self.serve(transition, this, service),
-                Shape::Update(update) if self.update(transition, this, update)? => return Ok(()),
-                _ => {}
+                Shape::Service(service) => return self.serve((transition, cell), this, service),
+                Shape::Update(update) => {
+                    if self.update((transition, cell), this, update)? {
+                        return Ok(());
+                    }
+                }
+                Shape::General => {}
             }
         }
         self.fire_any(transition, this)

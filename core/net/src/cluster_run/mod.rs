@@ -20,10 +20,10 @@ mod waiting;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::bucket::NONE;
+use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
-use crate::event_list::EventList;
+use crate::marking::bucket::NONE;
 use crate::run::{Reason, STOP_INTERVAL};
 use cells::{Cells, State, Turns};
 pub(crate) use plan::ClusterPlan;
@@ -204,7 +204,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             let Some(event) = self.events.pop() else {
                 break;
             };
-            self.read_ahead();
+            if self.events.is_large() {
+                self.read_ahead();
+            }
             let mut token = event.first_token;
             while token != NONE {
                 let record = &self.records[token as usize];
@@ -219,7 +221,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// Reads what the next events need: the record of each event's first token, and the cell and the
     /// second token's record of the earliest event. In a large net these are seldom in the cache. A
     /// read while the present event is processed costs less than waiting for it later.
-    #[inline(always)]
+    #[inline(never)]
     fn read_ahead(&self) {
         let [earliest, later @ ..] = self.events.soonest() else {
             return;

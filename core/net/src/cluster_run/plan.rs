@@ -2,12 +2,12 @@
 //! the cell and the lane of each output token resolved as far as they are known before the run.
 
 use super::shape::Shape;
-use crate::bucket::NONE;
 use crate::clock::nanoseconds;
 use crate::compiled::{
     Cluster, Filter, KeyKind, Lanes, Net, Output, Place, Seat, Test, Transition, View, LANES_MAX,
 };
 use crate::expression::{Draw, Value};
+use crate::marking::bucket::NONE;
 
 /// What a run over clusters reads about a net. It exists only for nets in which every token waits
 /// in a cell of a cluster, and which have no inhibitor arcs, no reset arcs and no transitions that

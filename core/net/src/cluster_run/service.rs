@@ -7,23 +7,22 @@ use super::plan::{Delay, Move, Target};
 use super::shape::{Service, Step};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, UNKNOWN};
-use crate::bucket::NONE;
 use crate::compiled::LANES_MAX;
-use crate::event_list::Event;
+use crate::engine::event_list::Event;
+use crate::marking::bucket::NONE;
 
 /// The lanes of a service's cell, as a set of bits.
 const BOTH: u8 = 3;
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Fires a service with its first cell.
+    /// Fires a service with its first cell, whose number is `index`.
     #[inline(always)]
     pub(super) fn serve(
         &mut self,
-        transition: u32,
+        (transition, index): (u32, u32),
         this: &Move,
         service: &Service,
     ) -> Result<(), Failed> {
-        let index = self.states[transition as usize].cell;
         let cell = &self.cells.cells[index as usize];
         let permanent = !cell.hashed;
         let (token, other) = (cell.lanes[0].0, cell.lanes[1].0);

@@ -5,7 +5,7 @@ use super::plan::{Move, PlaceSeat};
 use super::shape::Update;
 use super::waiting::links;
 use super::{ClusterRun, Failed, HEADER};
-use crate::bucket::NONE;
+use crate::marking::bucket::NONE;
 
 /// An update whose state has its new fields, and whose trigger is freed.
 struct Updated {
@@ -18,16 +18,15 @@ struct Updated {
 }
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Fires an update with its first cell. Returns false, and changes nothing, if the cell has
+    /// Fires an update with its first cell, whose number is `index`. Returns false, and changes nothing, if the cell has
     /// several states or if another transition can fire with the cell too.
     #[inline(always)]
     pub(super) fn update(
         &mut self,
-        transition: u32,
+        (transition, index): (u32, u32),
         this: &Move,
         update: &Update,
     ) -> Result<bool, Failed> {
-        let index = self.states[transition as usize].cell;
         let cell = &self.cells.cells[index as usize];
         let (state, last_state) = cell.lanes[usize::from(update.state_lane)];
         let (trigger, last_trigger) = cell.lanes[usize::from(update.trigger_lane)];

@@ -3,9 +3,9 @@
 use super::cells::{turn_of, Entry, NO_TURN};
 use super::plan::{PlaceSeat, RangedSeat};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
-use crate::bucket::NONE;
 use crate::compiled::{Filter, Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
 use crate::expression::evaluate;
+use crate::marking::bucket::NONE;
 use crate::stream::Stream;
 
 /// The position of a token that no transition takes.

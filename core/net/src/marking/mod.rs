@@ -6,28 +6,30 @@
 //! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
 //! number of waiting tokens.
 
+pub(crate) mod bucket;
 mod cells;
 mod integral;
 mod join;
+mod ranked;
 mod transfer;
 mod unfolded;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::bucket::{rank_of, reserve, Bucket, Member, Nodes, Token, NONE};
 use crate::compiled::{
     Discipline, Dispatch, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX,
 };
 use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::lists::Lists;
-use crate::ranked::Rank;
 use crate::stream::Stream;
+use bucket::{rank_of, reserve, Bucket, Member, Nodes, Token, NONE};
 use cells::Cells;
 pub(crate) use integral::Area;
 use integral::Stays;
 pub(crate) use join::{direct_limits, KeyHasher};
 use join::{Group, Join};
+use ranked::Rank;
 pub(crate) use transfer::Tokens;
 
 /// A failure in evaluating a guard when a token arrives. The marking stores the failure, so that

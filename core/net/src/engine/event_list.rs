@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::bucket::reserve;
+use crate::marking::bucket::reserve;
 
 /// An event: tokens of one firing that become available at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +61,8 @@ impl Line {
 
 const CHILDREN: usize = 4;
 
-/// Number of events in a heap from which their tokens are assumed not to be in the processor's
-/// first-level cache.
+/// Number of events from which a heap is large: the records and cells of their tokens then fill
+/// about the first-level cache of a processor.
 const LARGE: usize = 256;
 
 impl Event {
@@ -103,14 +103,15 @@ impl EventList {
         (self.next >> 64) as u64 == time_ns
     }
 
-    /// The events of a large heap that may be the next ones: the earliest event of the heap, then
-    /// those of which one is the second earliest. Empty if the heap is small.
+    /// Whether so many events wait in the heap that their tokens are seldom in the cache.
     #[inline(always)]
+    pub(crate) fn is_large(&self) -> bool {
+        self.heap.len() >= LARGE
+    }
+
+    /// The earliest event of the heap, then those events of which one is the second earliest.
     pub(crate) fn soonest(&self) -> &[Event] {
-        match self.heap.len() >= LARGE {
-            true => &self.heap[..=CHILDREN],
-            false => &[],
-        }
+        &self.heap[..self.heap.len().min(1 + CHILDREN)]
     }
 
     /// All pending events, in arbitrary order.

@@ -11,18 +11,24 @@
 //! transitions with weights may compete for a token; if one of them would fire, the choice between
 //! them is drawn by weight.
 
-use crate::bucket::NONE;
+mod delay;
+pub(crate) mod event_list;
+pub(crate) mod law;
+pub(crate) mod outputs;
+mod search;
+
 use crate::clock::seconds;
 use crate::compiled::{output_context, Discipline, Net, Transition};
 use crate::error::{NetError, Result};
-use crate::event_list::EventList;
 use crate::expression::Fault;
-use crate::law::Laws;
+use crate::marking::bucket::NONE;
 use crate::marking::{GuardFault, Marking, Tokens};
 use crate::monitor::{Monitor, Plan, PlanKind};
-use crate::outputs::Chain;
-use crate::search::Search;
 use crate::stream::Stream;
+use event_list::EventList;
+use law::Laws;
+use outputs::Chain;
+use search::Search;
 
 /// One firing of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
