@@ -74,7 +74,8 @@ def with_peers(ours: Figures, peers: Figures) -> Figures:
 
 def main() -> None:
     """Runs our engine and the other simulators, and prints the ratios of their speeds."""
-    ours = last_json(["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net"])
+    bench = ["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net", "--bench", "firings"]
+    ours = last_json(bench)
     peers = last_json([str(PEERS), str(ROOT / "benches" / "net_peers.py")])
     figures = with_peers(ours, peers)
     table = Table("figure", "found", "interval", "bar", "")
