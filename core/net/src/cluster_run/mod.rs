@@ -218,9 +218,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Ok(())
     }
 
-    /// Reads what the next events need: the record of each event's first token, and the cell and the
-    /// second token's record of the earliest event. In a large net these are seldom in the cache. A
-    /// read while the present event is processed costs less than waiting for it later.
+    /// Reads what the next events need: the record of each event's first token, and the cell and
+    /// the second token's record of the earliest event. In a large net these are seldom in the
+    /// cache. A read while the present event is processed costs less than waiting for it later.
     #[inline(never)]
     fn read_ahead(&self) {
         let [earliest, later @ ..] = self.events.soonest() else {

@@ -18,8 +18,8 @@ struct Updated {
 }
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Fires an update with its first cell, whose number is `index`. Returns false, and changes nothing, if the cell has
-    /// several states or if another transition can fire with the cell too.
+    /// Fires an update with its first cell, whose number is `index`. Returns false, and changes
+    /// nothing, if the cell has several states or if another transition can fire with the cell too.
     #[inline(always)]
     pub(super) fn update(
         &mut self,

@@ -103,7 +103,7 @@ impl EventList {
         (self.next >> 64) as u64 == time_ns
     }
 
-    /// Whether so many events wait in the heap that their tokens are seldom in the cache.
+    /// Whether at least `LARGE` events wait in the heap. Their tokens are then seldom in the cache.
     #[inline(always)]
     pub(crate) fn is_large(&self) -> bool {
         self.heap.len() >= LARGE

@@ -16,6 +16,7 @@ pub(crate) mod event_list;
 pub(crate) mod law;
 pub(crate) mod outputs;
 mod search;
+mod weights;
 
 use crate::clock::seconds;
 use crate::compiled::{output_context, Discipline, Net, Transition};
@@ -369,50 +370,6 @@ impl<'n> Engine<'n> {
     fn bound(&self, transition: usize) -> &[u32] {
         let start = transition * self.arcs_max;
         &self.found[start..start + self.net.transitions[transition].inputs.len()]
-    }
-
-    /// Draws by weight which transition fires: `first`, which the firing rule selects, or an
-    /// enabled transition that competes with it for a token.
-    fn choose_by_weight(&mut self, first: usize) -> usize {
-        let net = self.net;
-        let weight = |transition: usize| net.transitions[transition].weight.unwrap_or(0.0);
-        let mut candidates = vec![first];
-        for &rival in &net.transitions[first].rivals {
-            let rival = rival as usize;
-            if self.position[rival] == NONE {
-                continue;
-            }
-            if self.compete(first, rival) {
-                candidates.push(rival);
-            }
-        }
-        if candidates.len() == 1 {
-            return first;
-        }
-        let total: f64 = candidates.iter().map(|&at| weight(at)).sum();
-        let chance = self.streams.last_mut().expect("one stream is for choices");
-        let mut left = chance.unit() * total;
-        for &candidate in &candidates {
-            left -= weight(candidate);
-            if left < 0.0 {
-                return candidate;
-            }
-        }
-        *candidates.last().expect("the first is a candidate")
-    }
-
-    /// Whether two transitions compete: their bindings share a token, or both draw from the same
-    /// random place.
-    fn compete(&self, first: usize, rival: usize) -> bool {
-        let net = self.net;
-        let (mine, theirs) = (self.bound(first), self.bound(rival));
-        let arcs = |transition: usize| net.transitions[transition].inputs.iter();
-        arcs(first).zip(mine).any(|(arc, token)| {
-            let random = net.views[arc.view as usize].discipline == Discipline::Random;
-            arcs(rival)
-                .zip(theirs)
-                .any(|(other, taken)| taken == token || (random && other.place == arc.place))
-        })
     }
 
     /// Fires a transition: takes the tokens of its binding and makes the tokens of its output arcs.
