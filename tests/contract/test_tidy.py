@@ -17,8 +17,6 @@ from dfslab import discover
 ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS, MOST_FILES = 500, 70, 100, 15
 SOURCES = (".py", ".rs", ".java")
-# Folders of Rust sources that may have more than MOST_FILES files.
-CROWDED_RUST = ("core/net/src",)
 FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*fn\s+(\w+)")
 
 
@@ -131,8 +129,7 @@ def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
 def test_folders_of_rust_sources_are_small_enough_to_read():
     """A folder of a Rust crate has at most 15 source files, `lib.rs` and `mod.rs` included."""
     found = crowded_folders(path.relative_to(ROOT) for path in tracked(".rs"))
-    assert {folder: n for folder, n in found.items() if folder not in CROWDED_RUST} == {}
-    assert set(CROWDED_RUST) <= set(found), "an exception that is not needed any more"
+    assert found == {}
 
 
 def test_the_count_of_rust_sources_can_fail():

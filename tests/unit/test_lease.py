@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 from dfslab.fleet import dask, lease
-from dfslab.fleet.lease import NO_CLIENT, Lease, close_without_clients, watched
 from dfslab.fleet.client_hosts import ClusterKind
+from dfslab.fleet.lease import NO_CLIENT, Lease, close_without_clients, watched
 from dfslab.method import RunFailed
 from support.clock import ManualClock
 from support.waiting import wait_until

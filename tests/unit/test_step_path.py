@@ -14,7 +14,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import operation as op
 from dfslab.spec.steps.step_path import StepPath
 from dfslab.studies import expectations
-from dfslab.studies.operations import whole
+from dfslab.studies.step_times import whole
 from pydantic import TypeAdapter
 
 JOURNAL = "mds/journal"
