@@ -131,6 +131,9 @@ bench-start: setup ## processor time of starting, as ratios to python itself; th
 bench-load: timed ## the load generator compared with raw calls in C and fio
 	$(PY) benches/load.py
 
+bench-sampled: timed ## what checking a sample of the content costs, in pairs of runs (4 min)
+	$(PY) benches/sampled.py
+
 bench-stall: timed ## how far response times of a stalling target are from the truth
 	$(PY) benches/stall.py
 	cargo run --release --locked --quiet -p dfslab-load --example stall
@@ -199,4 +202,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds verify blind shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds verify blind shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

@@ -3,7 +3,8 @@ their firings per second.
 
 Every rate is in firings of the coloured net (49 for a request of 16 chunks) per second of processor
 time. SimPy has no firings, so it is credited with the number that the net needs for the same
-requests. SNAKES has no time, so its tokens carry their time. The last line is one JSON object.
+requests. SNAKES has no time, so its tokens carry their time. The last line is one JSON object with
+the median rate of three rounds and the range of these rates.
 """
 
 from __future__ import annotations
@@ -177,23 +178,24 @@ def in_snakes(requests: int) -> int:
         fired += 1
 
 
-def rate(run: Callable[[int], int], requests: int) -> float:
-    """Returns firings per second of processor time: the best of three runs, which is the least
-    disturbed one.
-    """
-    best = 0.0
+def rates(run: Callable[[int], int], requests: int) -> list[float]:
+    """Returns firings per second of processor time for each of three rounds, in ascending order."""
+    found = []
     for _ in range(3):
         random.seed(1)
         start_s = time.process_time()
         fired = run(requests)
         assert fired == CLIENTS * requests * FIRINGS_PER_REQUEST, f"{run.__name__}: {fired}"
-        best = max(best, fired / (time.process_time() - start_s))
-    return best
+        found.append(fired / (time.process_time() - start_s))
+    return sorted(found)
 
 
 if __name__ == "__main__":
-    print(
-        json.dumps(
-            {"simpy": rate(in_simpy, 64), "simpn": rate(in_simpn, 2), "snakes": rate(in_snakes, 1)}
-        )
-    )
+    every = {
+        "simpy": rates(in_simpy, 64),
+        "simpn": rates(in_simpn, 2),
+        "snakes": rates(in_snakes, 1),
+    }
+    medians = {name: found[1] for name, found in every.items()}
+    intervals = {name: (found[0], found[2]) for name, found in every.items()}
+    print(json.dumps({"figures": medians, "intervals": intervals}))

@@ -17,7 +17,7 @@ from typing import Any
 
 from bars import Bar, judged
 from dfslab.fleet import run
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer
 from dfslab.spec.streams.target import NullTarget
 from dfslab.spec.streams.vocabulary import Open, OpenArrival, Share, Stream

@@ -70,15 +70,24 @@ def subjects() -> list[str]:
     return [SUBJECT]
 
 
+def logs() -> list[IoCounters]:
+    """Returns the counters of all logs, including those that belong to no pair."""
+    return [counters_of(row) for row in _rows()]
+
+
+def _rows() -> list[dict[str, str]]:
+    with recordings.path_of(SUBJECT).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def pairs() -> list[Pair]:
     """Returns all pairs of logs, each with the first change of the advice from the log before."""
     before: dict[str, IoCounters] = {}
     after: dict[str, IoCounters] = {}
-    with recordings.path_of(SUBJECT).open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            letter, _, side = row["role"].partition(" ")
-            if letter in CHANGED:
-                (before if side == "before" else after)[letter] = counters_of(row)
+    for row in _rows():
+        letter, _, side = row["role"].partition(" ")
+        if letter in CHANGED:
+            (before if side == "before" else after)[letter] = counters_of(row)
     return [
         Pair(
             letter,

@@ -10,12 +10,16 @@ import ast
 import importlib
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
 from pathlib import Path
-from typing import Literal
+from types import CodeType, ModuleType
+from typing import Literal, cast
 
 from verification.figures import HERE
 
@@ -23,6 +27,8 @@ TABLE = HERE / "constants.toml"
 PACKAGE = "dfslab"
 SOURCES = HERE.parent / "python" / PACKAGE
 ROOMS = ("models", "studies")
+# Name, inside a varied module, of the function that changes the value of the constant.
+_CHANGE = "_change_of_constant"
 
 Kind = Literal["derived", "cited", "estimated", "choice", "bound", "definition"]
 Number = int | float | Fraction
@@ -98,15 +104,20 @@ def names_of(text: str) -> Iterator[str]:
     begin with "_".
     """
     for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign):
-            targets, value = node.targets, node.value
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            targets, value = [node.target], node.value
-        else:
-            continue
-        if any(map(_is_number, ast.walk(value))):
-            for target in targets:
-                yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name))
+        yield from _numbers_bound_by(node)
+
+
+def _numbers_bound_by(node: ast.stmt) -> list[str]:
+    """Returns the names that a statement binds to an expression with a number."""
+    targets: list[ast.expr] = []
+    value: ast.expr | None = None
+    if isinstance(node, ast.Assign):
+        targets, value = node.targets, node.value
+    elif isinstance(node, ast.AnnAssign):
+        targets, value = [node.target], node.value
+    if value is None or not any(map(_is_number, ast.walk(value))):
+        return []
+    return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
 
 
 def _is_number(node: ast.AST) -> bool:
@@ -121,15 +132,57 @@ def value_of(constant: str) -> Value:
 
 
 def vary(constant: str, factor: float) -> None:
-    """Varies a constant in this process: in its module, and in all modules that imported it.
+    """Varies a constant in this process: multiplies it by `factor`, as its row of constants.toml
+    says, at the statement that binds it.
 
-    Nothing may have been computed in the process before, because results are cached.
+    The module of the constant must not be imported yet. So everything that is computed from the
+    constant when modules are imported, such as default arguments, is varied, too.
     """
-    known = by_name()
-    name, old = constant.rpartition(".")[2], value_of(constant)
-    new = known[constant].varied(old, factor)
-    for path, module in list(sys.modules.items()):
-        own = f"{path.removeprefix(f'{PACKAGE}.')}.{name}"
-        copied = own == constant or own not in known
-        if path.startswith(f"{PACKAGE}.") and copied and vars(module).get(name) is old:
-            setattr(module, name, new)
+    module, _, name = constant.rpartition(".")
+    imported = f"{PACKAGE}.{module}"
+    assert imported not in sys.modules, f"{imported} is imported already"
+    row = by_name()[constant]
+    sys.meta_path.insert(0, _VariedFinder(imported, name, lambda value: row.varied(value, factor)))
+
+
+class _VariedFinder(MetaPathFinder):
+    """Finds one module, and has it loaded with a varied constant."""
+
+    def __init__(self, module: str, name: str, change: Callable[[Value], Value]) -> None:
+        self._module, self._name, self._change = module, name, change
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Returns the specification of the module with the varied constant; None for any other
+        module."""
+        if fullname != self._module:
+            return None
+        found = PathFinder.find_spec(fullname, path, target)
+        assert found is not None
+        assert found.origin is not None
+        loader = _VariedLoader(fullname, found.origin, self._name, self._change)
+        return spec_from_file_location(fullname, found.origin, loader=loader)
+
+
+class _VariedLoader(SourceFileLoader):
+    """Loads a module from its source, with a statement that changes the value of the constant
+    `name` directly after the statement that binds it."""
+
+    def __init__(self, module: str, path: str, name: str, change: Callable[[Value], Value]) -> None:
+        super().__init__(module, path)
+        self._name, self._change = name, change
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Returns the compiled module, with the added statement. Nothing is cached on disk."""
+        tree = ast.parse(self.get_data(self.path))
+        place = next(
+            place for place, node in enumerate(tree.body) if self._name in _numbers_bound_by(node)
+        )
+        tree.body[place + 1 : place + 1] = ast.parse(f"{self._name} = {_CHANGE}({self._name})").body
+        return cast(CodeType, compile(tree, self.path, "exec", dont_inherit=True))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Executes the module, whose added statement calls the function that changes the value."""
+        vars(module)[_CHANGE] = self._change
+        super().exec_module(module)

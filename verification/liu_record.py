@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from dfslab.documents.traces.call_path import CallPath
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import MergedStep
 from dfslab.result import Result
+from dfslab.spec.files.outputs import Output
 from dfslab.studies.bottlenecks import functions
 from dfslab.studies.runs.store import results_of
 
@@ -32,29 +34,30 @@ Row = list[str | int | float]
 
 
 def main() -> None:
-    """Writes RECORDING.csv and RECORDING.json to verification/data."""
+    """Writes the new files RECORDING.csv and RECORDING.json in verification/data."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recording", help="name of the recording, which begins with its scenario's")
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     given = parser.parse_args()
+    files = recordings.new_files(given.recording)
     found = [(folder, result) for folder in given.runs for result in results_of(folder)]
     traced = [(folder, one) for folder, one in found if one.program and one.program.profiles]
-    _write(given.recording, traced)
+    _write(given.recording, traced, *files)
 
 
-def _write(recording: str, traced: Sequence[tuple[Path, Result]]) -> None:
+def _write(
+    recording: str, traced: Sequence[tuple[Path, Result]], table: Output, description: Output
+) -> None:
     """Writes the table of all traced programs, in the order of the scenario's configurations."""
     scenario = recordings.scenario(recordings.scenario_of(recording))
     labels = [list(point.labels.values()) for point in scenario.points()]
     names = list(scenario.points()[0].labels)
     ordered = sorted(traced, key=lambda one: labels.index([one[1].labels[name] for name in names]))
     heads = [name.removeprefix("workload.") for name in names]
-    path = recordings.path_of(recording)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        table = csv.writer(stream, lineterminator="\n")
-        table.writerow([*heads, *COLUMNS])
-        rows = [row for folder, result in ordered for row in _rows(folder, result, names)]
-        table.writerows(rows)
+    rows = [row for folder, result in ordered for row in _rows(folder, result, names)]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([[*heads, *COLUMNS], *rows])
+    table.write(text.getvalue())
     first = min((one for _, one in traced), key=lambda one: one.provenance.started)
     about = {
         "rows": len(rows),
@@ -62,7 +65,7 @@ def _write(recording: str, traced: Sequence[tuple[Path, Result]]) -> None:
         "configurations": len(ordered),
         "points": _points(traced),
     }
-    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    description.write(json.dumps(about, indent=1) + "\n")
 
 
 def _files(folder: Path, result: Result) -> list[tuple[str, callprofile.File]]:

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from dfslab.result import Result
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies.runs import csv_runs
 
@@ -125,3 +126,11 @@ def _placed(run: Result, points: Mapping[str, Point]) -> Result:
 def path_of(recording: str) -> Path:
     """Returns the path of a recording's table of runs."""
     return DATA / f"{recording}.csv"
+
+
+def new_files(recording: str) -> tuple[Output, Output]:
+    """Returns the two new files of a recording: the table (CSV) and its description (JSON). A
+    recording is never replaced, so this raises InputError if one of the files exists."""
+    table = Output("RECORDING", path_of(recording))
+    description = Output("RECORDING", table.path.with_suffix(".json"))
+    return table.check(), description.check()

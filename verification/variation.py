@@ -1,61 +1,28 @@
 """Halves and doubles each constant that is a choice, and reports how much the headline figures of
 the verification change.
 
-A headline figure is the median of the figures that one bar judges, the law selected for the
-metadata server, or the ranking of factors. Each variation is computed in a separate process,
-because models cache their results.
+A headline figure is, for example, the median of the figures that one bar judges, the law selected
+for the metadata server, or the number of faults that are named. Each variation is computed in a
+separate process, in which the constant is varied before anything reads it.
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import partial
-from statistics import median
 
-import numpy as np
-from dfslab.method import RunFailed
-from dfslab.models.learnt import LearntModel, TrainingRows, rows_of
-from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point
-from dfslab.studies import expectations
-from dfslab.studies.designs import importance, sensitivity, variance
-from dfslab.studies.designs.legal import legal
-from dfslab.studies.server_law import server_law
-from numpy.linalg import LinAlgError
-from sklearn.model_selection import GroupKFold
-from threadpoolctl import threadpool_limits
-
-from verification import (
-    aiio,
-    constants,
-    interventions,
-    kumar,
-    liu,
-    nets,
-    recordings,
-    wu,
-    wu_namenode,
-)
-from verification.figures import ABSOLUTE, HERE, RELATIVE, Figure, bars, shown
-from verification.sampling import sampled
+from verification import constants, varied
+from verification.figures import ABSOLUTE, HERE, RELATIVE
+from verification.headlines.headline import Headline, text_of
 
 VARIATIONS = HERE / "variations.json"
 FACTORS = {"half": 0.5, "twice": 2.0}
 # Relative change of a headline figure above which the figure counts as depending on the varied
 # constant.
 MATTERS = 0.10
-# The seed that selects one recording of each experiment that has many.
-SEED = "constants"
 AS_IT_IS = ""
-# The exceptions by which a fit reports that a varied constant makes it impossible. Any other
-# exception is a defect.
-IMPOSSIBLE = (RunFailed, InputError, AssertionError, ValueError, ZeroDivisionError, LinAlgError)
-
-Headline = float | str | None
-Headlines = dict[str, Headline]
 
 
 @dataclass(frozen=True)
@@ -114,166 +81,6 @@ def _change(base: Headline, other: Headline) -> float:
     return abs(other - base) / abs(base) if base else float("inf")
 
 
-def _medians(figures: Sequence[Figure]) -> Headlines:
-    """Returns a dictionary from the name of each bar to the median of its figures. Figures without
-    a value are left out."""
-    found: dict[str, list[float]] = {}
-    for one in figures:
-        if one.value is not None:
-            found.setdefault(one.bar, []).append(one.value)
-    return {bar: float(median(values)) for bar, values in found.items()}
-
-
-def _wu() -> Headlines:
-    """Returns the headline figures of the experiment of Wu 2013, computed from one recording of
-    reads or writes."""
-    return _medians(wu.figures(_of_wu()))
-
-
-def _of_wu() -> str:
-    every = [one for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
-    (subject,) = sampled(every, 1 / len(every), SEED)
-    return subject
-
-
-def _expectations() -> Headlines:
-    """Returns the headline figures of the uncalibrated model's expectations on one recording of
-    reads or writes. They are the shares of the expectations that the measurements confirmed."""
-    name = next(name for name in wu.SCENARIOS if name in _of_wu())
-    results = recordings.runs(name, _of_wu())
-    points = list({result.point_id: result.point for result in results}.values())
-    counts = expectations.tally(expectations.score(expectations.expectations(points), results))
-    found: Headlines = {}
-    for kind, count in counts.items():
-        reported = count["hit"] + count["miss"]
-        found[f"{kind}: statements that came true"] = count["hit"] / reported if reported else None
-        found[f"{kind}: statements"] = float(sum(count.values()))
-    return found
-
-
-def _namenode() -> Headlines:
-    """Returns the headline figures of all recordings of the metadata server, and the name of the
-    law that is selected for each curve of response times."""
-    subjects = wu_namenode.subjects()
-    laws: Headlines = {}
-    for subject in subjects:
-        name = next(name for name in wu_namenode.SCENARIOS if subject.startswith(name))
-        found = server_law(recordings.runs(name, subject))
-        for curve in found.curves if found else ():
-            if curve.fits:
-                part = f"law of {subject}, {curve.share:g} of a core, files {curve.files}"
-                laws[part] = curve.fits[0].law
-    return {**_medians([one for each in subjects for one in wu_namenode.figures(each)]), **laws}
-
-
-def _kumar() -> Headlines:
-    """Returns two headline figures of the uncalibrated grey-box model on held-out layouts: its
-    median error, and the coverage of its intervals."""
-    model, requested, measured = _of_fold("greybox")
-    low, high = model.intervals(requested).T
-    return {
-        "kumar.greybox-error": _median_error(model, requested, measured),
-        "kumar.greybox-coverage": float(np.mean((low <= measured) & (measured <= high))),
-    }
-
-
-def _boosting() -> Headlines:
-    """Returns the headline figure of the boosting model: its median error on the layouts that are
-    also held out for the grey-box model."""
-    model, requested, measured = _of_fold("boosting")
-    return {"median error of boosting": _median_error(model, requested, measured)}
-
-
-def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
-    """Returns (model fitted to all but one fold of the layouts, points of the left-out fold, their
-    measured rates in bytes per second)."""
-    rows = _rows()
-    known, requested = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
-    part = TrainingRows(
-        [rows.points[i] for i in known], rows.rates[known], rows.groups[known], rows.layouts[known]
-    )
-    model = LearntModel(name).fit_rows(part, None, conformal=name == "greybox")
-    return model, [rows.points[i] for i in requested], rows.rates[requested]
-
-
-def _median_error(model: LearntModel, requested: Sequence[Point], measured: np.ndarray) -> float:
-    return float(np.median(np.abs(model.predict(requested) / measured - 1)))
-
-
-def _rows() -> TrainingRows:
-    """Returns all runs of the designed study as training rows."""
-    (subject,) = recordings.of_scenario(kumar.STUDY)
-    return rows_of(recordings.runs(kumar.STUDY, subject))
-
-
-def _program() -> Headlines:
-    """Returns the headline figures of the recordings of a program to which no model was fitted."""
-    return _medians(
-        [one for each in recordings.of_scenario(kumar.PROGRAM) for one in kumar.figures(each)]
-    )
-
-
-def _liu() -> Headlines:
-    """Returns the headline figures of all rounds in which a part of HDFS was slowed down."""
-    return _medians([one for each in liu.subjects() for one in liu.figures(each)])
-
-
-def _aiio() -> Headlines:
-    """Returns the headline figures of advice from Darshan logs, and the largest ratio of a
-    predicted and a measured saving, in either direction, among the changes that were named."""
-    ratios = [one.ratio for one in aiio.pairs() if one.is_named]
-    worst = {"largest ratio of predicted and measured saving": max(ratios, default=None)}
-    return _medians(aiio.figures(aiio.SUBJECT)) | worst
-
-
-def _interventions() -> Headlines:
-    """Returns the headline figures of changes that were carried out."""
-    return _medians(interventions.figures(interventions.RECORDING))
-
-
-def _nets() -> Headlines:
-    """Returns the headline figures of all recordings that Petri nets simulate."""
-    return _medians([one for each in nets.subjects() for one in nets.figures(each)])
-
-
-def _importance() -> Headlines:
-    """Returns headline figures of the grey-box model's sensitivity indices over the legal
-    combinations of factors: the names of the first factors in the ranking, the index of the first
-    one, the mean width of the intervals, and the number of factors that matter."""
-    scenario, rows = recordings.scenario(kumar.STUDY), _rows()
-    allowed, seed = legal(scenario), scenario.run.seed
-    names = [factor.name for factor in allowed.factors]
-    drawn = variance.sample(allowed, importance.BASE_ROWS, importance.PAIR_ROWS, seed)
-    grey = LearntModel("greybox").fit_rows(rows, None, conformal=False)
-    answers = importance.refitted(scenario, allowed, rows, grey, drawn.rows)
-    found = variance.indices(drawn, answers, names, seed).factors
-    ranked = sorted(found, key=lambda one: -one.total.value)
-    verdicts = [sensitivity.verdict(one, None) for one in ranked]
-    widths = [(one.total.high or 0.0) - (one.total.low or 0.0) for one in ranked]
-    return {
-        "factor ranked first": ranked[0].factor,
-        "factors ranked first to third": ", ".join(one.factor for one in ranked[:3]),
-        "total index of the first factor": ranked[0].total.value,
-        "mean width of the total indices": float(np.mean(widths)),
-        "factors that matter": float(verdicts.count("matters")),
-    }
-
-
-EXPERIMENTS: dict[str, Callable[[], Headlines]] = {
-    "wu": _wu,
-    "expectations": _expectations,
-    "namenode": _namenode,
-    "kumar": _kumar,
-    "program": _program,
-    "liu": _liu,
-    "nets": _nets,
-    "aiio": _aiio,
-    "interventions": _interventions,
-    "boosting": _boosting,
-    "importance": _importance,
-}
-
-
 def tasks() -> list[tuple[str, str]]:
     """Returns (constant, experiment) for every constant that may change the headline figures of the
     experiment."""
@@ -289,12 +96,11 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
     """Computes the headline figures of the tasks (constant, experiment) in `wanted` with the
     constant unchanged, halved and doubled, each in a new process."""
     bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
-    varied = [(*task, factor) for task in wanted for factor in FACTORS.values()]
-    limit = partial(threadpool_limits, 1)
-    context = multiprocessing.get_context("forkserver")
-    with context.Pool(workers, limit, maxtasksperchild=1) as pool:
-        answers = pool.map(_headlines, [*bases, *varied], chunksize=1)
-    found = dict(zip([*bases, *varied], answers, strict=True))
+    varied_tasks = [(*task, factor) for task in wanted for factor in FACTORS.values()]
+    every = [*bases, *varied_tasks]
+    with ThreadPoolExecutor(workers) as pool:
+        answers = pool.map(lambda one: varied.in_a_process(one[1], one[0], one[2]), every)
+        found = dict(zip(every, answers, strict=True))
     rows = []
     for constant, experiment in wanted:
         base = found[AS_IT_IS, experiment, 1.0]
@@ -304,27 +110,6 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
             for name, value in base.items()
         ]
     return rows
-
-
-def _headlines(task: tuple[str, str, float]) -> Headlines:
-    """Returns the headline figures of an experiment after multiplying one constant by a factor, or
-    with all constants unchanged if `constant` is AS_IT_IS. The dictionary is empty if the figures
-    cannot be computed with the varied constant."""
-    constant, experiment, factor = task
-    if constant == AS_IT_IS:
-        return _rounded(EXPERIMENTS[experiment]())
-    constants.vary(constant, factor)
-    try:
-        return _rounded(EXPERIMENTS[experiment]())
-    except IMPOSSIBLE:
-        return {}
-
-
-def _rounded(found: Headlines) -> Headlines:
-    return {
-        name: float(f"{value:.4g}") if isinstance(value, float) else value
-        for name, value in found.items()
-    }
 
 
 def committed() -> list[Variation]:
@@ -372,16 +157,7 @@ def section(rows: Sequence[Variation]) -> str:
     ]
     for (constant, experiment), one in most.items():
         name = f"**{constant}**" if one.matters else constant
-        shown_values = [_cell(one.headline, value) for value in (one.base, one.half, one.twice)]
+        shown_values = [text_of(one.headline, value) for value in (one.base, one.half, one.twice)]
         cells = [one.headline, *shown_values] if one.change else ["none moves", "", "", ""]
         lines.append(f"| {name} | {experiment} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-def _cell(headline: str, value: Headline) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, str):
-        return value
-    bar = bars().get(headline)
-    return shown(value, bar.unit) if bar else f"{value:.3g}"

@@ -21,11 +21,12 @@ from verification import recordings
 
 
 def main() -> None:
-    """Writes RECORDING.csv and RECORDING.json to verification/data."""
+    """Writes the new files RECORDING.csv and RECORDING.json in verification/data."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recording", help="name of the recording, which begins with its scenario's")
     parser.add_argument("run", type=Path, help="run folder")
     given = parser.parse_args()
+    table, description = recordings.new_files(given.recording)
     planned = recordings.scenario(recordings.scenario_of(given.recording))
     points = {point.id for point in planned.points()}
     results = [
@@ -35,10 +36,9 @@ def main() -> None:
         and one.repetition < planned.run.repetitions
         and one.point_id in points
     ]
-    path = recordings.path_of(given.recording)
-    path.write_bytes(csv_runs.as_csv(results))
+    table.write(csv_runs.as_csv(results))
     about = json.loads(csv_runs.about(results)) | {"contention": contention(results)}
-    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    description.write(json.dumps(about, indent=1) + "\n")
 
 
 def contention(results: Sequence[Result]) -> dict[str, float]:

@@ -34,7 +34,13 @@ from dfslab.studies.runs import completeness, csv_runs, findings, store, stored
 from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
-from dfslab.studies.runs.sweep import AlternatingSweep, measure_alternately, resumption, sweep
+from dfslab.studies.runs.sweep import (
+    AlternatingSweep,
+    measure_alternately,
+    missing_measurements,
+    resumption,
+    sweep,
+)
 
 if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch
@@ -114,7 +120,8 @@ class Laboratory:
         with self.session() as session:
             if plan.measured and not plan.scenario.design.factor:
                 _check_programs(plan)
-                left_s = [] if plan.job_s is None else [plan.job_s * plan.jobs]
+                before = None if fresh else store.unfinished(plan.scenario, out)
+                left_s = [] if plan.job_s is None else [plan.job_s * _missing(plan, before)]
                 self._report(0, 1, "reaching the file system", *left_s)
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
@@ -425,6 +432,14 @@ def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRu
 def _check_recording(path: Path | None) -> None:
     if path is not None:
         new_file("--record", path)
+
+
+def _missing(plan: RunPlan, before: Store | None) -> int:
+    """Returns the number of measurements that a run still has to make. `before`: the unfinished run
+    that is resumed; None if there is none."""
+    if before is None:
+        return plan.jobs
+    return missing_measurements(plan.scenario, plan.methods, before)
 
 
 def measured_before(data: Path, scenario: Scenario) -> list[Result]:

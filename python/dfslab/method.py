@@ -24,7 +24,9 @@ class Instrument(Protocol):
     def run(self, point: Point, repetition: int = 0) -> Result:
         """Measures one configuration once.
 
-        `repetition`: number of the repetition. Raises RunFailed if the run fails.
+        `repetition`: number of the repetition. Every rate is finite and positive. Raises, with one
+        line of text, InputError if the configuration cannot be measured, and RunFailed if the run
+        fails.
         """
         ...
 
@@ -36,12 +38,18 @@ class Model(Protocol):
     name: str
 
     def fit(self, results: Sequence[Result]) -> Model:
-        """Fits the model to measured results, each for a whole configuration. Returns the fitted
-        model, which is `self`."""
+        """Fits the model to complete measured results, and ignores all others. Returns the fitted
+        model, which is `self`. Raises RunFailed if the results are too few to fit the model."""
         ...
 
     def run(self, point: Point) -> Result:
-        """Predicts one configuration. Every predicted metric has a 90 % interval."""
+        """Predicts one configuration. Every predicted metric has a 90 % interval.
+
+        The same fit and configuration give the same prediction. A model that was not fitted raises
+        NothingLearnt if it needs measured results. Otherwise, a note of its prediction tells that
+        nothing was measured. Raises InputError or RunFailed, with one line of text, if the model
+        does not model the configuration.
+        """
         ...
 
 

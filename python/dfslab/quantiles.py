@@ -1,5 +1,5 @@
 """Computes quantiles of the normal distribution, Student's t distribution and the gamma
-distribution, without a statistics library.
+distribution, and of samples, without a statistics library.
 
 Every prediction interval needs a quantile, and scipy.stats takes longer to load than all other
 modules. The distribution functions are computed by the series and continued fractions of Abramowitz
@@ -10,7 +10,7 @@ otherwise by bracketing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -24,6 +24,19 @@ _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
 def normal(probability: float) -> float:
     """Returns the quantile of the standard normal distribution at a probability."""
     return NormalDist().inv_cdf(probability)
+
+
+def p90(values: Sequence[float]) -> float:
+    """Returns the 90 % quantile of a sample, such as the errors of predictions, which must not be
+    empty. It is interpolated linearly between neighbouring values (type 7 of Hyndman and Fan 1996,
+    The American Statistician 50), as NumPy does."""
+    ordered = sorted(map(float, values))
+    place = 0.9 * (len(ordered) - 1)
+    below = math.floor(place)
+    low, high, share = ordered[below], ordered[math.ceil(place)], place - below
+    if share >= 0.5:
+        return high - (high - low) * (1 - share)
+    return low + (high - low) * share
 
 
 @lru_cache(maxsize=4096)

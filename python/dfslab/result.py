@@ -28,6 +28,7 @@ from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.spec import clock
 from dfslab.spec.scenario import Point
+from dfslab.spec.steps.step_path import StepPath
 
 
 class Metric(BaseModel):
@@ -45,6 +46,7 @@ class Metric(BaseModel):
 class Step(BaseModel):
     """The mean time in seconds that one step of an operation takes.
 
+    `step`: the path of the step as text, such as "open/getBlockLocations".
     `count`: number of measured executions of the step; 0 for a prediction.
     """
 
@@ -53,6 +55,11 @@ class Step(BaseModel):
     step: str
     time_s_mean: float
     count: int = 0
+
+    @property
+    def path(self) -> StepPath:
+        """The step with the steps around it."""
+        return StepPath.read(self.step)
 
 
 class Provenance(BaseModel):

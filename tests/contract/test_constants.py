@@ -4,6 +4,7 @@ with its origin."""
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -58,30 +59,63 @@ def test_a_choice_is_varied_about_the_value_that_means_nothing():
     assert share.varied((0.0, 0.5, 1.0), 2.0) == (0.0, 1.0, 1.0)
 
 
+def test_a_choice_that_reaches_nothing_says_why():
+    """The origin of a choice without experiments states the choice and, in a sentence of its own,
+    why no recording judges it."""
+    for row in table():
+        if row.kind == "choice" and not row.reaches:
+            assert re.search(r"[.;] \S", row.origin), row
+
+
 @pytest.mark.parametrize("name", sorted(n for n, row in by_name().items() if row.kind == "choice"))
 def test_every_choice_changes_when_it_is_varied(name):
     value, row = constants.value_of(name), by_name()[name]
     assert any(row.varied(value, factor) != value for factor in (0.5, 2.0))
 
 
-def test_a_constant_is_varied_where_it_was_imported_and_not_where_another_has_its_name():
-    """Varying a constant changes it in every module that imported it, but does not change another
-    module's constant of the same name.
-
-    The test runs in a separate process, because the varied value is not restored.
-    """
-    program = """
-import dfslab.studies.traces.gain as gain, dfslab.studies.traces.cohort as cohort
-from verification import constants
-gain_before, cohort_before = gain.LEAST_CALLS, cohort.LEAST_CALLS
-assert gain_before == cohort_before
-constants.vary("studies.traces.gain.LEAST_CALLS", 2.0)
-assert (gain.LEAST_CALLS, cohort.LEAST_CALLS) == (2 * gain_before, cohort_before)
-import dfslab.report.sections.server_law as section, dfslab.studies.server_law as law
-constants.vary("studies.server_law.BOUND_S", 2.0)
-assert section.BOUND_S == law.BOUND_S == 2.0
-"""
+def in_a_new_process(program: str) -> None:
+    """Runs a program in a new process, because a constant is varied before its module is
+    imported."""
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+def test_a_constant_is_varied_where_it_is_imported_and_not_where_another_has_its_name():
+    in_a_new_process("""
+from verification import constants
+constants.vary("studies.traces.gain.LEAST_CALLS", 2.0)
+import dfslab.studies.traces.gain as gain, dfslab.studies.traces.cohort as cohort
+assert gain.LEAST_CALLS == 2 * cohort.LEAST_CALLS
+""")
+    in_a_new_process("""
+from verification import constants
+constants.vary("studies.server_law.BOUND_S", 2.0)
+import dfslab.report.sections.server_law as section, dfslab.studies.server_law as law
+assert section.BOUND_S == law.BOUND_S == 2.0
+""")
+
+
+def test_what_is_computed_from_a_constant_at_import_is_varied_too():
+    """A default argument, the default of a field and another constant take the varied value."""
+    in_a_new_process("""
+import inspect
+from verification import constants
+constants.vary("models.compiled.net_amount.MOST_UNITS", 2.0)
+from dfslab.models.compiled import net_amount, net_job, net_tree
+units = inspect.signature(net_tree.Trees).parameters["most_units"].default
+assert units == net_job.NetJob.most_units == net_amount.MOST_UNITS
+""")
+    in_a_new_process("""
+from verification import constants
+constants.vary("studies.expect.hardware_facts.ASSUMED_SD", 2.0)
+from dfslab.studies.expect import hardware_facts as facts
+assert facts.KNOWN_SD["assumed"] == facts.ASSUMED_SD == 2.0
+""")
+
+
+def test_a_constant_is_not_varied_after_its_module_was_imported():
+    importlib.import_module("dfslab.models.petri")
+    with pytest.raises(AssertionError, match="is imported already"):
+        constants.vary("models.petri.REPLICATIONS", 2.0)
 
 
 def test_a_module_of_the_table_is_importable():

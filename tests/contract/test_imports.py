@@ -33,6 +33,9 @@ MAY_IMPORT_CORE = {
     "nets/engine.py",
 }
 
+# Names of the declaration that a network is emulated.
+EMULATION = {"Emulation", "emulated", "emulation"}
+
 
 def test_python_layers_hold():
     linter = Path(sys.executable).with_name("lint-imports")
@@ -66,6 +69,22 @@ def test_only_these_files_import_the_binary():
         if _imports_core(path.read_text())
     }
     assert found == MAY_IMPORT_CORE
+
+
+def test_no_model_knows_of_an_emulated_network():
+    """Models take account of the effects of a network (`NetworkEffects`) without naming what causes
+    the effects."""
+    texts = {path: path.read_text(encoding="utf-8") for path in (PYTHON / "models").rglob("*.py")}
+    assert texts
+    assert not {path for path, text in texts.items() if names_in(text) & EMULATION}
+    assert names_in("if scenario.deployment.emulated: Emulation()") & EMULATION
+
+
+def names_in(text: str) -> set[str]:
+    """Returns the names and attributes that a module's source uses."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {one.id for one in nodes if isinstance(one, ast.Name)}
+    return names | {one.attr for one in nodes if isinstance(one, ast.Attribute)}
 
 
 def test_the_import_check_can_fail():

@@ -1,14 +1,14 @@
-"""Tests of the requirements that every discovered file system, workload and method meets."""
+"""Tests of the requirements that every discovered file system, workload and testbed meets."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
+import re
+from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.method import Instrument, Model
 from dfslab.models.tree.formula import formula
 from dfslab.models.tree.prediction import Situation
 from dfslab.report import description
@@ -18,14 +18,14 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.operation import step_names, walk
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.testbeds import found
-from dfslab.testbeds.base import BaseTestbed
-from dfslab.testbeds.capabilities import Traceable
+from dfslab.testbeds.base import BaseTestbed, missing_methods
+from dfslab.testbeds.capabilities import Counting, JavaReachable, Mounting, Traceable
+from dfslab.testbeds.state import TestbedFolder
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 WORKLOADS = list(discover.members(discover.WORKLOADS))
 # Workloads that are operation streams; a workload that runs an external program has no stream.
 STREAMS = [name for name in WORKLOADS if discover.workload(name).argv is None]
-METHODS = [(name, kind) for name, kind, _ in discover.methods()]
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
@@ -152,14 +152,6 @@ def test_every_workload_gives_a_valid_stream_of_described_operations(name):
     assert (again != other) == draws(json.loads(spec))
 
 
-@pytest.mark.parametrize(("name", "kind"), METHODS)
-def test_every_method_has_the_one_shape(name, kind):
-    method = discover.method(name)
-    assert method.name == name
-    assert isinstance(method, Model if kind == "model" else Instrument)
-    assert hasattr(method, "fit") == (kind == "model")
-
-
 def test_nets_of_their_own_stay_rare():
     """Only PVFS has a Petri net in addition to its operation trees. Such a net should stay rare,
     because it describes the file system a second time."""
@@ -172,22 +164,77 @@ def test_nets_of_their_own_stay_rare():
 
 
 BEDS = [name for name in SYSTEMS if discover.file_system(name).has_testbed]
+# The capabilities of each testbed in addition to the contract of all testbeds.
+CAPABILITIES = {
+    "alluxio": {Mounting, Traceable},
+    "cephfs": {Mounting, Counting},
+    "glusterfs": {Mounting, Counting},
+    "hdfs": {Traceable, JavaReachable},
+    "juicefs": {Mounting, Counting},
+    "moosefs": {Mounting, Counting},
+    "nfs": set(),
+}
 
 
 @pytest.mark.parametrize("name", BEDS)
 def test_a_testbed_keeps_its_contract(name, tmp_path):
     kind = found.testbed_class(name, "file_system.access.testbed")
-    for member in ("parse", "prepare", "start", "endpoint"):
-        assert vars(BaseTestbed)[member] is not inspect.getattr_static(kind, member), member
+    assert missing_methods(kind) == []
     assert name == kind.SYSTEM
     assert kind.WARM_UP.file_bytes > 0
     assert kind.WARM_UP.limit_s > 0
-    assert not inspect.isabstract(kind)
+    described = discover.file_system(name).parameters.of_origin("filesystem")
+    assert set(described) >= kind.NOT_SET
     if issubclass(kind, Traceable):
         # `traced` adds the parameters that switch tracing on in a testbed; the testbed must accept
         # them.
         for folder in (None, tmp_path):
             assert kind.parse(kind.traced(folder))
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_a_testbed_has_the_capabilities_that_its_class_derives_from(name):
+    kind = found.testbed_class(name, "file_system.access.testbed")
+    every = (Traceable, JavaReachable, Mounting, Counting)
+    assert {one for one in every if issubclass(kind, one)} == CAPABILITIES[name]
+
+
+class Unfinished(BaseTestbed):
+    """A testbed class that defines one of five abstract methods."""
+
+    SYSTEM = "local"
+
+    @classmethod
+    def parse(cls, parameters):
+        return dict(parameters)
+
+
+LACKING = "endpoint, port_count, prepare, start"
+
+
+def test_a_testbed_that_lacks_methods_is_refused_by_their_names(monkeypatch):
+    """The class cannot be instantiated, `up` creates nothing, and discovery does not return it."""
+    folder, record = TestbedFolder(Path("none"), "none"), None
+    with pytest.raises(TypeError, match="abstract"):
+        Unfinished({}, folder, record, print, False)
+    with pytest.raises(TypeError, match=f"Unfinished lacks {LACKING}"):
+        Unfinished.up()
+    assert missing_methods(Unfinished) == LACKING.split(", ")
+    monkeypatch.setattr(discover, "declared", lambda *_: Unfinished)
+    with pytest.raises(discover.DiscoveryError, match=rf"testbed\.py: Testbed lacks {LACKING}"):
+        found.testbed_class("nfs", "--on")
+
+
+def test_callers_ask_testbeds_for_capabilities_only():
+    """Outside the testbeds, no module asks whether a testbed derives from one of the classes that
+    share code, such as MountedTestbed."""
+    package = Path(discover.__file__).parent
+    asking = [
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"is(?:instance|subclass)\([^()]*,\s*\w*Testbed\b", path.read_text())
+    ]
+    assert asking == ["testbeds/found.py"]
 
 
 def test_a_file_system_without_a_testbed_says_which_have_one():

@@ -229,6 +229,14 @@ def test_quantiles_are_scipys(probability):
         assert found == pytest.approx(expected, rel=1e-10, abs=1e-290)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 24, 25, 1000])
+def test_the_quantile_of_a_sample_is_numpys(count):
+    import numpy as np
+
+    values = np.random.default_rng(count).lognormal(size=count)
+    assert quantiles.p90(list(values)) == np.quantile(values, 0.9)
+
+
 @pytest.mark.parametrize("unit", units.FACTORS)
 def test_plain_quantities_are_what_pint_reads(unit):
     for name in units.FACTORS[unit]:

@@ -17,8 +17,6 @@ from dfslab import discover
 ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS, MOST_FILES = 500, 70, 100, 15
 SOURCES = (".py", ".rs", ".java")
-# Folders of Rust sources that may have more than MOST_FILES files.
-CROWDED_RUST = ("core/net/src",)
 FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*fn\s+(\w+)")
 
 
@@ -131,8 +129,7 @@ def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
 def test_folders_of_rust_sources_are_small_enough_to_read():
     """A folder of a Rust crate has at most 15 source files, `lib.rs` and `mod.rs` included."""
     found = crowded_folders(path.relative_to(ROOT) for path in tracked(".rs"))
-    assert {folder: n for folder, n in found.items() if folder not in CROWDED_RUST} == {}
-    assert set(CROWDED_RUST) <= set(found), "an exception that is not needed any more"
+    assert found == {}
 
 
 def test_the_count_of_rust_sources_can_fail():
@@ -224,6 +221,29 @@ def test_the_check_of_what_tests_import_can_fail():
     assert borrowed("PROGRAM = f'x = {1}\\nfrom test_beds import Bed'")
     assert not borrowed("from __future__ import annotations\nfrom dfslab import _core")
     assert not borrowed("from support.clusters import plan")
+
+
+def optional(text: str) -> list[str]:
+    """Returns the lines of a test that skip it if a Python package is not installed."""
+    skips = re.compile(r"importorskip\(|skipif\([^)]*find_spec|find_spec\(.*\) is None")
+    return [line.strip() for line in text.splitlines() if skips.search(line)]
+
+
+def test_no_test_is_skipped_for_a_missing_package():
+    """`make setup` installs every package that tests import. Without one of them a test fails."""
+    tests = [path for path in tracked(".py") if path.is_relative_to(ROOT / "tests")]
+    wrong = {
+        str(path): found
+        for path in tests
+        if path != Path(__file__) and (found := optional(path.read_text()))
+    }
+    assert not wrong, wrong
+
+
+def test_the_check_of_skips_can_fail():
+    assert optional('images = pytest.importorskip("PIL.Image")')
+    assert optional('any(importlib.util.find_spec(name) is None for name in ("nbclient",)),')
+    assert not optional('@pytest.mark.skipif(shutil.which("strace") is None, reason="strace")')
 
 
 @pytest.mark.parametrize("word", ["/root/", "/work/", "pypi.org", "crates.io/", "deb.debian.org"])

@@ -1,5 +1,5 @@
-"""Tests of the functions that lead from a scenario to the page. Each has the parameter types and
-the return type that ARCHITECTURE.md lists for it."""
+"""Tests of the functions that lead from a scenario to the page. Each has exactly the parameters,
+their types and the return type that ARCHITECTURE.md lists for it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Step:
-    """One function on the way from a scenario to the page, with the types that ARCHITECTURE.md
-    states for it."""
+    """One function on the way from a scenario to the page, with the signature that ARCHITECTURE.md
+    states for it.
+
+    `given`: name and annotation of each parameter, in order, without `self`. `gives`: annotation of
+    the returned value.
+    """
 
     file: str
     name: str
-    given: dict[str, str]
+    given: tuple[tuple[str, str], ...]
     gives: str
 
 
@@ -31,24 +35,34 @@ def steps() -> list[Step]:
     found = []
     for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
         if match := LINE.match(line):
-            function = ast.parse(f"def f({match['given']}): ...").body[0]
+            written = f"def f({match['given']}) -> {match['gives']}: ..."
+            (function,) = ast.parse(written).body
             assert isinstance(function, ast.FunctionDef)
-            given = {one.arg: ast.unparse(one.annotation) for one in function.args.args}
-            found.append(Step(match["file"], match["name"], given, match["gives"]))
+            found.append(Step(match["file"], match["name"], *signature(function)))
     return found
 
 
-def signature(step: Step) -> tuple[dict[str, str], str]:
-    """Returns the arguments and the return type that the source declares for the function of
-    `step`: (types by the arguments' names, return type)."""
+def signature(function: ast.FunctionDef) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Returns the signature of a function: name and annotation of each parameter, in order and
+    without `self`, and the annotation of the returned value. A missing annotation is ""."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+    given = tuple((one.arg, _text(one.annotation)) for one in every if one.arg != "self")
+    return given, _text(function.returns)
+
+
+def _text(annotation: ast.expr | None) -> str:
+    return "" if annotation is None else ast.unparse(annotation)
+
+
+def declared(step: Step) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Returns the signature that the source declares for the function of `step`."""
     body = ast.parse((ROOT / "python" / "dfslab" / step.file).read_text(encoding="utf-8")).body
     *classes, name = step.name.split(".")
     for outer in classes:
         body = next(n for n in body if isinstance(n, ast.ClassDef) and n.name == outer).body
-    function = next(n for n in body if isinstance(n, ast.FunctionDef) and n.name == name)
-    arguments = [*function.args.args, *function.args.kwonlyargs]
-    given = {one.arg: ast.unparse(one.annotation) for one in arguments if one.annotation}
-    return given, ast.unparse(function.returns)
+    return signature(next(n for n in body if isinstance(n, ast.FunctionDef) and n.name == name))
 
 
 def test_the_walk_has_ten_steps():
@@ -56,10 +70,29 @@ def test_the_walk_has_ten_steps():
 
 
 @pytest.mark.parametrize("step", steps(), ids=lambda step: step.name)
-def test_a_step_of_the_walk_is_a_function_of_that_signature(step):
-    given, gives = signature(step)
-    assert step.given.items() <= given.items()
-    assert step.gives == gives
-    for kind in (*step.given.values(), step.gives):
-        assert "dict" not in kind
-        assert "Any" not in kind
+def test_a_step_of_the_walk_is_a_function_of_exactly_that_signature(step):
+    assert declared(step) == (step.given, step.gives)
+    for kind in (*(annotation for _, annotation in step.given), step.gives):
+        assert kind
+        assert not re.search(r"\b(?:dict|Any|object)\b", kind), kind
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "def f(self, scenario: Scenario) -> Plan: ...",
+        "def f(self, scenario: Scenario, path: Path | None = None) -> None: ...",
+        "def f(self, scenario: Scenario, place: Path | None = None) -> Plan: ...",
+        "def f(self, scenario: Scenario, path: Path = HERE) -> Plan: ...",
+        "def f(self, scenario: Scenario, path=None) -> Plan: ...",
+        "def f(self, scenario: Scenario, path: Path | None = None, *more: str) -> Plan: ...",
+        "def f(self, scenario: Scenario, path: Path | None = None, **more: str) -> Plan: ...",
+        "def f(self, path: Path | None, scenario: Scenario) -> Plan: ...",
+    ],
+)
+def test_a_changed_signature_differs(changed):
+    """A parameter that is missing, additional, renamed, moved or of another type makes another
+    signature, and so does another returned type."""
+    declared = ast.parse("def f(self, scenario: Scenario, *, path: Path | None) -> Plan: ...")
+    other = ast.parse(changed)
+    assert signature(declared.body[0]) != signature(other.body[0])

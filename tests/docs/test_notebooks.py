@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import json
 import re
 import sys
@@ -17,10 +16,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
-NEEDS_KERNEL = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("nbclient", "ipykernel")),
-    reason="needs the extra notebooks",
-)
 # The notebook that measures nothing: its outputs are the same in every execution.
 OF_A_RECORDING = "where-does-an-hdfs-write-go"
 
@@ -56,7 +51,6 @@ def test_there_are_three_stories():
     assert set(NAMES) == {"my-mount", OF_A_RECORDING, "design-an-experiment"}
 
 
-@NEEDS_KERNEL
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_runs_and_its_outputs_are_as_recorded(name, scripts):
@@ -70,7 +64,6 @@ def test_a_notebook_runs_and_its_outputs_are_as_recorded(name, scripts):
         assert [texts(cell) for cell in ran] == [texts(cell) for cell in recorded]
 
 
-@NEEDS_KERNEL
 def test_a_cell_that_fails_ends_the_execution(tmp_path, scripts):
     notebook = tmp_path / "broken.ipynb"
     document = json.loads(NOTEBOOKS[0].read_text())

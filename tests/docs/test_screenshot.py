@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 DOCS = Path(__file__).parents[2] / "docs"
 MOST_BYTES = 200_000
@@ -29,13 +30,12 @@ body { margin: 0; background: #fff }
     ],
 )
 def test_a_picture_has_the_given_width_scheme_and_section(tmp_path, options, size, colour):
-    images = pytest.importorskip("PIL.Image")
     page, picture = tmp_path / "page.html", tmp_path / "picture.png"
     page.write_text(PAGE)
     command = [sys.executable, str(DOCS / "screenshot.py"), str(page), str(picture), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    with images.open(picture) as image:
+    with Image.open(picture) as image:
         assert image.size == size
         assert image.convert("RGB").getpixel((5, 5)) == colour
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +14,6 @@ from dfslab.documents.metrics import REGISTRY
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "docs_site.py"
-NEEDS_SPHINX = pytest.mark.skipif(
-    importlib.util.find_spec("sphinx") is None or importlib.util.find_spec("myst_parser") is None,
-    reason="needs the extra docs",
-)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +82,6 @@ def test_models_have_equations_and_sources(site):
         assert "```text" in text or "X = " in text, path.name
 
 
-@NEEDS_SPHINX
 @pytest.mark.heavy
 def test_sphinx_builds_the_site_and_the_man_page(site):
     done = run("build", site)
@@ -97,7 +91,6 @@ def test_sphinx_builds_the_site_and_the_man_page(site):
     assert "Ten minutes with dfslab" in first
 
 
-@NEEDS_SPHINX
 def test_a_broken_link_fails_the_build(tmp_path):
     docs = tmp_path / "docs"
     (docs / "reference").mkdir(parents=True)

@@ -162,7 +162,8 @@ def of_net(given, operation, tree, values):
         ]
         for one in net["transitions"]
     ]
-    text = json.dumps([places, moves, list(watched.steps.values()), sorted(map(str, watched.idle))])
+    steps = [[one, str(step)] for one, step in watched.steps.values()]
+    text = json.dumps([places, moves, steps, sorted(map(str, watched.idle))])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -145,7 +145,7 @@ def test_traces_in_the_net_of_pvfs_are_those_recorded(due):
     calls = calls_of(
         done,
         Striping(4, 64 * KIB),
-        False,
+        1.0,
         [index * 0.01 for index in range(len(done))] if due else (),
     )
     net = trace_net(Setup("replay", 2, 4, calls=calls, grain="chunk"))

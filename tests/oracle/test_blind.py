@@ -50,8 +50,8 @@ HARDWARE = space.Hardware(50e6, 1e-3, 60e6, 0.0, 1)
 WORK = space.Work("sequential", "sequential_read", 2, 2**20, 2**16, "cold", False)
 
 
-def prediction(name="nfs-1-1", predicted=100.0, reach=1.5, **changes):
-    """Returns a prediction whose interval is [predicted / reach, predicted * reach]."""
+def prediction(name="nfs-1-1", predicted=100.0, factor=1.5, **changes):
+    """Returns a prediction whose interval is [predicted / factor, predicted * factor]."""
     fields = {
         "system": name.rpartition("-")[0].rpartition("-")[0],
         "testbed": name.rpartition("-")[0],
@@ -66,8 +66,8 @@ def prediction(name="nfs-1-1", predicted=100.0, reach=1.5, **changes):
     return FrozenPrediction(
         name=name,
         predicted_per_s=predicted,
-        low_per_s=predicted / reach,
-        high_per_s=predicted * reach,
+        low_per_s=predicted / factor,
+        high_per_s=predicted * factor,
         **fields,
     )
 

@@ -7,8 +7,9 @@ import pytest
 from dfslab.method import RunFailed
 from dfslab.models.fit.demand import calibrate
 from dfslab.models.sequence import SequenceModel
-from dfslab.models.tree.prediction import Situation
+from dfslab.models.tree.prediction import MEASURED_SPREAD, Situation
 from dfslab.result import Step
+from dfslab.spec.systems.local_files import LocalFiles
 from support import synthetic
 
 PLANTED = {
@@ -51,6 +52,32 @@ def test_exact_data_give_back_the_planted_constants():
             assert off <= 2 * constant.log_standard_error, constant
     for key in ("read_byte_cpu", "write_byte_cpu", "create_cpu"):
         assert calibration.values[key] == pytest.approx(PLANTED[key], rel=0.1), key
+
+
+def test_a_constant_has_one_prior_for_all_machines():
+    """The clients of half of the configurations have a machine whose profile says that an fsync
+    takes four times as long. No measurement uses fsync, so the constant keeps its prior."""
+    found = results(0.0, 1, repetitions=1)
+    for place, seconds in ((0, "1 ms"), (1, "4 ms")):
+        for at in range(place, len(found), 2):
+            scenario = found[at].point.scenario
+            files = LocalFiles(commit_time=seconds)
+            node = scenario.deployment.node[0].model_copy(update={"local_files": files})
+            deployment = scenario.deployment.model_copy(update={"node": [node]})
+            point = found[at].point.model_copy(
+                update={"scenario": scenario.model_copy(update={"deployment": deployment})}
+            )
+            found[at] = found[at].model_copy(update={"point": point})
+    forward, backward = (
+        {one.key: one for one in calibrate(order).constants}["fsync_delay"]
+        for order in (found, found[::-1])
+    )
+    assert len(found) % 2 == 0
+    assert forward.value == pytest.approx(2e-3)
+    assert backward.value == pytest.approx(2e-3)
+    # The profiles differ by a factor of two either way.
+    spread = np.hypot(MEASURED_SPREAD, np.log(2))
+    assert forward.log_standard_error == pytest.approx(spread, rel=0.01)
 
 
 def test_what_the_data_cannot_tell_keeps_its_prior_and_says_so():

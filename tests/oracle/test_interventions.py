@@ -143,12 +143,26 @@ def test_groups_hold_every_change_once_and_the_first_needs_one_testbed():
 
 
 def test_the_digest_of_frozen_predictions_changes_with_any_of_them():
+    """The digest covers every change and every number that is predicted for it. It does not depend
+    on the process: a second plan, computed from a newly read scenario, has the same digest."""
     plan = interventions.plan_of(interventions.base_of("nfs", "read"))
+    digest = interventions.frozen(plan)
+    again = interventions.plan_of(interventions.base_of("nfs", "read"))
+    assert again.interventions is not plan.interventions
+    assert interventions.frozen(again) == digest
     first, *others = plan.interventions
-    altered = first.predicted.model_copy(update={"high": first.predicted.high * 1.01})
-    other = replace(plan, interventions=[replace(first, predicted=altered), *others])
-    assert interventions.frozen(plan) == interventions.frozen(replace(plan))
-    assert interventions.frozen(plan) != interventions.frozen(other)
+    assert others
+    altered = [
+        replace(first, predicted=first.predicted.model_copy(update={field: 1.01 * value}))
+        for field, value in first.predicted.model_dump().items()
+        if isinstance(value, float)
+    ]
+    assert len(altered) >= 4
+    changed = [[one, *others] for one in altered]
+    changed += [others, [*others, first], [first, first, *others]]
+    digests = {interventions.frozen(replace(plan, interventions=one)) for one in changed}
+    assert len(digests) == len(changed)
+    assert digest not in digests
 
 
 def test_a_group_that_does_not_exist_is_refused(capsys):

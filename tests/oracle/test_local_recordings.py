@@ -7,8 +7,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from dfslab.spec.input_error import InputError
 
-from verification.local import experiment, frozen
+from verification import recordings
+from verification.local import experiment, frozen, record
 from verification.local.grid import CLIENTS, conditions, half
 
 RECORDINGS = experiment.subjects()
@@ -34,6 +36,15 @@ def test_the_frozen_predictions_are_those_of_the_printed_hash(recording):
     assert [(one.condition, one.clients) for one in found] == asked
 
 
-def test_a_quantile_is_one_of_the_values():
-    assert experiment.quantile([0.4, 0.1, 0.3, 0.2], 0.9) == 0.4
-    assert experiment.quantile([0.4, 0.1, 0.3, 0.2], 0.5) == 0.2
+def test_a_recording_is_never_replaced(tmp_path, monkeypatch):
+    (tmp_path / "mine.json").write_text("measured before")
+    with pytest.raises(InputError, match="exists already; dfslab does not overwrite it"):
+        record.main(["mine", "development", "ext4", "--output", str(tmp_path)])
+    monkeypatch.setattr(recordings, "DATA", tmp_path)
+    with pytest.raises(InputError, match="exists already"):
+        recordings.new_files("mine")
+    table, description = recordings.new_files("other")
+    table.write("a,b\n")
+    assert description.path == tmp_path / "other.json"
+    with pytest.raises(InputError, match="exists already"):
+        recordings.new_files("other")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-
-core = pytest.importorskip("dfslab._core", reason="the compiled core is not built")
+from dfslab import _core as core
 
 CLIENTS, SERVERS, CHUNKS = 8, 4, 16
 

@@ -26,6 +26,8 @@ from verification import (
     wu_locations,
     wu_scale,
 )
+from verification.experiments import EXPERIMENTS
+from verification.figures import committed
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
 # The recordings of each scenario follow one of two plans (lists of configurations). The keys are
@@ -119,6 +121,17 @@ def test_the_recording_has_the_requested_runs_and_factors():
     assert len({layout_key(point) for point in rows.points}) >= 20
 
 
+def test_every_experiment_with_figures_has_its_recordings():
+    """The tests of this file that are parametrized by recordings would run no case, and pass, if
+    the recordings were missing."""
+    assert WU
+    with_figures = {one.experiment: set() for one in committed()}
+    for one in committed():
+        with_figures[one.experiment].add(one.recording)
+    for name, found in with_figures.items():
+        assert found <= set(EXPERIMENTS[name].subjects()), name
+
+
 REPEATED = (wu_locations, wu_scale, kumar_copies, dfsperf)
 
 
@@ -156,13 +169,38 @@ def test_ratios_of_two_operations_are_those_of_the_locations():
     assert both.ratios[0].k_ms != server_law(stats).ratios[0].k_ms
 
 
-@pytest.mark.parametrize("recording", liu_calls.subjects())
-def test_every_recorded_job_size_and_frequency_is_planned(recording):
-    """Jobs may be missing at sizes that took too long; docs/liu.md names them."""
+def wrong_calls(recording: str) -> list[str]:
+    """Returns the problems of a recording of function calls, one text for each: no configuration,
+    a configuration that the scenario does not plan, or one without the function that every program
+    calls. Jobs may be missing at sizes that took too long; docs/liu.md names them."""
     planned = recordings.scenario(recordings.scenario_of(recording)).points()
+    labels = {tuple(map(str, one.labels.values())) for one in planned}
     found = liu_calls.calls(recording)
-    assert set(found) <= {tuple(map(str, one.labels.values())) for one in planned}
-    assert all(liu_calls.CREATE in one for one in found.values())
+    wrong = [] if found else ["no configuration"]
+    wrong += [f"{one}: not planned" for one in found if one not in labels]
+    return wrong + [f"{one}: no file system" for one in found if liu_calls.CREATE not in found[one]]
+
+
+def test_every_recorded_job_size_and_frequency_is_planned():
+    assert {one: wrong_calls(one) for one in liu_calls.subjects() if wrong_calls(one)} == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "problems"),
+    [
+        ([("tiny", "sort", liu_calls.CREATE)], []),
+        ([], ["no configuration"]),
+        ([("vast", "sort", liu_calls.CREATE)], ["('vast', 'sort'): not planned"]),
+        ([("tiny", "sort", liu_calls.CLOSE)], ["('tiny', 'sort'): no file system"]),
+    ],
+)
+def test_the_check_of_recorded_calls_can_fail(tmp_path, monkeypatch, rows, problems):
+    recording = f"{liu_calls.JOBS}-planted-{len(rows)}-{'-'.join(problems)}"
+    path = tmp_path / "planted.csv"
+    head = "size,job,function,calls,sum_s,mean_s,p99_s,took_s"
+    path.write_text("\n".join([head, *(",".join((*row, "1,1,1,1,1")) for row in rows)]) + "\n")
+    monkeypatch.setattr(recordings, "path_of", lambda name: path)
+    assert wrong_calls(recording) == problems
 
 
 def test_ten_rounds_slow_each_kind_of_part():

@@ -46,8 +46,8 @@ def test_coefficients_and_standard_errors_equal_the_normal_equations(scale):
     freedom = len(target) - matrix.shape[1]
     row = matrix[7]
     own = left @ left / freedom
-    reach = stats.t.ppf(0.95, freedom) * np.sqrt(own + row @ covariance @ row)
-    wanted = np.array([row @ coefficients + side * reach for side in (0, -1, 1)])
+    half_width = stats.t.ppf(0.95, freedom) * np.sqrt(own + row @ covariance @ row)
+    wanted = np.array([row @ coefficients + side * half_width for side in (0, -1, 1)])
     rate = model.run(points[7]).metrics["rate_per_s"]
     shown = np.exp(wanted) if scale == "log" else wanted
     assert (rate.value, rate.low, rate.high) == pytest.approx(tuple(shown), rel=1e-6)

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from verification import kumar, recordings, run, variation
+from verification import kumar, recordings, run, variation, varied
 from verification.experiments import EXPERIMENTS, computed, tasks
 from verification.figures import Figure, bars, committed, differences, lost
+from verification.headlines import table
+from verification.headlines.headline import Headlines, of_figures, text_of
 from verification.page import PAGE, page
 from verification.sampling import sampled
 
@@ -94,7 +96,7 @@ def test_nets(recording):
 
 # Experiments whose figures are recomputed for each varied constant. The other experiments take a
 # minute for each constant; `make verify` covers them.
-QUICK = {"liu", "namenode", "program", "expectations"}
+QUICK = {"liu", "namenode", "program", "expectations", "lies", "aiio", "pagecache", "bottleneck"}
 
 
 @pytest.mark.grid
@@ -128,6 +130,44 @@ def test_a_headline_that_moves_by_more_than_a_tenth_matters_and_one_within_round
     assert variation.differences([replace(same, twice=0.75)], [same])
     assert variation.differences([same], [])
     assert not variation.differences([same], [same])
+
+
+def test_figures_of_different_parts_are_different_headlines():
+    """The coverage of different file systems is not averaged; the errors of steps are."""
+    nfs = Figure("interventions", "first", "interventions.coverage", "nfs", 0.1, 9)
+    hdfs = replace(nfs, part="hdfs", value=0.5)
+    later = replace(nfs, recording="second", value=0.3)
+    whole = replace(nfs, part="", value=0.4)
+    steps = [replace(nfs, bar="wu.function-error", part=f"{n}", value=n / 10) for n in (1, 2, 9)]
+    empty = replace(nfs, bar="wu.law-r2", value=None)
+    found = of_figures([nfs, hdfs, later, whole, *steps, empty])
+    assert found == {
+        "interventions.coverage: nfs": pytest.approx(0.2),
+        "interventions.coverage: hdfs": 0.5,
+        "interventions.coverage": 0.4,
+        "wu.function-error: median of the steps": 0.2,
+    }
+    shown = [text_of(name, value) for name, value in found.items()]
+    assert shown == ["20.0 %", "50.0 %", "40.0 %", "20.0 %"]
+    assert text_of("alarms (number)", 3.0) == "3"
+    assert [text_of("law", value) for value in ("linear", None)] == ["linear", "–"]
+
+
+def test_each_experiment_for_constants_has_its_function_and_reaches_one():
+    assert all(callable(table.function_of(name)) for name in table.EXPERIMENTS)
+    assert set(table.EXPERIMENTS) == {experiment for _, experiment in variation.tasks()}
+
+
+def test_an_experiment_that_fails_without_a_varied_constant_is_an_error(monkeypatch):
+    def fails() -> Headlines:
+        raise ValueError("no fit")
+
+    monkeypatch.setattr(table, "function_of", lambda _: fails)
+    assert table.headlines("fails", is_varied=True) == {}
+    with pytest.raises(ValueError, match="no fit"):
+        table.headlines("fails", is_varied=False)
+    with pytest.raises(RuntimeError, match="no such experiment"):
+        varied.in_a_process("no such experiment", "", 1.0)
 
 
 def test_the_section_shows_the_headline_that_moves_most():

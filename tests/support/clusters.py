@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.streams.vocabulary import Bounds, OperationName, Share, SizeDistribution, Stream

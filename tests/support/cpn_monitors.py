@@ -240,7 +240,13 @@ ROWS = [
     MonitorRow(
         "last value of another monitor",
         "Starts.last()",
-        collector("last value of another monitor", (START,), ALWAYS, "fun obs _ = Starts.last()"),
+        collector(
+            "last value of another monitor",
+            (START,),
+            ALWAYS,
+            at_start("obs", "marking_and_more.last()", "0"),
+        )
+        + monitor("marking and more", OCCURRENCES, (START,)),
         refused="is no function that is read, nor declared as one",
     ),
     MonitorRow(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.spec.model import CheckedModel
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.daemon import Daemon
 from dfslab.testbeds.errors import TestbedError
@@ -60,6 +61,10 @@ class Testbed(BaseTestbed):
         self.record(uri=f"http://{LOOPBACK}:{self.ports[0]}")
         if self.parameters.fail:
             raise TestbedError("not_ready", "starting tiny", "has to fail here")
+
+    @property
+    def endpoint(self):
+        return Endpoint(uri=f"http://{LOOPBACK}:{self.ports[0]}")
 
     def server(self, name: str, port: int) -> Daemon:
         """Returns the object that stands for one server of the testbed. The server is neither

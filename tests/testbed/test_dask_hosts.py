@@ -141,7 +141,7 @@ def lost_one(session: access.InstrumentSession, scenario: Scenario) -> None:
         run_directory="dfslab-lost",
         time_limit_s=300.0,
     )
-    report, _, _ = fleet.run_load(plan, session.places(scenario), kill_one)
+    report, _, _ = fleet.run_load(plan, session.client_hosts(scenario), kill_one)
     assert killed
     assert not report.complete
     assert [p.name for p in report.places if p.lost] == ["client-3"]
@@ -176,7 +176,7 @@ def lost_scheduler(session: access.InstrumentSession, scenario: Scenario) -> Non
         run_directory="dfslab-alone",
         time_limit_s=300.0,
     )
-    report, _, _ = fleet.run_load(plan, session.places(scenario), kill_it)
+    report, _, _ = fleet.run_load(plan, session.client_hosts(scenario), kill_it)
     assert killed
     assert report.complete, report.errors
     assert "was lost while the load ran; the parts were read from disk" in report.fleet.notes[0]

@@ -19,7 +19,7 @@ from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import callprofile
-from dfslab.instruments.tracing import whole_calls as drawn
+from dfslab.instruments.tracing import exemplar_traces as drawn
 from dfslab.spec.scenario import read
 from dfslab.studies import bottlenecks
 from support.profiles import call_profile
@@ -70,7 +70,7 @@ def served(testbed: Testbed) -> dict[str, int]:
     return calls
 
 
-def whole_calls(folder: Path) -> list[dict[str, Any]]:
+def exemplar_spans(folder: Path) -> list[dict[str, Any]]:
     """Returns the spans of all exemplar traces in the folder, each with its attributes as a
     dictionary."""
     found = []
@@ -108,7 +108,7 @@ def traced(tmp_path_factory) -> dict[str, Any]:
     places = {str(path): node for path, node in callprofile.walk(top)}
     return {
         "folder": folder,
-        "spans": whole_calls(folder),
+        "spans": exemplar_spans(folder),
         "places": places,
         "counted": counted,
         "logs": logs,
@@ -230,7 +230,7 @@ def test_lock_waits_are_those_that_hadoop_measures(traced):
         assert node.total_ns < call.total_ns, path
 
 
-def test_whole_calls_name_their_file_or_block_and_their_cause(traced):
+def test_exemplar_traces_name_their_file_or_block_and_their_cause(traced):
     named: dict[str, set[str]] = {}
     for span in traced["spans"]:
         named.setdefault(span["name"], set()).add(span["attributes"].get("dfslab.about", ""))
@@ -355,5 +355,5 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     # may differ by rounding, because they are converted to seconds and added in different orders.
     assert 0 < requested.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
-    whole = drawn.whole_calls(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))
+    whole = drawn.timelines(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))
     assert "open" in {one.name for one in whole}

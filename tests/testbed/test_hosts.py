@@ -62,6 +62,15 @@ class Bare(BaseTestbed):
     def prepare(cls, parameters, notify):
         """Does nothing, because the testbed needs no programs."""
 
+    @classmethod
+    def port_count(cls, parameters):
+        return 0
+
+    @property
+    def endpoint(self):
+        """Raises TestbedError, because no file system serves on the hosts."""
+        raise TestbedError("state", self.name, "has no file system")
+
     def start(self):
         """Starts one sleeping process in each host."""
         for host in self.hosts.hosts:

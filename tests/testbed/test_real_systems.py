@@ -219,7 +219,7 @@ def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
     target = PosixTarget(root="/dev/shm", drop_caches="system")
     plan = LoadPlan(stream=stream_spec(requested), target=target, run_directory="dfslab-not-cold")
     with pytest.raises(shards.WrongPlan, match="cannot be cold"):
-        run.run_load(plan, session.places(requested))
+        run.run_load(plan, session.client_hosts(requested))
 
 
 def test_the_client_sends_as_many_copies_as_the_tree_says(case):

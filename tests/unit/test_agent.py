@@ -121,7 +121,7 @@ def test_times_add_up_to_the_nanosecond(planted):
         assert node["min_s"] <= node["p50_s"] <= node["p99_s"] <= node["max_s"]
 
 
-def test_whole_calls_are_kept_with_what_they_were_about(planted, tmp_path):
+def test_exemplar_traces_are_kept_with_what_they_were_about(planted, tmp_path):
     _, profile = planted("count", "100", points=POINTS + NAMED)
     (path,) = (tmp_path / "profiles").glob("*.otlp.json")
     kept = tracing.profile([path])
@@ -390,7 +390,7 @@ def test_a_pause_records_nothing_and_then_it_goes_on(jar, classes, tmp_path):
     assert (out, words, program.returncode) == ("done\n", "", 0)
 
 
-def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
+def test_exemplar_traces_of_a_warm_up_are_let_go(jar, classes, tmp_path):
     (tmp_path / "points.txt").write_text(POINTS)
     begin, folder = tmp_path / "begin", tmp_path / "profiles"
     option = java_option(jar, tmp_path / "points.txt", folder, "planted", interval_s=0.1)

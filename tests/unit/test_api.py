@@ -62,7 +62,6 @@ def test_a_table_is_measured_and_read_back(tmp_path):
 
 
 def test_rows_are_an_arrow_table(tmp_path):
-    pytest.importorskip("pyarrow")
     found = dfslab.load_run(copied(tmp_path))
     rows, table = found.rows(), found.arrow()
     names = {name for row in rows for name in row}

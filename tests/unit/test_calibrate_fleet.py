@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dfslab.cli.root import app
 from dfslab.fleet import each_host, workers
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.instruments.calibration import calibrate_fleet
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError

@@ -84,18 +84,41 @@ def test_a_socket_costs_a_message_and_its_bytes():
 
 
 def test_a_stream_runs_while_round_trips_are_measured(monkeypatch):
-    counts = []
+    running = []
 
     def round_trip(source, sink):
-        counts.append(threading.active_count())
+        running.append(set(threading.enumerate()) - before)
         return 1e-3
 
-    before = threading.active_count()
+    before = set(threading.enumerate())
     monkeypatch.setattr(hardware, "round_trip", round_trip)
     here = calibrate.ThisMachine()
     assert network_probe.loaded_round_trip(here, here) == 1e-3
-    assert counts == [before + 2], "one thread sends and one receives"
-    assert threading.active_count() == before
+    (started,) = running
+    assert len(started) == 2, "one thread sends and one receives"
+    assert not any(thread.is_alive() for thread in started)
+
+
+@pytest.mark.parametrize("function", ["stream", "loaded_round_trip"])
+def test_a_stream_that_fails_is_no_measurement(function, monkeypatch):
+    """Without this error, a round trip without load would count as one under load, and the silence
+    after the end of the stream would count as a low rate."""
+
+    monkeypatch.setattr(hardware, "send_zeros", lambda connection: None)
+    here = calibrate.ThisMachine()
+    measured = hardware.stream if function == "stream" else network_probe.loaded_round_trip
+    with pytest.raises(ConnectionError, match="sender ended the stream"):
+        measured(here, here)
+
+
+def test_an_error_of_the_sender_is_reported(monkeypatch):
+    def failing(connection):
+        raise PermissionError("not allowed to send")
+
+    monkeypatch.setattr(hardware, "send_zeros", failing)
+    here = calibrate.ThisMachine()
+    with pytest.raises(PermissionError, match="not allowed to send"):
+        network_probe.loaded_round_trip(here, here)
 
 
 def test_a_sink_that_cannot_be_reached_fails():

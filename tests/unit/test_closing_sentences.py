@@ -52,6 +52,20 @@ def test_without_advice_the_command_is_named_and_no_gain():
     assert not any(one.startswith("Change:") for one in sentences)
 
 
+def test_results_of_a_table_name_no_command_that_needs_a_run(tmp_path):
+    table = tmp_path / "table.csv"
+    table.touch()
+    folder = predicted_run(is_advised=False)
+    run = FinishedRun(folder.scenario, folder.results, Findings(), table)
+    assert closing(run)
+    assert not any("advise" in one for one in closing(run))
+    found, of_folder = first_screen(run), first_screen(folder)
+    assert found is not None
+    assert of_folder is not None
+    assert not any("advise" in one.command for one in found.unknown)
+    assert any("advise" in one.command for one in of_folder.unknown)
+
+
 def test_advice_of_noisy_measurements_is_withheld():
     scenario = synthetic.scenario(methods=["measure", "sequence"])
     advised = predicted_run(is_advised=True).findings

@@ -9,7 +9,7 @@ import pytest
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import SUFFIX, File, merge
 from dfslab.instruments.tracing.command_profile import THIS_MACHINE, host_of, write_increase
-from dfslab.instruments.tracing.whole_calls import EXEMPLARS
+from dfslab.instruments.tracing.exemplar_traces import EXEMPLARS
 
 BEGAN = 1_000_000
 

@@ -96,7 +96,7 @@ def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packe
     (client, operation, offset, size), both last ones in bytes, for each call of the trace.
     `hardware` replaces limits of the paper's hardware."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in reported]
-    calls = calls_of(done, STRIPING, cached)
+    calls = calls_of(done, STRIPING, 0.0 if cached else 1.0)
     return Setup(
         "replay",
         clients,
@@ -131,7 +131,7 @@ def test_a_traces_own_times_hold_calls_back():
     setup = traced([])
 
     def ends_s(times):
-        return simulate(replace(setup, calls=calls_of(reported, STRIPING, False, times))).time_s
+        return simulate(replace(setup, calls=calls_of(reported, STRIPING, 1.0, times))).time_s
 
     closed_s = ends_s([])
     # A client that is never late ends shortly after the last scheduled start: after the time of one
@@ -140,7 +140,7 @@ def test_a_traces_own_times_hold_calls_back():
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
     # All calls of a whole-file operation have the scheduled time of the operation's first call.
-    whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, False, [0.0, 3.0])
+    whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
 
@@ -197,9 +197,19 @@ def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
         assert found.throughput_bytes_per_s > 0
 
 
+@pytest.mark.parametrize(("missed", "hits"), [(0.0, 100), (0.25, 75), (0.5, 50), (1.0, 0)])
+def test_the_missed_fraction_of_a_traces_first_reads_comes_from_disks(missed, hits):
+    done = [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(100)]
+    first = calls_of(done, STRIPING, missed)
+    assert sum(one.way == "hit" for one in first) == hits
+    # A second read of the same bytes finds them in memory.
+    again = calls_of([*done, *done], STRIPING, missed)[100:]
+    assert all(one.way == "hit" for one in again)
+
+
 def test_a_whole_file_of_a_trace_is_opened_moved_and_closed():
     done = [Done(0, "write", 0, 0, 0, 100_000), Done(0, "stat", 0, 0, 0, 0)]
-    calls = calls_of(done, STRIPING, False)
+    calls = calls_of(done, STRIPING, 1.0)
     assert [one.does for one in calls] == ["name", "write", "force", "name"]
     assert sum(calls[1].shares) == 100_000
 

@@ -60,6 +60,17 @@ def test_a_monitor_that_is_refused_does_not_stop_the_net(row):
     assert found.refused_monitors == read.monitors.refused
 
 
+def test_of_a_declared_monitor_the_count_is_read_and_the_last_value_is_refused_by_name():
+    """The monitor differs in one word only, so the refusal is due to the function `last`."""
+    (row,) = (one for one in REFUSED if "marking_and_more.last()" in one.monitor)
+    starts = monitor("starts", OCCURRENCES, (START,))
+    refused = cpn.read_file(queue_file(row.monitor, starts)).monitors.refused
+    assert list(refused) == [row.construct]
+    assert "'marking_and_more.last'" in refused[row.construct]
+    counting = row.monitor.replace("marking_and_more.last()", "marking_and_more.count()")
+    assert cpn.read_file(queue_file(counting, starts)).monitors.refused == {}
+
+
 def test_the_table_in_the_documents_is_that_of_these_rows():
     text = (Path(__file__).parents[2] / "docs" / "cpn.md").read_text()
     assert table(ROWS) in text

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dfslab.testbeds.daemon import Daemon, run_to_end
+from dfslab.testbeds.daemon import Daemon, run_to_end, tied_to_owner
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.process import MARK, LiveProcess, end, marked
 from support.clock import ManualClock
@@ -51,6 +51,19 @@ def ticker(tmp_path):
     daemon = make(tmp_path, TICKER)
     yield daemon
     daemon.kill()
+
+
+def test_a_command_whose_owner_ended_before_it_started_does_not_run(tmp_path):
+    """The kernel sends no signal for a parent that is gone already. Here another process than the
+    owner is the parent, as it would be after the owner's end."""
+    touched = tmp_path / "touched"
+    command = tied_to_owner(["touch", str(touched)])
+    assert subprocess.run(command, check=False).returncode == 0
+    assert touched.exists()
+    touched.unlink()
+    other = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], check=False)
+    assert other.returncode == 1
+    assert not touched.exists()
 
 
 def test_starts_when_ready_and_stops(ticker):

@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from dfslab.fleet.places import Nodes
+from dfslab.fleet.client_hosts import Nodes
 from dfslab.testbeds.hosts.process import LiveProcess
 from support.running_agent import running_agent
 

@@ -187,6 +187,13 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     assert "withheld" in found.sentences()[0]
+    # The run measured a real directory, whose hardware no command can change.
+    (settling,) = whatif(evidence, ["cores x2"]).settling
+    assert "make it by hand between the runs" in settling
+    assert "deployment." not in settling
+    (settling,) = whatif(evidence, ["clients x2"]).settling
+    assert "--set 'workload.clients=2'" in settling
+    assert "by hand" not in settling
 
 
 def test_advice_is_given_if_the_measured_scaling_agrees():
@@ -206,9 +213,24 @@ def test_advice_joins_actions_and_names_what_is_not_worth_its_price(gigabit):
     assert max(gains) == max(row.gain.gain for row in found.rows if " and " in row.change)
     assert found.rows[0].limit.startswith("client.nic.out")
     assert any("servers" in one.change for one in found.spared)
+    assert not any(one.where for one in found.spared), "all writes are one group"
     risky = [row for row in found.rows if row.change == "copies 1"]
     assert risky
     assert "lost" in risky[0].risk
+
+
+def test_what_is_not_worth_its_price_names_its_group(tmp_path):
+    path = tmp_path / "sizes.toml"
+    path.write_text(GIGABIT + '[[sweep]]\n"workload.file_size" = ["4 KiB", "256 MiB"]\n')
+    found = recommend(evidence_of(path), "write_throughput", prices_of())
+    groups = {one.where for one in found.spared}
+    assert groups <= {"file size 4 KiB", "file size 256 MiB"}
+    assert groups
+    lines = [one for one in found.sentences() if one.startswith("Not worth it")]
+    assert lines
+    assert all(
+        re.match(r"Not worth it for write \(file size (4 KiB|256 MiB)\): ", one) for one in lines
+    )
 
 
 def test_advice_keeps_to_a_budget_and_a_goal(gigabit):

@@ -3,17 +3,25 @@ wrong inputs they refuse."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
+from dfslab.instruments.calibration import sustained_disk
+from dfslab.instruments.calibration.file_calls import UNITS
 from dfslab.instruments.discovery import probes
 from dfslab.instruments.discovery.probes import DiskProbe
+from dfslab.method import RunFailed
+from dfslab.models.tree.limits import limits_of
+from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import read
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, interval_text
+from dfslab.studies.expect.grid import OPERATIONS, operations_of, planned, sweep_of
 from dfslab.studies.expect.hardware_facts import declared_disk, declared_latency, declared_link
 from support.command import dfslab
 
@@ -73,11 +81,48 @@ def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
     assert again.returncode == 2
     assert "exists already" in again.stderr
     predicted = json.loads(dfslab("predict", "mine.toml", "--json", cwd=tmp_path).stdout)
-    assert len(predicted) == 7
+    assert len(predicted) == len(OPERATIONS)
     gains = json.loads(dfslab("whatif", "mine.toml", "disk x2", "--json", cwd=tmp_path).stdout)
     assert gains["rows"]
     assert dfslab("advise", "mine.toml", cwd=tmp_path).returncode == 0
     assert not os.listdir(place)
+
+
+def test_whatif_on_the_written_scenario_names_the_limit_that_expect_names(tmp_path, quick):
+    """The disk limits forced writes and cold reads, and the processor limits cached reads."""
+    place = tmp_path / "place"
+    place.mkdir()
+    assert dfslab("init", place, "-o", "mine.toml", "--server-disk", "60MB/s", cwd=tmp_path)
+    scenario = read(tmp_path / "mine.toml")
+    # The scenario has the same operations. Operations that differ in the number of clients follow
+    # each other in a sweep.
+    workloads = [one.scenario.workload for one in scenario.points()]
+    written = sorted((one.name, one.cache, one.fsync, one.clients) for one in workloads)
+    keys = ("name", "cache", "fsync", "clients")
+    usual = {"cache": "warm", "fsync": False}
+    expected = [
+        tuple(one.values.get(f"workload.{key}", usual.get(key)) for key in keys)
+        for one in OPERATIONS
+    ]
+    assert written == sorted(expected)
+    found = json.loads(dfslab("whatif", "mine.toml", "clients x2", "--json", cwd=tmp_path).stdout)
+    limits = {one["where"]: one["limit"] for one in found["rows"] if one["operations"] == ["write"]}
+    assert limits
+    assert all(limit.startswith("machine.disk") for limit in limits.values()), limits
+    planned_limits = {
+        one.operation.name: limits_of(situation, situation.constants)[0].name
+        for one in planned(scenario, 60.0)
+        for situation in [situation_of(one.point.scenario)]
+    }
+    assert planned_limits["write, 1 stream"] == "machine.disk"
+
+
+def test_a_place_in_memory_has_no_cold_reads_and_forces_nothing():
+    tables = sweep_of(operations_of(in_memory=True))
+    assert not any("workload.fsync" in one for one in tables)
+    assert not any("cold" in one.get("workload.cache", ()) for one in tables)
+    operations = [one["workload.operation"] for one in tables if "workload.operation" in one]
+    assert operations == [["create", "stat", "delete"]]
 
 
 def test_expect_compares_a_directory_and_leaves_nothing(tmp_path, quick):
@@ -132,6 +177,25 @@ def test_sentences_say_what_is_slow_and_why():
     assert row.model_copy(update={"measured": None}).verdict == "not measured"
     assert interval_text(36e6, 41e6, "B/s") == "36–41 MB/s"
     assert interval_text(900e6, 1.1e9, "B/s") == "900 MB/s–1.1 GB/s"
+
+
+@pytest.mark.parametrize("probe", [probes.local_disk, probes.local_files])
+def test_only_the_refusal_of_direct_io_leaves_the_disk_out(probe, tmp_path, monkeypatch):
+    def failing(number: int):
+        def fails(*_: object) -> float:
+            raise OSError(number, os.strerror(number))
+
+        return fails
+
+    monkeypatch.setattr(probes.file_calls, "everything", lambda _: dict.fromkeys(UNITS, 1.0))
+    for module, name in ((probes.hardware, "direct_write"), (sustained_disk, "everything")):
+        monkeypatch.setattr(module, name, failing(errno.EINVAL))
+    found = probe(tmp_path)
+    assert found is None or not found.requests
+    for module, name in ((probes.hardware, "direct_write"), (sustained_disk, "everything")):
+        monkeypatch.setattr(module, name, failing(errno.ENOSPC))
+    with pytest.raises(RunFailed, match=f"probing the disk of {tmp_path}: No space left"):
+        probe(tmp_path)
 
 
 def test_the_share_of_a_processor_is_that_beside_other_threads(tmp_path: Path):

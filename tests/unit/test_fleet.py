@@ -18,7 +18,7 @@ import pytest
 from dfslab import _core
 from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.fleet import agent, run, shards
-from dfslab.fleet.places import HERE, ClientHost, split
+from dfslab.fleet.client_hosts import HERE, ClientHost, split
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.instruments.trace import Trace
@@ -35,7 +35,7 @@ from support.waiting import wait_until
 OUTSIDE = (ClientHost("outside", ("env",)),)
 CONTROLLER = """
 import sys
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.fleet.run import run_load
 from dfslab.spec.streams.plan import LoadPlan
 places = [ClientHost("left"), ClientHost("right")]
@@ -335,7 +335,7 @@ def test_a_start_is_a_reading_of_the_monotonic_clock():
 def test_instruments_use_the_client_hosts_of_a_testbed(method):
     point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     with access.session() as session:
-        assert session.places(point.scenario) == (HERE,)
+        assert session.client_hosts(point.scenario) == (HERE,)
         hosts = [
             SimpleNamespace(name="left", command=lambda words: ["env", *words]),
             SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from dfslab import _core
 from dfslab.fleet import dask, run, shards, worker_calls, workers
-from dfslab.fleet.places import HERE, ClientHost, ClusterKind, Nodes
+from dfslab.fleet.client_hosts import HERE, ClientHost, ClusterKind, Nodes
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Neighbour, Stream
 from dfslab.spec.streams.workload import phase
@@ -29,7 +29,7 @@ NODES = (ClientHost("node-2"), ClientHost("node-10"))
 
 ALONE = """
 import sys
-from dfslab.fleet.places import Nodes
+from dfslab.fleet.client_hosts import Nodes
 from dfslab.fleet.run import run_load
 from dfslab.spec.streams.plan import LoadPlan
 said = lambda share, phase: print(phase, share > 0, flush=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from dfslab.fleet import run
-from dfslab.fleet.places import HERE, ClusterKind
+from dfslab.fleet.client_hosts import HERE, ClusterKind
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import InputError
@@ -58,7 +58,7 @@ def test_nodes_over_ssh_do_what_one_process_does(tmp_path, host):
     wanted = plan(tmp_path, record=True, verify="inline", spans={"limit": 10_000})
     alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
     with access.session() as session:
-        nodes = session.places(of_cluster(host.cluster()).scenario)
+        nodes = session.client_hosts(of_cluster(host.cluster()).scenario)
         assert (nodes.wanted, nodes.expected) == (0, 2), "all that are listed are waited for"
         both, spans, recorded = run.run_load(wanted, nodes)
         assert len([line for line in host.alive() if "dask_spec" in line]) >= 3
@@ -95,7 +95,7 @@ def test_a_scenario_file_is_measured_over_ssh(tmp_path, host):
 def test_a_refused_key_is_one_clear_line(tmp_path, host):
     denied = f"PermissionDenied: Permission denied for user {USER} on host 127.0.0.1"
     with access.session() as session, pytest.raises(InputError) as caught:
-        session.places(of_cluster(host.cluster(key=host.other_key)).scenario)
+        session.client_hosts(of_cluster(host.cluster(key=host.other_key)).scenario)
     assert str(caught.value) == f"run.fleet = 'ssh': SSHCluster cannot be started: {denied}"
     assert host.commands == []
     # The error on the terminal is a single line. The exit code says that the input is wrong.
@@ -116,7 +116,7 @@ def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
     cluster = {**host.cluster(), "connect_options": [host.options(key) for key in keys]}
     cluster["worker_options"] = {"host": "127.0.0.1", "death_timeout": 5 if deaf else None}
     with access.session() as session, pytest.raises(InputError, match="'ssh': .*PermissionDenied"):
-        session.places(of_cluster(cluster).scenario)
+        session.client_hosts(of_cluster(cluster).scenario)
     assert host.requested("distributed.Scheduler")
     assert wait_until(lambda: host.alive() == []), host.alive()
 
@@ -133,7 +133,7 @@ def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
 def test_what_is_wrong_with_a_cluster_is_one_line(host, change, said):
     cluster = {**host.cluster(), **change}
     with access.session() as session, pytest.raises(InputError, match=said) as caught:
-        session.places(of_cluster(cluster).scenario)
+        session.client_hosts(of_cluster(cluster).scenario)
     assert "\n" not in str(caught.value)
 
 
@@ -141,7 +141,7 @@ def test_nodes_are_as_many_as_hosts_are_listed(host):
     with access.session() as session:
         allowed = "workload.nodes = 3: run.cluster.hosts lists 2 after that of the scheduler"
         with pytest.raises(InputError, match=allowed):
-            session.places(of_cluster(host.cluster(), nodes=3).scenario)
+            session.client_hosts(of_cluster(host.cluster(), nodes=3).scenario)
         result = Measure(session).run(of_cluster(host.cluster(), nodes=1))
     assert result.complete
     assert len(result.load.places) == 1
@@ -158,7 +158,7 @@ def test_an_interruption_leaves_nothing_even_where_no_signal_is_sent(tmp_path, h
 
     def interrupted() -> None:
         with access.session() as session:
-            nodes = session.places(of_cluster(host.cluster(nodes=1)).scenario)
+            nodes = session.client_hosts(of_cluster(host.cluster(nodes=1)).scenario)
             run.run_load(wanted, nodes, interrupt)
 
     with pytest.raises(KeyboardInterrupt):

@@ -9,13 +9,18 @@ import pytest
 from dfslab import discover
 from dfslab.cli import describing
 from dfslab.exports.formats import xmi
+from dfslab.report.description import parameter_rows
 from dfslab.report.diagrams import diagram
 from dfslab.report.diagrams.interaction import Fragment, interaction, messages
+from dfslab.report.diagrams.legend import legend
 from dfslab.report.diagrams.uml import uml
+from dfslab.spec.steps.expression import ceiling, named, symbol
 
 HDFS = discover.file_system("hdfs")
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
-MOST_GUARD_LENGTH = 100
+# Characters of a guard, and of a line of a legend or note.
+MOST_GUARD_LENGTH, MOST_NOTE_LENGTH = 100, 200
+NAME = re.compile(r"[a-z]\w*(?:\.\w+)?")
 
 
 def fragments(body):
@@ -71,12 +76,55 @@ def test_an_append_asks_for_a_block_only_when_one_is_full():
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_guards_are_short_and_their_names_are_explained(name):
+def test_guards_and_notes_are_short(name):
     for drawn in uml(discover.file_system(name)).interactions:
         for fragment in fragments(drawn.body):
             for operand in fragment.operands:
                 assert len(operand.guard) <= MOST_GUARD_LENGTH, operand.guard
+        for draw in (diagram.mermaid, diagram.plantuml):
+            for line in draw(name, drawn).splitlines():
+                assert len(line.strip()) <= MOST_NOTE_LENGTH, line
         assert not any("answered" in one.name or not one.name for one in messages(drawn.body))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_legend_explains_every_name_once(name):
+    """Every name in a guard or in a formula of the legend is a parameter of the file system or has
+    exactly one line in the legend, and no line explains a name that nothing uses."""
+    system = discover.file_system(name)
+    words = {"i", "if", "else", "or", "and", "not", "max", "min", "ceil", "floor", "sqrt", "log"}
+    words |= {"of", "all", "later", "needed", "stages", "overlap"}
+    for drawn in uml(system).interactions:
+        lines = [line for line in drawn.legend if not line.startswith("drawn with ")]
+        explained = [line.split(" = ")[0] for line in lines]
+        assert len(set(explained)) == len(explained), drawn.name
+        guards = [
+            operand.guard
+            for fragment in fragments(drawn.body)
+            if fragment.operator != "par"
+            for operand in fragment.operands
+            if not operand.guard.startswith("later ")
+        ]
+        texts = [*guards, *(line.split(" = ")[1] for line in lines)]
+        used = {match for text in texts for match in NAME.findall(text)} - words
+        parameters = {row.parameter.key for row in parameter_rows(system, [drawn.name])}
+        assert used - parameters <= set(explained), drawn.name
+
+
+def test_two_amounts_of_one_name_have_different_labels():
+    """A target of BeeGFS stores a part of a file or the whole file, in a number of blocks that
+    differs. Each number has a label and a formula."""
+    size, files = symbol("size"), symbol("files")
+    few, many = named("blocks", ceiling(size)), named("blocks", ceiling(size / files))
+    short = named("is_small", few > many)
+    names = legend([few, short, many])
+    assert names.lines() == [
+        "blocks = ceil(size)",
+        "is_small = blocks > blocks_2",
+        "blocks_2 = ceil(size / files)",
+    ]
+    assert names.text(many * 2 + few, 0) == "blocks_2 · 2 + blocks"
+    assert names.text(~short) == "not is_small"
 
 
 def test_both_languages_print_the_same_events():

@@ -1,12 +1,19 @@
 """Tests of leases: what a controller has started ends by itself if the controller has been silent
 for too long."""
 
+import os
+import shlex
 import socket
+import subprocess
+import sys
 import threading
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from dfslab.fleet import lease
+from dfslab.fleet import dask, lease
+from dfslab.fleet.client_hosts import ClusterKind
 from dfslab.fleet.lease import NO_CLIENT, Lease, close_without_clients, watched
 from dfslab.method import RunFailed
 from support.clock import ManualClock
@@ -70,6 +77,103 @@ def test_a_scheduler_closes_after_its_last_client_has_gone(monkeypatch):
     # The thread may renew the lease one more time after it has checked the clients.
     assert wait_until(lambda: clock.advance(6.0) or closed.is_set(), HANGS_S)
     assert reasons == ["the controller is gone"]
+
+
+# A module whose import does not end. It has started a child by then, which has inherited its input.
+IMPORTING = """
+import subprocess
+import time
+
+child = subprocess.Popen(["sleep", "300"])
+print(child.pid, flush=True)
+time.sleep(300)
+"""
+
+
+def started(folder: Path, module: str, stdin: int) -> subprocess.Popen:
+    """Starts a module in `folder` as the SSH server starts a process of a cluster."""
+    return subprocess.Popen(
+        f"{lease.connected_python()} -m {module} one 'two words'",
+        shell=True,
+        cwd=folder,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def is_alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_a_process_that_is_importing_ends_with_its_connection(tmp_path):
+    (tmp_path / "importing.py").write_text(IMPORTING)
+    with started(tmp_path, "importing", subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(HANGS_S) == 1
+        assert wait_until(lambda: not is_alive(child), HANGS_S)
+
+
+def test_a_process_whose_connection_ended_before_its_start_ends(tmp_path):
+    (tmp_path / "importing.py").write_text("import time\ntime.sleep(300)\n")
+    reading, writing = os.pipe()
+    os.close(writing)
+    with started(tmp_path, "importing", reading) as process:
+        os.close(reading)
+        assert process.wait(HANGS_S) == 1
+
+
+@pytest.mark.parametrize("stdin", [subprocess.DEVNULL, subprocess.PIPE])
+def test_a_connected_process_runs_its_module_with_its_words(stdin, tmp_path):
+    (tmp_path / "words.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
+    with started(tmp_path, "words", stdin) as process:
+        assert process.stdout.readline() == "__main__ ['one', 'two words']\n"
+        assert process.wait(HANGS_S) == 0
+
+
+def test_the_interpreter_of_a_remote_host_is_taken_as_it_is_written():
+    words = shlex.split(lease.connected_python("env A=1 /opt/bin/python"))
+    assert words[:4] == ["env", "A=1", "/opt/bin/python", "-c"]
+    compile(words[4], "code", "exec")
+
+
+class Deaf:
+    """A cluster whose scheduler does not answer when the cluster is closed."""
+
+    scheduler_address = "tcp://127.0.0.1:1"
+
+    def __init__(self, **options: object) -> None:
+        self.interpreter = options.get("remote_python")
+        clusters.append(self)
+
+    def sync(self, *_: object, **options: object) -> None:
+        raise TimeoutError
+
+    def scale(self, nodes: int) -> None:
+        """Starts no workers."""
+
+    def close(self) -> None:
+        raise OSError("Timed out trying to connect")
+
+
+clusters: list[Deaf] = []
+
+
+def test_only_an_ssh_cluster_may_be_left_to_its_lease(monkeypatch):
+    monkeypatch.setattr(lease, "held", lambda address, limit_s: nullcontext())
+    for name in ("ssh", "slurm"):
+        monkeypatch.setitem(dask.KINDS, name, (__name__, "Deaf", __name__))
+    with dask.cluster(ClusterKind("ssh", {"remote_python": ["one", None]}), 1) as address:
+        assert address == Deaf.scheduler_address
+    first, second = clusters[-1].interpreter
+    assert first.startswith("one -c ")
+    assert second.startswith(f"{sys.executable} -c ")
+    # The jobs of a batch system would remain.
+    with pytest.raises(OSError, match="Timed out"), dask.cluster(ClusterKind("slurm"), 1):
+        pass
 
 
 def test_a_new_cluster_that_does_not_answer_is_one_line(capfd):

@@ -14,7 +14,7 @@ from itertools import pairwise
 from dfslab.cli import shared
 from dfslab.cli.live.live import LoadView
 from dfslab.fleet import run
-from dfslab.fleet.places import HERE, ClientHost
+from dfslab.fleet.client_hosts import HERE, ClientHost
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.streams.plan import LoadPlan
 from rich.console import Console

@@ -12,7 +12,7 @@ from dfslab import _core
 from dfslab.documents.load_report import LoadReport
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from dfslab.instruments.calibration import calibrate, file_calls, sustained_disk
+from dfslab.instruments.calibration import calibrate, file_calls, size_line, sustained_disk
+from dfslab.instruments.calibration.quantities import quantity
 from dfslab.models.tree.ignored import ignored
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import build
@@ -135,9 +136,64 @@ def test_other_file_systems_report_that_they_ignore_the_table():
     assert "deployment.node.node.local_files" not in ignored(of_local, of_local.constants)
 
 
-def test_a_measured_line_needs_its_rates():
-    """Without these rates, a request would take as long as at one byte per second."""
-    with pytest.raises(ValueError, match="requests: needs request_rate, read_rate, write_rate"):
-        LocalFiles(requests="6000 /s")
-    partial = LocalFiles().model_copy(update={"commits": 100.0, "commit_rate": 1e8})
-    assert partial.whole.commits == 0
+def test_a_rate_that_was_not_determined_is_that_of_the_disk():
+    """The disk of `rate` reads 400 MB/s and writes 250 MB/s."""
+    write = {"name": "sequential_write", "file_size": "1 MiB", "transfer_size": "1 MiB"}
+    alone = {key: value for key, value in MEASURED.items() if key != "commit_rate"}
+    of_disk = {**MEASURED, "commit_rate": "250 MB/s"}
+    assert rate(alone, 1, fsync=True, **write) == rate(of_disk, 1, fsync=True, **write)
+    assert rate(alone, 1, fsync=True, **write) > rate(MEASURED, 1, fsync=True, **write)
+    # Without these rates, a request would take as long as at one byte per second.
+    single = {"requests": "6000 /s"}
+    of_disk = {
+        **single,
+        "request_rate": "400 MB/s",
+        "read_rate": "400 MB/s",
+        "write_rate": "250 MB/s",
+    }
+    assert rate(single, 8, cache="direct", **SMALL) == rate(of_disk, 8, cache="direct", **SMALL)
+
+
+def test_noise_that_hides_the_slope_of_a_line_is_noticed():
+    line = size_line.line_through(4096, 2e-3, 262144, 4.6e-3)
+    assert line.rate == pytest.approx(258048 / 2.6e-3)
+    assert not size_line.is_at_bound(line.rate, "B/s")
+    # The larger fsync took less time than the smaller one.
+    flat = size_line.line_through(4096, 2e-3, 262144, 1.9e-3)
+    assert size_line.is_at_bound(flat.rate, "B/s")
+    # The line reaches zero seconds at a size above zero.
+    steep = size_line.line_through(4096, 1e-6, 262144, 1.0)
+    assert size_line.is_at_bound(1 / steep.fixed_s, "1/s")
+    assert not size_line.is_at_bound(1e13, "s")
+
+
+def test_the_rates_of_lines_are_quantities_of_the_calibration():
+    units = {**file_calls.UNITS, **sustained_disk.UNITS}
+    assert units.keys() >= size_line.RECIPROCALS
+    assert {units[name] for name in size_line.RECIPROCALS} == {"B/s", "1/s"}
+
+
+def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
+    def toml(name: str, unit: str, *values: float) -> list[str]:
+        found = quantity(name, unit, values)
+        return calibrate.local_lines({name: found})[1:]
+
+    (line,) = toml("file_commit_rate", "B/s", 1e8, 2e8, 1.5e8)
+    assert line.startswith('commit_rate = "150 MB/s"')
+    (line,) = toml("file_commit_rate", "B/s", 1e8, 1e12)
+    assert line.startswith("# commit_rate is not determined: the larger requests took no longer")
+    assert "--repeats 8 on a quiet machine would settle it" in line
+    # All repetitions agree, but none of them found a slope.
+    (line,) = toml("file_commit_rate", "B/s", 1e12, 1e12, 1e12)
+    assert line.startswith("# commit_rate is not determined")
+    (line,) = toml("file_commits", "1/s", 10.0, 2e4)
+    assert line.startswith("# commits is not determined: 90% between 0")
+    # These are measured directly, so that their values are plausible.
+    (line,) = toml("file_creates", "1/s", 10.0, 2e4)
+    assert line.startswith("creates = ")
+    (line,) = toml("file_commit", "s", 1e-3, 9e-3)
+    assert line.startswith("commit_time = ")
+    document = quantity("file_commit_rate", "B/s", (1e8, 1e12)).document()
+    assert (document.mean, document.low, document.high) == (None, None, None)
+    assert document.values == [1e8, 1e12]
+    assert calibrate.local_files({"file_commit_rate": 1e12, "file_commits": 900.0}).commit_rate == 0

@@ -10,8 +10,7 @@ import threading
 import time
 
 import pytest
-
-core = pytest.importorskip("dfslab._core", reason="the compiled core is not built")
+from dfslab import _core as core
 
 GOOD = {
     "name": "good",

@@ -8,8 +8,7 @@ import json
 import random
 
 import pytest
-
-core = pytest.importorskip("dfslab._core", reason="the compiled core is not built")
+from dfslab import _core as core
 
 NET = {
     "name": "damaged",

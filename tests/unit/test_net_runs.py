@@ -7,8 +7,7 @@ import json
 import math
 
 import pytest
-
-core = pytest.importorskip("dfslab._core", reason="the compiled core is not built")
+from dfslab import _core as core
 
 
 def run_text(net: dict, **options) -> str:

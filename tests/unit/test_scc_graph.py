@@ -103,8 +103,8 @@ def test_the_text_for_graphviz_names_components_and_firings():
 @pytest.mark.parametrize(
     ("net", "limit", "form", "words"),
     [
-        (line(300), 1000, "svg", "a picture has at most 200 components; use --as json"),
-        (line(300), 100, "json", "more markings than --markings"),
+        (line(300), 1000, "svg", "a picture has at most 200 components; the JSON form has 2,000"),
+        (line(300), 100, "json", "more markings than were explored"),
         (line(2500), 5000, "json", "more components than the 2,000"),
         (line(3), 1000, "png", "must be one of svg, dot, json"),
     ],
@@ -132,3 +132,4 @@ def test_the_web_application_says_and_draws_the_same(tmp_path):
     view = state_spaces.view(path)
     assert view.picture == ""
     assert "at most 200 components" in view.no_picture
+    assert "--" not in view.no_picture, "a page has no options of the command line"

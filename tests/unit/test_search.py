@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import pytest
 from dfslab.fleet import run
-from dfslab.fleet.places import HERE
+from dfslab.fleet.client_hosts import HERE
 from dfslab.report import terminal
 from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective

@@ -4,6 +4,7 @@ files and token games."""
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from dfslab.nets import files
 from dfslab.spec.changes import sliders
 from dfslab.spec.input_error import InputError
 from dfslab.web import drops, whatif_board
@@ -300,6 +302,10 @@ def test_a_trace_a_recording_and_a_net_are_shown(site):
     assert (taken["kind"], taken["address"][:18]) == ("net", "/net?file=dropped:")
     assert site.get(taken["address"]).status == 200
     assert site.post("/api/drop?name=one.json", json.dumps(net).encode()).status == 400
+    whole = gzip.compress(files.written(files.read(protocol), "json").encode())
+    taken = site.post("/api/drop?name=whole.json.gz", whole).document
+    assert (taken["kind"], taken["address"][:18]) == ("net", "/net?file=dropped:")
+    assert site.get(taken["address"]).status == 200
 
 
 def kept(runs: Path) -> set[Path]:

@@ -331,10 +331,10 @@ def test_scores_do_not_depend_on_order():
 def test_coverage_counts_measured_means_inside_the_interval():
     results = synthetic.planted(hold_out=())
     points = list({result.point_id: result.point for result in results}.values())
-    reach = [(0.9, 1.1), (1.05, 1.2), (0.8, 0.95), (0.5, 1.0001), (0.9999, 2.0)]
+    intervals = [(0.9, 1.1), (1.05, 1.2), (0.8, 0.95), (0.5, 1.0001), (0.9999, 2.0)]
     predictions = [
         synthetic.predicted(p, r := synthetic.planted_rate(p), r * low, r * high, "some")
-        for p, (low, high) in zip(points, reach, strict=False)
+        for p, (low, high) in zip(points, intervals, strict=False)
     ]
     found = compare([*results, *predictions]).fitted["some"]
     assert found.n == 5

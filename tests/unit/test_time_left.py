@@ -16,9 +16,10 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs.design_plan import RUN_S, run_cost_s
 from dfslab.studies.designs.expected_time import mean_job_s
 from dfslab.studies.runs import store
-from dfslab.studies.runs.sweep import sweep
+from dfslab.studies.runs.sweep import missing_measurements, sweep
 from rich.progress import Progress
 from support import synthetic
+from support.clock import ManualClock
 
 HOST = {"name": "m", "roles": {"client": 1, "storage": 1}}
 
@@ -37,11 +38,15 @@ def scenario(workload: dict[str, object], **run: object) -> Scenario:
 
 
 class Instrument:
-    """A fake instrument that returns rates of a known law."""
+    """A fake instrument that returns rates of a known law. A measurement takes 2 s by `clock`."""
 
     name = "measure"
 
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+
     def run(self, point, repetition=0):
+        self._clock.advance(2.0)
         return synthetic.measured(point, synthetic.planted_rate(point), repetition)
 
 
@@ -70,10 +75,58 @@ def test_the_first_report_of_a_sweep_has_the_expected_time(tmp_path: Path, job_s
     def report(done: float, total: float, text: str, *remaining_s: float) -> None:
         reported.append(remaining_s)
 
-    sweep(planted, [Instrument()], opened, report, job_s=job_s)
+    clock = ManualClock()
+    sweep(planted, [Instrument(clock)], opened, report, job_s=job_s, clock=clock)
     jobs = 2 * len(planted.points())
     assert reported[0] == (() if job_s is None else (5.0 * jobs,))
-    assert reported[1][0] < 5.0, "later reports use the durations of the measurements"
+    # Later reports use the durations of the measurements.
+    assert reported[1] == (2.0 * (jobs - 1),)
+
+
+def test_finished_measurements_of_a_resumed_run_are_no_time_left(tmp_path: Path):
+    reported: list[Sequence[float]] = []
+    planted = synthetic.scenario()
+    opened, clock = store.open_run(planted, tmp_path), ManualClock()
+
+    def report(done: float, total: float, text: str, *remaining_s: float) -> None:
+        reported.append(remaining_s)
+
+    instrument = Instrument(clock)
+    points = planted.points()
+    jobs = 2 * len(points)
+    # The first repetition of every configuration is done before the run is interrupted.
+    for point in points:
+        opened.add(instrument.run(point))
+    assert missing_measurements(planted, [instrument], opened) == jobs - len(points)
+    found = store.unfinished(planted, tmp_path)
+    assert found is not None
+    assert found.folder == opened.folder
+    sweep(planted, [instrument], found, report, job_s=5.0, clock=clock)
+    left = [one for (one,) in reported[:-1]]
+    assert left == [5.0 * len(points), *(2.0 * n for n in range(len(points) - 1, 0, -1))]
+
+
+def test_there_is_no_unfinished_run_before_the_first(tmp_path: Path):
+    assert store.unfinished(synthetic.scenario(), tmp_path) is None
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_first_report_of_a_resumed_run_counts_what_is_missing(tmp_path: Path):
+    workload = {"name": "sequential_write", "file_size": "64 KiB", "operations_per_client": 4}
+    planned = scenario(workload, repetitions=4)
+    plan = Laboratory().plan(planned)
+    (point,) = plan.points
+    before = store.open_run(plan.scenario, tmp_path)
+    for repetition in range(3):
+        before.add(synthetic.measured(point, 100.0, repetition))
+    reported: list[Sequence[float]] = []
+
+    def progress(done: float, total: float, text: str, *remaining_s: float) -> None:
+        if text != "planning":
+            reported.append(remaining_s)
+
+    Laboratory(progress).run(plan, tmp_path)
+    assert reported[0] == (pytest.approx(plan.job_s),)
 
 
 def test_a_run_reports_the_time_left_before_anything_is_measured(tmp_path: Path):

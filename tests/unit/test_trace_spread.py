@@ -12,7 +12,7 @@ from dfslab import _core
 from dfslab.cli.traces import trace_work
 from dfslab.documents.traces.plain import plain
 from dfslab.fleet import workers
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.instruments import trace
 from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing.reading import Reading

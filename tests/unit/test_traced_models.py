@@ -21,7 +21,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps import calls
-from dfslab.spec.steps.calls import Done, Meaning
+from dfslab.spec.steps.calls import ClassifiedCall, Done
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.streams.target import PosixTarget
@@ -104,15 +104,15 @@ def test_an_operation_means_what_came_before_it():
     ]
     trace = [Done(client, kind, 0, 0, at, size) for client, kind, at, size in reported]
     assert list(calls.followed(trace)) == [
-        Meaning(1007),
-        Meaning(100),
-        Meaning(50),
-        Meaning(100, scattered=True),
-        Meaning(10),
-        Meaning(100),
-        Meaning(7),
-        Meaning(7, unforced=True),
-        Meaning(1007),
+        ClassifiedCall(1007),
+        ClassifiedCall(100),
+        ClassifiedCall(50),
+        ClassifiedCall(100, scattered=True),
+        ClassifiedCall(10),
+        ClassifiedCall(100),
+        ClassifiedCall(7),
+        ClassifiedCall(7, unforced=True),
+        ClassifiedCall(1007),
     ]
 
 

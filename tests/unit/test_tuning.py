@@ -273,8 +273,18 @@ def test_copies_and_forced_writes_change_only_if_they_may(source):
     assert not any("request size" in one for one in plain), "the testbed cannot set it"
     allowed = {one.text: one.risk for one in settings_of(scenario, ("copies", "sync"))}
     assert allowed["copies -1"] == "fewer failures than before are enough to lose data"
-    assert allowed.get("copies +1", "") == ""
     assert allowed["fsync off"] == "a power failure loses written data"
+
+
+def test_more_copies_need_permission_and_are_no_risk(source):
+    """Four bricks are no whole number of groups of three copies, but six bricks are."""
+    assert "copies +1" not in {one.text for one in settings_of(read(source), ("copies",))}
+    source.write_text(SCENARIO.replace("count = 4", "count = 6"))
+    scenario = read(source)
+    assert "copies +1" not in {one.text for one in settings_of(scenario, ())}
+    allowed = {one.text: one.risk for one in settings_of(scenario, ("copies",))}
+    assert allowed["copies +1"] == ""
+    assert allowed["copies -1"] != ""
 
 
 def test_in_a_directory_only_clients_change(source, tmp_path):

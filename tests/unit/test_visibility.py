@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from dfslab.documents.visibility_report import Visibility
 from dfslab.fleet import observer
-from dfslab.fleet.places import HERE
+from dfslab.fleet.client_hosts import HERE
 from dfslab.instruments import access
 from dfslab.instruments.visibility import Observer, VisibilityTrial, summary, visibility
 from dfslab.spec.model import InputError, build

@@ -7,7 +7,7 @@ import threading
 import pytest
 from dfslab import _core
 from dfslab.fleet import run
-from dfslab.fleet.places import HERE, ClientHost
+from dfslab.fleet.client_hosts import HERE, ClientHost
 from dfslab.fleet.shards import unanswered
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer
 from support.clusters import plan

@@ -15,7 +15,7 @@ from dfslab import _core, discover
 from dfslab.documents import rows
 from dfslab.documents.load_report import LoadReport
 from dfslab.fleet import run as fleet
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario

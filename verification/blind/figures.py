@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 import numpy as np
+from dfslab.quantiles import p90
 
 from verification.blind import frozen, record
 from verification.blind.campaign import about_of
@@ -111,7 +112,7 @@ def median_error(found: Sequence[Judged]) -> float | None:
 
 def p90_error(found: Sequence[Judged]) -> float | None:
     """Returns the 90 % quantile of |error|; None without points."""
-    return float(np.quantile([abs(one.error) for one in found], 0.9)) if found else None
+    return p90([abs(one.error) for one in found]) if found else None
 
 
 def coverage(found: Sequence[Judged]) -> float | None:

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import ceil
 from statistics import median
 
+from dfslab.quantiles import p90
 from dfslab.spec.scenario import Point
 
 from verification.figures import Figure
@@ -50,15 +49,10 @@ def figures(subject: str) -> list[Figure]:
         own = [row for row in rows if row.before.clients == clients]
         errors = [abs(today(subject, row.before) / row.rate_per_s - 1) for row in own]
         part = f"{clients} clients"
-        for bar, value in (("median", median(errors)), ("p90", quantile(errors, 0.9))):
+        for bar, value in (("median", median(errors)), ("p90", p90(errors))):
             found.append(Figure("local", subject, f"local.{bar}", part, value, len(errors)))
     covered = sum(row.is_covered for row in rows) / len(rows)
     return [*found, Figure("local", subject, "local.coverage", "", covered, len(rows))]
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Returns the smallest of the values that at least `share` of them do not exceed."""
-    return sorted(values)[ceil(share * len(values)) - 1]
 
 
 @cache

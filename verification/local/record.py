@@ -26,6 +26,7 @@ from dfslab.instruments import access
 from dfslab.instruments.calibration import calibrate
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
+from dfslab.spec.files.outputs import Output, new_file
 from dfslab.spec.scenario import Point
 
 from verification.local import frozen
@@ -63,6 +64,8 @@ def main(words: Sequence[str]) -> int:
     reader.add_argument("--requests", type=float, default=6000, help="per second")
     reader.add_argument("--output", type=Path, default=DATA)
     given = reader.parse_args(words)
+    # A recording is never replaced. Both files are asked for before anything is measured.
+    paths = [new_file("NAME", given.output / f"{given.name}.{end}") for end in ("json", "csv")]
     disk = EmulatedDisk(
         given.file_system, given.read * MIB, given.write * MIB, given.requests, given.medium
     )
@@ -74,19 +77,20 @@ def main(words: Sequence[str]) -> int:
     with place as directory:
         limits = {} if given.directory else disk.limits
         about = {"half": given.half, "file_system": given.file_system, "limits": limits}
-        recorded(given.name, half(given.half), about, directory, given.output)
+        recorded(half(given.half), about, directory, *paths)
     return 0
 
 
 def recorded(
-    name: str,
     conditions: Sequence[Condition],
     made: Mapping[str, object],
     directory: Path,
-    output: Path,
+    about_file: Path,
+    rates_file: Path,
 ) -> None:
-    """Measures the profile, freezes the predictions, measures all conditions, and writes both
-    files. `made` says what was made: the half of the grid, the file system and its limits."""
+    """Measures the profile, freezes the predictions, measures all conditions, and writes both new
+    files: what was measured (JSON) and the rates (CSV). `made` says what was made: the half of the
+    grid, the file system and its limits. Raises InputError if a file exists."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     profile = calibrate.toml(calibrate.measure(directory, PROFILE_REPEATS))
     planned = [
@@ -111,9 +115,8 @@ def recorded(
         "load_average": os.getloadavg(),
         "profile": profile,
     }
-    (output / f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    path = output / f"{name}.csv"
-    with access.session() as session, path.open("w", encoding="utf-8", newline="") as file:
+    Output("NAME", about_file).write(json.dumps(about, indent=1) + "\n")
+    with access.session() as session, rates_file.open("x", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         instrument = Measure().within(session)

@@ -18,6 +18,7 @@ import numpy as np
 from dfslab.arrays import Floats
 from dfslab.models.scaling import io_hardware
 from dfslab.models.scaling.io_hardware import KINDS, IoHardware, PhaseLaw, PhaseLaws
+from dfslab.quantiles import p90
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
@@ -121,8 +122,7 @@ def covered(phase: str) -> list[bool]:
     0.9 quantile of the errors in all other groups of institutions."""
     every = compared(phase)
     widths = {
-        group: np.quantile([one.error for one in every if one.group != group], 0.9)
-        for group in range(GROUPS)
+        group: p90([one.error for one in every if one.group != group]) for group in range(GROUPS)
     }
     return [bool(one.error <= widths[one.group]) for one in every]
 
@@ -198,7 +198,7 @@ def learnt() -> PhaseLaws:
     found = {}
     for phase in EXPECTED:
         some = [one for one in submissions() if phase in one.rates_per_s]
-        half_width = float(f"{np.quantile([one.error for one in compared(phase)], 0.9):.3g}")
+        half_width = float(f"{p90([one.error for one in compared(phase)]):.3g}")
         found[phase] = estimated(some, phase).model_copy(update={"half_width": half_width})
     return PhaseLaws(origin=ORIGIN, laws=found)
 

@@ -9,38 +9,26 @@
 //!
 //! Invariant: this crate does not depend on what a net models.
 
-mod bucket;
 mod clock;
 mod cluster_run;
 mod compile;
 mod compiled;
 mod definition;
-mod delay;
 mod engine;
 mod error;
-mod event_list;
 mod explore;
 mod expression;
-mod functions;
-mod guard;
-mod law;
 mod lint;
 mod lists;
 mod marking;
 mod monitor;
-mod monitor_inscription;
-mod observation;
 mod options;
-mod outputs;
 #[cfg(test)]
 mod random_nets;
-mod ranked;
 #[cfg(any(test, feature = "reference"))]
 pub mod reference;
 mod run;
-mod search;
 mod stream;
-mod written;
 
 pub use compile::compile;
 pub use compiled::Net;

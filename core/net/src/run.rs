@@ -9,9 +9,9 @@ use serde_json::{json, Value as Json};
 use crate::clock::{nanoseconds, seconds};
 use crate::cluster_run::{self, Limits, Pause};
 use crate::compiled::Net;
+use crate::engine::law::{stations, Station};
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
-use crate::law::{stations, Station};
 use crate::monitor::{plan, Plan, Window};
 use crate::options::RunOptions;
 

@@ -20,14 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dask import config as dask_config
 from distributed import Client
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
-from dfslab.fleet import lease, shards, worker_calls
+from dfslab.fleet import client_hosts, lease, shards, worker_calls
 from dfslab.fleet.agent import boot
+from dfslab.fleet.client_hosts import ClientHost, ClusterKind, Nodes
 from dfslab.fleet.each_host import CONNECT_LIMIT_S, JOIN_LIMIT_S, lost_workers_reported, reached
-from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.silent_loggers import quiet
@@ -134,7 +133,7 @@ def run_load(
     except KeyboardInterrupt:
         # The interrupt does not reach the thread that controls the run, so stop that thread.
         stopping.set()
-        over.wait(CLEAN_UP_LIMIT_S)
+        over.wait(client_hosts.CLEAN_UP_LIMIT_S)
         raise
 
 
@@ -184,9 +183,9 @@ class Controller:
             await asyncio.sleep(POLL_S)
         chosen = known[: self._nodes.wanted or None]
         count = len(chosen) * self._nodes.processes
-        slices = split(max(1, self._plan.stream.clients), count)
-        places = [(name, worker, n) for name, worker in chosen for n in range(count // len(chosen))]
-        for (name, worker, number), clients in zip(places, slices, strict=True):
+        slices = client_hosts.split(max(1, self._plan.stream.clients), count)
+        slots = [(name, worker, n) for name, worker in chosen for n in range(count // len(chosen))]
+        for (name, worker, number), clients in zip(slots, slices, strict=True):
             if clients:
                 named = f"{name}, process {number + 1}" if self._nodes.processes > 1 else name
                 self._parts.append(AgentState(ClientHost(named), worker, clients))
@@ -216,7 +215,7 @@ class Controller:
         except BaseException as error:
             # Ctrl-C is raised by `_report`, or cancels the asyncio task in the main thread.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
-            await self._stop(patience_s(interrupted and self._nodes.passing))
+            await self._stop(client_hosts.patience_s(interrupted and self._nodes.passing))
             raise
         report, spans, recorded = shards.together(plan, self._parts)
         await self._all(self._forget)
@@ -432,8 +431,8 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
             if kind.name == "ssh":
                 importlib.import_module(package)  # the class imports it only later
             make = getattr(importlib.import_module(module), name)
-            with dask_config.set(lease.PRELOAD if kind.name == "ssh" else {}):
-                made = _whole(lambda: make(**kind.options), kind)
+            options = lease.while_connected(kind.options) if kind.name == "ssh" else kind.options
+            made = _whole(lambda: make(**options), kind)
         except ImportError as error:
             reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
             raise shards.LoadFailed(reason) from error
@@ -465,20 +464,27 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
     try:
         return outcome.result()
     except KeyboardInterrupt:
-        wait([outcome], CLEAN_UP_LIMIT_S)
+        wait([outcome], client_hosts.CLEAN_UP_LIMIT_S)
         if outcome.done() and outcome.exception() is None:
             _end(outcome.result(), kind)
         raise
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Shuts a cluster down. The workers of an SSH cluster end by themselves."""
-    try:
-        if kind.name == "ssh":
-            with contextlib.suppress(*UNREACHABLE):
-                made.sync(_dismiss, made, callback_timeout=LEAVE_LIMIT_S)
-    finally:
+    """Shuts a cluster down. The workers of an SSH cluster end by themselves.
+
+    The results are complete by now. So a scheduler of an SSH cluster that does not answer in time,
+    for example on a busy machine, is no error: it ends with its lease, and its workers with it.
+    """
+    if kind.name != "ssh":
         made.close()
+        return
+    try:
+        with contextlib.suppress(*UNREACHABLE):
+            made.sync(_dismiss, made, callback_timeout=LEAVE_LIMIT_S)
+    finally:
+        with contextlib.suppress(*UNREACHABLE):
+            made.close()
 
 
 async def _dismiss(made: Any) -> None:

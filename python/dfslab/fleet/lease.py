@@ -3,15 +3,17 @@
 The controller's process may be killed, or its machine may fail. The scheduler of an SSH cluster,
 its workers and their agents run on other machines and would go on for ever. Each of them therefore
 holds a lease: the scheduler, as long as a client is connected to it; an agent, as long as the
-controller polls its output.
+controller polls its output. Scheduler and workers also end with the SSH connection that started
+them.
 """
 
 from __future__ import annotations
 
-import os
-import select
+import inspect
+import shlex
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -23,8 +25,6 @@ from dfslab.spec.clock import REAL, Clock
 # A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
-# Dask's settings that make each process of a cluster import this module when it starts.
-PRELOAD = {f"distributed.{process}.preload": [__name__] for process in ("scheduler", "nanny")}
 # The scheduler's list of clients always has this entry, which stands for tasks without a client.
 NO_CLIENT = "fire-and-forget"
 
@@ -67,23 +67,60 @@ def watched(
     threading.Thread(target=watch, name="lease", daemon=True).start()
 
 
-def dask_setup(_server: Any) -> None:
-    """Ends a process of an SSH cluster when its connection ends. Dask calls this function in the
-    process, because `PRELOAD` names this module.
+def while_connected(options: Mapping[str, object]) -> dict[str, object]:
+    """Returns the options of an SSH cluster with interpreters that end with their connection. The
+    option `remote_python` has one interpreter for all hosts, or a list with one for each."""
+    given = options.get("remote_python")
+    if isinstance(given, list):
+        return {**options, "remote_python": [_interpreter(one) for one in given]}
+    return {**options, "remote_python": _interpreter(given)}
 
-    The SSH connection is the standard input of the process, so the end of the input is the end of
-    the connection. If the SSH server gives the process no input, the input has ended from the
-    beginning. Then this function does nothing, and only the lease ends the process.
+
+def _interpreter(given: object) -> str:
+    return connected_python(given if isinstance(given, str) else None)
+
+
+def connected_python(python: str | None = None) -> str:
+    """Returns the shell words of a Python interpreter that runs the module `-m MODULE WORDS` only
+    as long as its standard input is open. `python`: shell words of the interpreter on the remote
+    host; None stands for this process's interpreter.
+
+    The process of an SSH cluster has the SSH connection as its standard input, so it ends with the
+    connection. The input is watched before Dask is imported, which may take longer than a minute on
+    a busy machine. The code is part of the command, so the remote host needs no file for it.
     """
-    if not select.select([0], [], [], 0)[0]:
-        threading.Thread(target=_end_with_input, name="connection", daemon=True).start()
+    code = f"{inspect.getsource(_run_while_connected)}{_run_while_connected.__name__}()"
+    return f"{python or sys.executable} -c {shlex.quote(code)}"
 
 
-def _end_with_input() -> None:
-    with suppress(OSError):
-        while os.read(0, 1 << 10):
-            pass
-    os._exit(1)
+# The source of this function runs on the remote host, where it stands alone. The input is /dev/null
+# if the SSH server gives the process no input; then only the lease ends the process.
+def _run_while_connected() -> None:
+    import os
+    import runpy
+    import signal
+    import stat
+    import sys
+    import threading
+    from contextlib import suppress
+    from pathlib import Path
+
+    def end_with_input() -> None:
+        with suppress(OSError):
+            while os.read(0, 1 << 10):
+                pass
+        # A worker's process that still starts would not notice the end of its parent.
+        for thread in Path("/proc/self/task").iterdir():
+            with suppress(OSError):
+                for child in (thread / "children").read_text().split():
+                    os.kill(int(child), signal.SIGKILL)
+        os._exit(1)
+
+    kind = os.fstat(0).st_mode
+    if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
+        threading.Thread(target=end_with_input, name="connection", daemon=True).start()
+    sys.argv = sys.argv[2:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 
 def close_without_clients(dask_scheduler: Any) -> None:

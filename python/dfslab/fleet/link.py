@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.fleet.protocol import AgentAnswer, AgentDocument, Clocks, ControllerCommand
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.streams.plan import LoadPlan

@@ -10,9 +10,9 @@ from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.fleet.agent import boot
+from dfslab.fleet.client_hosts import CLEAN_UP_LIMIT_S, ClientHost, Nodes, patience_s, split
 from dfslab.fleet.leftovers import recorded
 from dfslab.fleet.link import AgentLink
-from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, Nodes, patience_s, split
 from dfslab.fleet.shards import (
     LoadFailed,
     LoadRun,
@@ -36,40 +36,40 @@ POLL_S = 0.05
 
 def run_load(
     plan: LoadPlan,
-    places: Sequence[ClientHost] | Nodes,
+    hosts: Sequence[ClientHost] | Nodes,
     progress: ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> LoadRun:
-    """Runs a plan whose clients are distributed over the hosts `places`. Returns the merged
+    """Runs a plan whose clients are distributed over `hosts`. Returns the merged
     results.
 
     Raises WrongPlan if the plan is wrong, and LoadFailed if the run fails. If a host is lost during
     the run, the report is incomplete; the measurements of the other hosts are kept.
     """
     with recorded(plan) as record:
-        done = _run(plan, places, progress, watch)
+        done = _run(plan, hosts, progress, watch)
         record.answers = not unanswered(done.report)
     return done
 
 
 def _run(
     plan: LoadPlan,
-    places: Sequence[ClientHost] | Nodes,
+    hosts: Sequence[ClientHost] | Nodes,
     progress: ProgressReport | None,
     watch: Watch | None,
 ) -> LoadRun:
     """Runs a plan in this process, by agents behind command prefixes, or on Dask workers."""
-    if isinstance(places, Nodes):
+    if isinstance(hosts, Nodes):
         # Importing Dask takes longer than all other imports, so it is imported only if Dask workers
         # are used.
         from dfslab.fleet import dask
 
-        return dask.run_load(plan, places, progress, watch)
-    if len(places) == 1 and not places[0].prefix:
-        return _here(plan, places[0].name, progress, watch)
+        return dask.run_load(plan, hosts, progress, watch)
+    if len(hosts) == 1 and not hosts[0].prefix:
+        return _here(plan, hosts[0].name, progress, watch)
     # A wrong number of clients is not rejected here. The agent rejects it with its error message.
-    slices = split(max(1, plan.stream.clients), len(places))
-    shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
+    slices = split(max(1, plan.stream.clients), len(hosts))
+    shares = [(host, part) for host, part in zip(hosts, slices, strict=True) if part]
     plan = plan.model_copy(update={"shared": len(shares) > 1})
     links: list[AgentLink] = []
 
@@ -80,8 +80,8 @@ def _run(
             progress(share, phase)
 
     try:
-        for place, part in shares:
-            links.append(_linked(place, part, plan))
+        for host, part in shares:
+            links.append(_linked(host, part, plan))
         for turn in range(turns(plan)):
             start_s = _begin(links, turn, report_progress, watch)
             if watch is not None and turn == 0:
@@ -89,7 +89,7 @@ def _run(
         _wait(links, report_progress, lambda link: link.ended is not None)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
-        passing = interrupted and all(place.passing for place in places)
+        passing = interrupted and all(host.passing for host in hosts)
         for note in _close(links, patience_s(passing)):
             error.add_note(note)
         raise

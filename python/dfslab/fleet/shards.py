@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from dfslab import _core
 from dfslab.documents.load_report import ErrorCount
 from dfslab.documents.measured_load import FleetLoadReport, PlaceReport
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.fleet.protocol import AgentAnswer, SpanColumns
 from dfslab.spec.streams.plan import LoadPlan
 

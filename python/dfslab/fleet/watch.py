@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.latency_histogram import Latencies, added, longest_ns, merged, quantile_s
 
 # Shortest interval in seconds over which the figures of a "second" are computed.

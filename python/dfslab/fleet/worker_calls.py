@@ -18,10 +18,10 @@ from pathlib import Path
 from distributed import Worker, WorkerPlugin
 
 from dfslab.fleet.agent import boot, lock_file
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.fleet.lease import Lease, watched
 from dfslab.fleet.leftovers import parts_folder
 from dfslab.fleet.link import AgentLink
-from dfslab.fleet.places import ClientHost
 from dfslab.fleet.protocol import ControllerCommand, Heard, HostClocks
 from dfslab.fleet.shards import KeptPart, kept_part
 from dfslab.spec.streams.plan import LoadPlan

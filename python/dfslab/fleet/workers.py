@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.fleet.places import ClientHost, ClusterKind
+from dfslab.fleet.client_hosts import ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
@@ -42,8 +42,8 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
         with started([ClientHost(f"node-{number}") for number in range(1, nodes + 1)]) as address:
             yield address
     elif kind.name == "dask":
-        places = [ClientHost(host.name, tuple(host.command(()))) for host in hosts]
-        with started(places, hosts[0].address) as address:
+        client_hosts = [ClientHost(host.name, tuple(host.command(()))) for host in hosts]
+        with started(client_hosts, hosts[0].address) as address:
             yield address
     elif hosts:
         raise ClusterFailed(
@@ -60,7 +60,7 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
 
 
 @contextmanager
-def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
+def started(client_hosts: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
     """Returns a context with a Dask scheduler on the first host, and a worker on every host. It
     yields the scheduler's address.
 
@@ -72,7 +72,7 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
         folder = stack.enter_context(scratch.folder("dask"))
         scheduler = stack.enter_context(
             _process(
-                places[0],
+                client_hosts[0],
                 folder / "scheduler.log",
                 "dask_scheduler",
                 "--host",
@@ -87,15 +87,15 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
             )
         )
         address = _address(folder, scheduler)
-        for place in places:
+        for client in client_hosts:
             stack.enter_context(
                 _process(
-                    place,
-                    folder / f"{place.name}.log",
+                    client,
+                    folder / f"{client.name}.log",
                     "dask_worker",
                     address,
                     "--name",
-                    place.name,
+                    client.name,
                     "--nthreads",
                     "1",
                     "--no-nanny",
@@ -105,7 +105,7 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
                     "--memory-limit",
                     "0",
                     "--local-directory",
-                    str(folder / place.name),
+                    str(folder / client.name),
                 )
             )
         yield address

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dfslab import discover
-from dfslab.fleet.places import HERE, ClientHost, ClusterKind, Nodes, directly
+from dfslab.fleet.client_hosts import HERE, ClientHost, ClusterKind, Nodes, directly
 from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.instruments.answering import answered
@@ -176,7 +176,7 @@ class InstrumentSession:
             }
         )
 
-    def places(self, scenario: Scenario) -> Sequence[ClientHost] | Nodes:
+    def client_hosts(self, scenario: Scenario) -> Sequence[ClientHost] | Nodes:
         """Returns where the clients of a scenario run: on client hosts of a testbed, on Dask
         workers, or in local processes.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dfslab.documents.measured_load import CallCounts, CountedCalls, ServerCounts
 from dfslab.fleet import run as fleet
-from dfslab.fleet.places import ClientHost
+from dfslab.fleet.client_hosts import ClientHost
 from dfslab.fleet.watch import Watch
 from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError

@@ -30,10 +30,11 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
-from dfslab.testbeds.base import BaseTestbed, uninterrupted
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
 from dfslab.testbeds.daemon import tied_to_owner
 from dfslab.testbeds.errors import last_lines
+from dfslab.testbeds.interruption import uninterrupted
 
 # Name of the operation whose latency is the duration of the whole program.
 OPERATION = "command"

@@ -13,7 +13,7 @@ from dfslab.documents import metrics as metric
 from dfslab.documents.load_report import LoadReport, Summary
 from dfslab.documents.measured_load import CallCounts, FaultReport, MeasuredLoad
 from dfslab.fleet import run as fleet
-from dfslab.fleet.places import ClientHost, Nodes
+from dfslab.fleet.client_hosts import ClientHost, Nodes
 from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan, unanswered
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, call_counts, external_program
@@ -121,16 +121,16 @@ def run_load(
     observed = None if point.scenario.design.factor else session.testbed
     if observed is not None:
         observed.observe()  # discards the counts from before this run
-    places = session.places(point.scenario)
+    hosts = session.client_hosts(point.scenario)
     machine = MachineWatch(session.server_processes())
     before = machine.moment()
-    done = _run(plan, places, point, session, _listeners(session, conductor, disks))
+    done = _run(plan, hosts, point, session, _listeners(session, conductor, disks))
     during = machine.since(before)
     report = done.report
     reads = disks.read(plan.stream, report) if disks is not None else cold.DisksRead()
     counted = observed.observe() if observed is not None else None
     count_calls = run.count_calls and repetition == 0
-    called = _calls(plan, places, session) if count_calls else None
+    called = _calls(plan, hosts, session) if count_calls else None
     if (recording := session.take_recording()) is not None:
         _keep(done.recorded, recording)
     load = measured_load(
@@ -183,7 +183,7 @@ def _verify(point: Point) -> Verify:
 
 def _run(
     plan: LoadPlan,
-    places: Sequence[ClientHost] | Nodes,
+    hosts: Sequence[ClientHost] | Nodes,
     point: Point,
     session: access.InstrumentSession,
     listeners: tuple[ProgressReport | None, Watch | None],
@@ -193,7 +193,7 @@ def _run(
     Raises InputError if the target cannot run the plan, and RunFailed if no operation succeeded.
     """
     try:
-        done = fleet.run_load(plan, places, *listeners)
+        done = fleet.run_load(plan, hosts, *listeners)
     except WrongPlan as error:
         # If the testbed has failed, the error is not the scenario's fault. In this case, this call
         # raises the testbed's error.
@@ -237,20 +237,20 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
 
 
 def _calls(
-    plan: LoadPlan, places: Sequence[ClientHost] | Nodes, session: access.InstrumentSession
+    plan: LoadPlan, hosts: Sequence[ClientHost] | Nodes, session: access.InstrumentSession
 ) -> CallCounts:
     """Counts the system calls and the server calls that one operation causes.
 
     If they cannot be counted, the result states the reason.
     """
-    if isinstance(places, Nodes):
+    if isinstance(hosts, Nodes):
         return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")
     if reason := call_counts.refused(plan):
         return CallCounts(not_counted=reason)
     session.notify("counting the calls of an operation")
     observe = session.testbed.observe if session.testbed is not None else dict
     try:
-        return call_counts.count(plan, places[0], observe)
+        return call_counts.count(plan, hosts[0], observe)
     except LoadFailed as error:
         return CallCounts(not_counted=str(error))
 

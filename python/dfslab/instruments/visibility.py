@@ -18,13 +18,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from dfslab.documents.visibility_report import Visibility, VisibilitySummary, VisibilityTimes
+from dfslab.fleet.client_hosts import HERE, ClientHost, Nodes
 from dfslab.fleet.observer import CHANGES, Answered, ObserverCommand
-from dfslab.fleet.places import HERE, ClientHost, Nodes
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.testbeds.base import uninterrupted
+from dfslab.testbeds.interruption import uninterrupted
 
 POLL_S = 0.0005
 LIMIT_S = 10.0
@@ -47,11 +47,11 @@ class VisibilityTrial(NamedTuple):
 class Observer:
     """A client process at one host. It executes commands that this process sends."""
 
-    def __init__(self, place: ClientHost) -> None:
-        self.place = place
+    def __init__(self, host: ClientHost) -> None:
+        self.host = host
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.turn = 0
-        command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
+        command = [*host.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
         # The client runs in a new session, so that it can still remove its files after Ctrl-C. The
         # pipe is unbuffered, because an interruption would lose or cut off buffered lines.
         self._process = subprocess.Popen(
@@ -81,7 +81,7 @@ class Observer:
                 # An interruption may have left an incomplete line. It is skipped.
                 answer = json.loads(b"{" + self._line().partition(b"{")[2])
         if "error" in answer:
-            raise RunFailed(f"{self.place.name}: {answer['error']}")
+            raise RunFailed(f"{self.host.name}: {answer['error']}")
         return answer
 
     def _line(self) -> bytes:
@@ -92,7 +92,7 @@ class Observer:
                 self._stderr.seek(0)
                 output = self._stderr.read().decode(errors="replace").strip().splitlines()
                 raise RunFailed(
-                    f"{self.place.name}: its client ended: {output[-1] if output else ''}"
+                    f"{self.host.name}: its client ended: {output[-1] if output else ''}"
                 )
             self._unread += read
         line, _, self._unread = self._unread.partition(b"\n")
@@ -138,11 +138,11 @@ def visibility(
                 scenario.file_system.name,
                 "visibility needs a file system that two clients mount",
             )
-        places = _two(scenario, session)
-        writer, reader = (Observer(place) for place in places)
+        hosts = _two(scenario, session)
+        writer, reader = (Observer(host) for host in hosts)
         stack.callback(reader.close)
         stack.callback(writer.close)
-        with _folder(places[0], reached.directory) as folder:
+        with _folder(hosts[0], reached.directory) as folder:
             found = []
             for change in changes:
                 session.notify(f"visibility of {change}")
@@ -180,15 +180,15 @@ def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHo
     """
     if session.testbed is None:
         return [HERE, HERE]
-    places = session.places(scenario) if scenario.run.fleet == "agents" else []
-    if isinstance(places, Nodes) or len(places) < 2:
+    hosts = session.client_hosts(scenario) if scenario.run.fleet == "agents" else []
+    if isinstance(hosts, Nodes) or len(hosts) < 2:
         allowed = 'visibility needs two client hosts and run.fleet = "agents"'
         raise InputError("deployment.node", None, allowed)
-    return list(places[:2])
+    return list(hosts[:2])
 
 
 @contextmanager
-def _folder(place: ClientHost, directory: str) -> Iterator[str]:
+def _folder(host: ClientHost, directory: str) -> Iterator[str]:
     """Returns a context with a new directory below `directory` at a host. It yields the directory's
     path.
 
@@ -196,23 +196,23 @@ def _folder(place: ClientHost, directory: str) -> Iterator[str]:
     """
     path = f"{directory}/dfslab-{uuid.uuid4().hex[:12]}"
     try:
-        _run(place, "mkdir", path)
+        _run(host, "mkdir", path)
         yield path
     finally:
         with uninterrupted():
-            _run(place, "sh", "-c", '[ ! -d "$1" ] || rmdir -- "$1"', "sh", path)
+            _run(host, "sh", "-c", '[ ! -d "$1" ] || rmdir -- "$1"', "sh", path)
 
 
-def _run(place: ClientHost, *words: str) -> None:
+def _run(host: ClientHost, *words: str) -> None:
     """Runs a command at a host, in a session that a terminal's Ctrl-C does not reach.
 
     Raises RunFailed if the command fails.
     """
     done = subprocess.run(
-        [*place.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True
+        [*host.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True
     )
     if done.returncode:
-        raise RunFailed(f"{place.name}: {done.stderr.strip()}")
+        raise RunFailed(f"{host.name}: {done.stderr.strip()}")
 
 
 def _trial(
@@ -232,7 +232,7 @@ def _trial(
     try:
         writer.do({"do": "before", "with": (change, path, turn)})
         if "watching" not in reader.do(watching):
-            raise RunFailed(f"{path} of {writer.place.name} is not seen by {reader.place.name}")
+            raise RunFailed(f"{path} of {writer.host.name} is not visible to {reader.host.name}")
         acted = writer.do({"act": change, "path": path, "turn": turn})
         observed = reader.hear()
     finally:

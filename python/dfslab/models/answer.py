@@ -42,8 +42,7 @@ def to_result(
     own = factors or {}
 
     def metric(name: str, value: float) -> Metric:
-        reach = own.get(name, factor)
-        return Metric(value=value, low=value / reach, high=value * reach)
+        return _around(value, own.get(name, factor))
 
     values = {metric_names.RATE: prediction.rate_per_s}
     if prediction.moved_bytes:
@@ -59,7 +58,7 @@ def to_result(
         point=point,
         metrics={name: metric(name, value) for name, value in values.items()},
         steps=[
-            Step(operation=operation, step=step, time_s_mean=time)
+            Step(operation=operation, step=str(step), time_s_mean=time)
             for (operation, step), time in prediction.steps.items()
         ],
         utilisation={str(station): value for station, value in prediction.utilisation.items()},
@@ -107,22 +106,22 @@ def to_open_result(
     method: str,
     point: Point,
     found: OpenPrediction,
-    reach: tuple[float, float],
+    factors: tuple[float, float],
     notes: Sequence[str],
 ) -> Result:
     """Converts a prediction for an open workload to a Result.
 
-    `reach` has the interval factor of the rate and that of the response times, each >= 1. Below
+    `factors` has the interval factor of the rate and that of the response times, each >= 1. Below
     saturation the rate equals the offered rate, so its interval has no width.
     """
-    rate_reach = reach[0] if found.rate_per_s < found.offered_per_s else 1.0
-    metrics = {metric_names.RATE: _around(found.rate_per_s, rate_reach)}
+    rate_factor = factors[0] if found.rate_per_s < found.offered_per_s else 1.0
+    metrics = {metric_names.RATE: _around(found.rate_per_s, rate_factor)}
     for operation, time in found.operations_s.items():
-        metrics[metric_names.key(RESPONSE, MEAN, operation)] = _around(time, reach[1])
+        metrics[metric_names.key(RESPONSE, MEAN, operation)] = _around(time, factors[1])
     if len(found.operations_s) == 1:
         (operation,) = found.operations_s
         for label, time in found.quantiles_s.items():
-            metrics[metric_names.key(RESPONSE, label, operation)] = _around(time, reach[1])
+            metrics[metric_names.key(RESPONSE, label, operation)] = _around(time, factors[1])
     remarks = list(notes)
     if found.offered_per_s > found.largest_rate_per_s:
         remarks.append(
@@ -149,5 +148,5 @@ def to_open_result(
     )
 
 
-def _around(value: float, reach: float) -> Metric:
-    return Metric(value=value, low=value / reach, high=value * reach)
+def _around(value: float, factor: float) -> Metric:
+    return Metric(value=value, low=value / factor, high=value * factor)

@@ -33,7 +33,7 @@ def make(name: str) -> Mean | Ideal | Serial:
     return Mean() if name == "mean" else Ideal() if name == "ideal" else Serial()
 
 
-def _t_reach(values: Sequence[float]) -> float:
+def _half_width(values: Sequence[float]) -> float:
     """Returns the half-width of the 90 % prediction interval around the mean of the values, in
     natural logarithms. For fewer than two values, UNKNOWN_SD is taken as their standard
     deviation."""
@@ -74,9 +74,11 @@ class Mean:
         key = operations_key(situation_of(point.scenario))
         everything = [value for group in self._logs.values() for value in group]
         logs = self._logs.get(key, everything)
-        notes = [] if key in self._logs else [f"mean: {key} was never seen, mean of all used"]
-        middle, reach = float(np.mean(logs)), _t_reach(logs)
-        rate = Metric(value=np.exp(middle), low=np.exp(middle - reach), high=np.exp(middle + reach))
+        notes = [] if key in self._logs else [f"mean: {key} was never measured, mean of all used"]
+        middle, half_width = float(np.mean(logs)), _half_width(logs)
+        rate = Metric(
+            value=np.exp(middle), low=np.exp(middle - half_width), high=np.exp(middle + half_width)
+        )
         return _result(self.name, point, rate, notes)
 
 
@@ -123,12 +125,12 @@ class Ideal:
             )
         key = operations_key(situation)
         logs = self._logs.get(key, [0.0])
-        notes = [] if key in self._logs else [f"ideal: {key} was never seen, interval assumed"]
-        middle, reach = float(np.mean(logs)), _t_reach(logs)
+        notes = [] if key in self._logs else [f"ideal: {key} was never measured, interval assumed"]
+        middle, half_width = float(np.mean(logs)), _half_width(logs)
         rate = Metric(
             value=bound,
-            low=bound * float(np.exp(middle - reach)),
-            high=bound * max(1.0, float(np.exp(middle + reach))),
+            low=bound * float(np.exp(middle - half_width)),
+            high=bound * max(1.0, float(np.exp(middle + half_width))),
         )
         return _result(self.name, point, rate, notes)
 
@@ -162,20 +164,22 @@ class Serial:
             weights = rates / clients
             (u, v), _ = scipy.optimize.nnls(columns * weights[:, None], np.ones_like(clients))
             errors = np.log(rates * (u + v * clients) / clients)
-            self._lines[key] = (u, v, _t_reach(errors.tolist()))
+            self._lines[key] = (u, v, _half_width(errors.tolist()))
         return self
 
     def run(self, point: Point) -> Result:
         """Predicts the rate for the number of clients of `point`; other factors are ignored. Raises
         RunFailed if its operations were never fitted."""
+        if not self._lines:
+            raise NothingLearnt("serial: needs measured results to learn from (--from RUN)")
         situation = situation_of(point.scenario)
         key = operations_key(situation)
         if key not in self._lines:
             raise RunFailed(f"serial: {key} was never measured")
-        u, v, reach = self._lines[key]
+        u, v, half_width = self._lines[key]
         clients = float(point.scenario.workload.clients)
         value = clients / (u + v * clients) / (situation.environment["file_size"] or 1.0)
-        rate = Metric(value=value, low=value * np.exp(-reach), high=value * np.exp(reach))
+        rate = Metric(value=value, low=value * np.exp(-half_width), high=value * np.exp(half_width))
         return _result(self.name, point, rate, [])
 
 

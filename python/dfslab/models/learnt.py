@@ -2,7 +2,8 @@
 
 A method predicts bytes per second (operations per second where files are empty) from the columns of
 an Encoding. The 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al.
-2021). Those of the grey-box model are wider where its errors are larger (models/learn/reach.py).
+2021). Those of the grey-box model are wider where its errors are larger
+(models/learn/half_width.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.learn.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
 from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
-from dfslab.models.learn.reach import Reach, reach
+from dfslab.models.learn.half_width import HalfWidths, half_widths
 from dfslab.models.learn.split_linear import SplitLinear, first_model, operation_columns
 from dfslab.models.regression import metrics_of
 from dfslab.models.tree.prediction import Situation
@@ -162,7 +163,7 @@ class LearntModel:
         self.priors = Priors(None)
         self.fitted: Any = None
         self._conformal: Any = None
-        self._reach: Reach | None = None
+        self._half_widths: HalfWidths | None = None
 
     @property
     def is_log(self) -> bool:
@@ -204,7 +205,9 @@ class LearntModel:
                 grey = self.fitted.fit(matrix, target, groups=groups)
                 # The residuals are those of held-out layouts, although the choice of the ridge
                 # strength used all rows.
-                self._reach = reach(grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed)
+                self._half_widths = half_widths(
+                    grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed
+                )
                 return self
             if conformal and self.name != "gaussian":
                 folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
@@ -265,13 +268,13 @@ class LearntModel:
         rows."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
-            reach: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
-            both: Floats = np.column_stack([middle - reach, middle + reach])
+            half_width: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
+            both: Floats = np.column_stack([middle - half_width, middle + half_width])
             return np.exp(both)
-        if self._reach is not None:
+        if self._half_widths is not None:
             matrix = self.matrix(points)
             middle = self.fitted.predict(matrix)
-            far = self._reach.at(self.fitted.cell_of(matrix))
+            far = self._half_widths.at(self.fitted.cell_of(matrix))
             ends: Floats = np.column_stack([middle - far, middle + far])
             return np.exp(ends)
         bounds: Floats = self._conformal.predict_interval(_finite(self.matrix(points)))[1][:, :, 0]

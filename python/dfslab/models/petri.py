@@ -51,6 +51,7 @@ from dfslab.result import Result
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps.calls import UNFORCED
+from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.systems.filesystem import FileSystem
 
@@ -127,14 +128,15 @@ class PetriModel:
             notes.append("not calibrated: nothing was measured")
         factor = calibration.interval_factor(situation, self.residual_sd)
         sure = quantiles.student(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
-        reach = {
+        factor_of = {
             name: float(np.exp(np.hypot(np.log(factor), sure * error)))
             for name, error in found.errors.items()
         }
         factors = {
-            metric.key(metric.LATENCY, metric.MEAN, name): reach[name] for name in found.latency_s
+            metric.key(metric.LATENCY, metric.MEAN, name): factor_of[name]
+            for name in found.latency_s
         }
-        factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), reach["rate"])
+        factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), factor_of["rate"])
         answer = _as_prediction(found, situation.predict(constants))
         result = to_result(
             self.name,
@@ -360,7 +362,7 @@ class _Replication:
         if left:
             stretch = (clients / self.rate_per_s - think_s) / (clients / rate - think_s)
         self.latency_s = {name: span.mean_s * stretch for name, span in spans.items() if span.count}
-        self.steps: dict[tuple[str, str], float] = {}
+        self.steps: dict[tuple[str, StepPath], float] = {}
         for monitor, key in watched.steps.items():
             span = report.sojourns[monitor]
             if span.count:

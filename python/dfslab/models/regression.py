@@ -103,7 +103,7 @@ class Regression:
         configurations."""
         measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
         if len({result.point_id for result in measured}) < FEWEST_CONFIGURATIONS:
-            raise RunFailed("regression: needs at least three measured configurations")
+            raise RunFailed(f"{self.name}: needs at least three measured configurations")
         points = [result.point for result in measured]
         columns = columns_for(points, self.scale)
         rates = np.array([result.value() for result in measured])
@@ -117,7 +117,7 @@ class Regression:
     def run(self, point: Point) -> Result:
         """Predicts one configuration. Raises RunFailed if the regression was not fitted."""
         if self.fitted is None:
-            raise NothingLearnt("regression: needs measured results to learn from (--from RUN)")
+            raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
         row = self.fitted.columns.matrix([point])
         frame = self.fitted.results.get_prediction(row).summary_frame(alpha=1 - CONFIDENCE)
         middle, low, high = (

@@ -17,6 +17,7 @@ from dfslab.models.tree.phases import (
     operations_of,
 )
 from dfslab.models.tree.placement import Station
+from dfslab.spec.steps.step_path import StepPath
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Simulation:
 
     rate_per_s: float
     latency_s: Mapping[str, float]
-    steps: Mapping[tuple[str, str], float]
+    steps: Mapping[tuple[str, StepPath], float]
     utilisation: Mapping[Station, float]
     errors: Mapping[str, float]
     operations: int

@@ -33,7 +33,7 @@ def written(space: StateSpace, form: str) -> str:
     if form == "json":
         return graph.model_dump_json(indent=1) + "\n"
     if len(graph.nodes) > DRAWN_MOST:
-        reason = f"a picture has at most {DRAWN_MOST} components; use --as json"
+        reason = f"a picture has at most {DRAWN_MOST} components; the JSON form has 2,000"
         raise InputError(f"net {space.net}", len(graph.nodes), reason)
     return svg(graph) if form == "svg" else dot(graph)
 
@@ -42,7 +42,7 @@ def graph_of(space: StateSpace) -> SccGraph:
     """Returns the SCC graph of a state space. Raises InputError if it is not known."""
     key = f"net {space.net}"
     if not space.complete:
-        reason = "the state space has more markings than --markings; components need all of them"
+        reason = "the state space has more markings than were explored; components need all of them"
         raise InputError(key, space.markings, reason)
     if space.scc_graph is None:
         raise InputError(key, space.components, "has more components than the 2,000 of a graph")

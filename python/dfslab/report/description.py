@@ -13,7 +13,7 @@ from sympy.printing.str import StrPrinter
 from dfslab.models.tree.formula import formula
 from dfslab.models.tree.invocations import dependences, invocations, total
 from dfslab.spec import units
-from dfslab.spec.steps.expression import quantities, sympify
+from dfslab.spec.steps.expression import Condition, quantities, sympify
 from dfslab.spec.steps.node import Call, Later, Node, Use, walk, writes_back
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import Parameter
@@ -127,33 +127,46 @@ def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
     for name in operations or system.operations:
         tree = system.operations[name]
         derived, names = formula(name, tree), _quantities(tree)
-        lines.append(f"T_t_{name} = {_plain(derived.total, names)}")
-        lines += _by_invocation(system, name, names)
-        lines += [f"    {step} = {_plain(of, names)}" for step, of in derived.steps]
-        used = {str(one) for one in names.values() if any(_mentions(line, one) for line in lines)}
-        lines += [
-            f"    {one} = {_plain(of, {key: value for key, value in names.items() if key != of})}"
+        own = [f"T_t_{name} = {_plain(derived.total, names)}"]
+        own += _by_invocation(system, name, names)
+        own += [f"    {step} = {_plain(of, names)}" for step, of in derived.steps]
+        definitions = {
+            str(one): _plain(of, {key: value for key, value in names.items() if key != of})
             for of, one in names.items()
-            if str(one) in used
-        ]
-        lines.append("")
+        }
+        used = _mentioned(own, definitions)
+        own += [f"    {one} = {text}" for one, text in definitions.items() if one in used]
+        lines += [*own, ""]
     return "\n".join(lines)
 
 
-def _mentions(line: str, name: sympy.Symbol) -> bool:
-    return re.search(rf"\b{re.escape(str(name))}\b", line) is not None
+def _mentioned(lines: Sequence[str], definitions: Mapping[str, str]) -> set[str]:
+    """Returns the names that `lines` mention, directly or through the definition of a mentioned
+    name. `definitions` has the formula of each name as text."""
+    found: set[str] = set()
+    texts = list(lines)
+    while texts:
+        text = texts.pop()
+        for name, definition in definitions.items():
+            # A name may be the beginning of a numbered one: blocks and blocks#2.
+            if name not in found and re.search(rf"\b{re.escape(name)}(?![\w#])", text):
+                found.add(name)
+                texts.append(definition)
+    return found
 
 
 def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
     """Returns the named expressions of an operation tree, in the order of the tree. A key is an
     expression, its value the symbol that replaces it in printed formulas.
 
-    Products, powers and single symbols have no entry.
+    Conditions, products, powers and single symbols have no entry.
     """
     found: dict[sympy.Basic, sympy.Symbol] = {}
     for node in walk(tree):
         for expression in node.expressions():
             for name, of in quantities(expression).items():
+                if isinstance(of, Condition):
+                    continue
                 symbolic = sympify(of)
                 if not isinstance(symbolic, sympy.Mul | sympy.Pow | sympy.Symbol):
                     taken = sum(str(one).partition("#")[0] == name for one in found.values())

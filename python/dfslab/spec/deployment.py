@@ -4,6 +4,7 @@ the network between nodes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -178,7 +179,8 @@ class Network(CheckedModel):
 
 
 class Emulation(CheckedModel):
-    """Side effects of emulating a network on one machine. Models must account for them.
+    """Side effects of emulating a network on one machine. Models take account of them as
+    `NetworkEffects`, without knowing of the emulation.
 
     The defaults are those of dfslab's own testbeds.
     """
@@ -189,6 +191,21 @@ class Emulation(CheckedModel):
     delay: Seconds = quantity(
         "150 us", description="From this latency on, a process of the machine holds packets back"
     )
+
+
+@dataclass(frozen=True)
+class NetworkEffects:
+    """What a network does to messages besides its latency and the rates of its adapters, as models
+    account for it. The defaults are those of a network of real links.
+
+    `frame_bytes`: bytes that the rate of an adapter counts for a full TCP segment. `burst_bytes`:
+    what an adapter passes at once, whatever its rate. `is_crossing_work`: whether each crossing of
+    the network needs time of the processors that all nodes share.
+    """
+
+    frame_bytes: int = WIRE_BYTES
+    burst_bytes: float = 0.0
+    is_crossing_work: bool = False
 
 
 class Deployment(CheckedModel):

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dfslab.spec.deployment import SEGMENT_BYTES, SHAPED_BYTES, WIRE_BYTES, Deployment, NodeGroup
+from dfslab.spec.deployment import (
+    SEGMENT_BYTES,
+    SHAPED_BYTES,
+    Deployment,
+    NetworkEffects,
+    NodeGroup,
+)
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
@@ -121,10 +127,24 @@ def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> f
     return files * scenario.workload.clients * stream.file_size.mean_bytes
 
 
+def network_effects(scenario: Scenario) -> NetworkEffects:
+    """Returns what the network of a configuration does to messages besides its latency and its
+    adapters' rates."""
+    emulation = scenario.emulation
+    if emulation is None:
+        return NetworkEffects()
+    # A process of the machine whose processors all nodes share makes a latency of this length.
+    is_delayed = tcp_path(scenario.deployment.network).latency_s >= emulation.delay
+    return NetworkEffects(
+        frame_bytes=SHAPED_BYTES,
+        burst_bytes=emulation.burst,
+        is_crossing_work=is_delayed and bool(scenario.deployment.shared_cores),
+    )
+
+
 def payload_share(scenario: Scenario) -> float:
-    """Returns the share of an adapter's bytes that are payload of a TCP stream. An emulated network
-    counts fewer bytes for each packet than a wire."""
-    return SEGMENT_BYTES / (SHAPED_BYTES if scenario.emulation else WIRE_BYTES)
+    """Returns the share of an adapter's bytes that are payload of a TCP stream."""
+    return SEGMENT_BYTES / network_effects(scenario).frame_bytes
 
 
 def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
@@ -140,14 +160,21 @@ def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 def of_group(key: str, group: str) -> str:
     """Returns the name of the hardware symbol `key` for the node group `group` alone. Such a symbol
-    exists where the values of a role's groups differ."""
+    exists where the values of a role's groups differ. The name of a group may contain "/", the name
+    of a role's symbol does not."""
     return f"{group}/{key}"
 
 
 def of_role(key: str) -> str:
     """Returns the name of a hardware symbol without its group: `key` is the name of the symbol for
     one node group, and the result is valid for the whole role."""
-    return key.partition("/")[2]
+    return key.rpartition("/")[2]
+
+
+def group_of(key: str) -> str:
+    """Returns the name of the node group of the hardware symbol `key`; "" if the symbol is valid
+    for the whole role."""
+    return key.rpartition("/")[0]
 
 
 def is_of_group(key: str) -> bool:
@@ -230,7 +257,7 @@ def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, flo
 def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
     """Returns the values of a node group's hardware, by kind. `payload`: the fraction of an
     adapter's bytes that are payload."""
-    files = group.local_files
+    files = group.local_files.completed(group.disk.read_rate, group.disk.write_rate)
     return {
         "nic_bandwidth": group.adapter.bandwidth * payload,
         "nic_latency": group.adapter.latency,

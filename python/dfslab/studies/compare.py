@@ -239,8 +239,8 @@ def geometric_mean(values: Sequence[float]) -> Metric:
     if len(logs) < 2:
         return Metric(value=mean)
     error = logs.std(ddof=1) / np.sqrt(len(logs))
-    reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
-    return Metric(value=mean, low=mean / reach, high=mean * reach)
+    factor = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
+    return Metric(value=mean, low=mean / factor, high=mean * factor)
 
 
 def _log_sd(group: Sequence[Result], metric: str) -> float | None:
@@ -278,7 +278,7 @@ def score(errors: Sequence[float], covered: Sequence[bool]) -> ErrorScore:
     return ErrorScore(
         n=len(signed),
         median_abs_error=float(np.median(np.abs(signed))),
-        p90_abs_error=float(np.quantile(np.abs(signed), 0.9)),
+        p90_abs_error=quantiles.p90(list(np.abs(signed))),
         coverage_90=float(np.mean(covered)),
         median_signed_error=float(np.median(signed)),
     )

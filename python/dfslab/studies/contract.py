@@ -174,6 +174,12 @@ class FinishedRun:
         """All results of the run. They are read from disk only if this property is used."""
         return store.load_results(self.folder)
 
+    @property
+    def is_of_table(self) -> bool:
+        """Whether the results were read from a table. There is then no folder of a run that other
+        commands could take."""
+        return self.folder.is_file()
+
     @cached_property
     def settled(self) -> list[Result]:
         """All results, in an order that does not depend on when they were measured. A fixed order

@@ -31,6 +31,7 @@ from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point
+from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
@@ -51,7 +52,7 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
-StepSeconds = Mapping[tuple[str, str], float]
+StepSeconds = Mapping[tuple[str, StepPath], float]
 NAMES = ("expectations",)
 MOST_ROWS = 400
 BASIS = (
@@ -75,10 +76,10 @@ class Statement:
 
     kind: str
     operation: str
-    step: str
+    step: StepPath
     point_id: str
     other_id: str
-    other_step: str
+    other_step: StepPath
     expected: float
 
     @property
@@ -164,8 +165,8 @@ def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
     for one in verdicts[:MOST_ROWS]:
         stated = one.statement
         where, other = (run.name(labels.get(id, {})) for id in (stated.point_id, stated.other_id))
-        named = (stated.operation, stated.step, where)
-        compared = stated.other_step if stated.kind == "dominates" else other
+        named = (stated.operation, str(stated.step), where)
+        compared = str(stated.other_step) if stated.kind == "dominates" else other
         rows.append(
             (
                 *map(words, (*named, compared, stated.claim)),
@@ -205,7 +206,7 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
     programs have no description."""
     points = [point for point in points if has_stream(point.scenario)]
     predicted = {
-        point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
+        point.id: {(s.operation, s.path): s.time_s_mean for s in SequenceModel().run(point).steps}
         for point in points
     }
     return [*_dominance(predicted), *_neighbours(points, predicted)]
@@ -217,13 +218,9 @@ def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
     for point, steps in predicted.items():
         # A step is compared only with the other steps of the same outer step, not with its own
         # inner steps.
-        for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
+        for operation, outer in dict.fromkeys((o, s.parent) for o, s in steps):
             own = sorted(
-                (
-                    (t, s)
-                    for (o, s), t in steps.items()
-                    if (o, s.rpartition("/")[0]) == (operation, outer)
-                ),
+                ((t, s) for (o, s), t in steps.items() if (o, s.parent) == (operation, outer)),
                 reverse=True,
             )
             if len(own) > 1 and own[1][0] > 0 and own[0][0] / own[1][0] >= MARKED:
@@ -282,12 +279,12 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
     """Returns a verdict on each expectation whose steps were measured. A deviation counts only if
     it exceeds the noise, which is estimated from repetitions."""
-    logs: dict[tuple[str, str, str], list[float]] = {}
+    logs: dict[tuple[str, str, StepPath], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:
             for step in result.steps:
                 if step.time_s_mean > 0:
-                    key = (result.point.id, step.operation, step.step)
+                    key = (result.point.id, step.operation, step.path)
                     logs.setdefault(key, []).append(float(np.log(step.time_s_mean)))
     verdicts = []
     for one in statements:

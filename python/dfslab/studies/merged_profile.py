@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from dfslab.documents.traces.trace_analysis import TraceAnalysis
 from dfslab.instruments import trace as tracing
-from dfslab.instruments.tracing import call_document, callprofile, whole_calls
+from dfslab.instruments.tracing import call_document, callprofile, exemplar_traces
 from dfslab.instruments.tracing.callprofile import File
 from dfslab.studies import bottlenecks
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
@@ -75,6 +75,6 @@ def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> Trac
         update={
             "savings": gain.savings(top),
             "parts": parts.ranking(top, ran, one_host=one_host),
-            "timelines": whole_calls.whole_calls(whole_calls.exemplar_files(files)),
+            "timelines": exemplar_traces.timelines(exemplar_traces.exemplar_files(files)),
         }
     )

@@ -22,6 +22,7 @@ from dfslab.models.fit.step_terms import REST, TERMS, WHOLE
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps.step_path import StepPath
 from dfslab.studies.compare import ErrorScore, geometric_mean, score
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
@@ -302,15 +303,17 @@ def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
     times = {(s.operation, s.step): s for s in result.steps}
     inside: dict[Key, float] = {}
     for operation, name in requested or times:
-        outer, slash, inner = name.partition("/")
-        if slash and inner != REST and (operation, outer) in times:
+        path = StepPath.read(name)
+        outer = str(path.outermost)
+        is_inner = not path.is_outermost and path.names[1:] != (REST,)
+        if is_inner and (operation, outer) in times:
             known = times.get((operation, name))
             before = inside.get((operation, outer), 0.0)
             inside[operation, outer] = before + (known.time_s_mean if known else 0.0)
     rest = [
         Step(
             operation=o,
-            step=f"{s}/{REST}",
+            step=str(StepPath.read(s).inner(REST)),
             count=times[o, s].count,
             time_s_mean=max(0.0, times[o, s].time_s_mean - time),
         )
@@ -390,11 +393,11 @@ def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
                 if not one.held_out:
                     errors.setdefault(key, []).append(float(np.log(time / one.measured.value)))
         for one, key, time in predicted:
-            reach = _reach(errors.get(key, []))
-            one.predictions[method] = Metric(value=time, low=time / reach, high=time * reach)
+            factor = _interval_factor(errors.get(key, []))
+            one.predictions[method] = Metric(value=time, low=time / factor, high=time * factor)
 
 
-def _reach(errors: Sequence[float]) -> float:
+def _interval_factor(errors: Sequence[float]) -> float:
     """Returns the factor between a prediction and each end of its 90 % interval; UNKNOWN_FACTOR if
     fewer than two errors are known.
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from dfslab.notify import Notify, silent
 from dfslab.spec.systems.standard import recorded
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.found import testbed_class
-from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.cluster import Cluster, Made
 from dfslab.testbeds.state import TestbedFolder, TestbedRecord
 
@@ -21,11 +19,7 @@ def attached(folder: TestbedFolder, record: TestbedRecord, notify: Notify = sile
     The caller must not take the testbed down. Raises TestbedError if a host has ended.
     """
     kind = testbed_class(record.system, "testbed")
-    parameters: Any = record.parameters
-    if not issubclass(kind, HostedTestbed):
-        # Only these parameters must be parsed: hosted testbeds record theirs in SI units, as they
-        # use them.
-        parameters = kind.parse(record.parameters)
+    parameters = kind.parse_recorded(record.parameters)
     testbed = kind(parameters, folder, record, notify, True)
     if record.deployment is not None:
         testbed.cluster = Cluster(

@@ -6,11 +6,10 @@ It keeps a testbed's record on disk, starts daemons in stages, and takes testbed
 from __future__ import annotations
 
 import os
-import signal
 import statistics
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +36,7 @@ from dfslab.testbeds.hosts.machine import not_made
 from dfslab.testbeds.hosts.ports import Reservations
 from dfslab.testbeds.hosts.process import MARK, LiveProcess
 from dfslab.testbeds.hosts.score import score
+from dfslab.testbeds.interruption import uninterrupted
 from dfslab.testbeds.settings import Setting
 from dfslab.testbeds.state import (
     DaemonRecord,
@@ -51,35 +51,20 @@ CheckedParameters = TypeVar("CheckedParameters", bound=Mapping[str, LevelValue] 
 WHOLE_LIMIT_S = 180.0
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Returns a context that defers Ctrl-C until its end, so that no clean-up is interrupted."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pending: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: pending.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if pending:
-            signal.raise_signal(signal.SIGINT)
-
-
-class BaseTestbed(Generic[CheckedParameters]):
+class BaseTestbed(ABC, Generic[CheckedParameters]):
     """A file system that dfslab started. The `testbed.py` of a file system derives its class
     `Testbed` from this class.
 
-    The derived class defines SYSTEM, `parse` (validates parameters), `prepare` (downloads programs
-    before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
-    for them). A deployment of several nodes runs on emulated hosts; with HOSTED set, every
-    deployment does. `cluster` is None if the daemons run directly on this machine.
+    The derived class defines SYSTEM and every abstract method. A deployment of several nodes runs
+    on emulated hosts; with HOSTED set, every deployment does. `cluster` is None if the daemons run
+    directly on this machine. NOT_SET names the parameters of the file system's description that the
+    testbed cannot change.
     """
 
     SYSTEM: ClassVar[str]
     HOSTED: ClassVar[bool] = False
     WARM_UP: ClassVar[WarmUp] = WarmUp()
+    NOT_SET: ClassVar[frozenset[str]] = frozenset()
     cluster: Cluster | None = None
 
     def __init__(
@@ -98,9 +83,15 @@ class BaseTestbed(Generic[CheckedParameters]):
         self._stages: dict[str, int] = {}
 
     @classmethod
+    @abstractmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> CheckedParameters:
         """Returns the checked parameters. Raises InputError if one of them is wrong."""
-        raise NotImplementedError
+
+    @classmethod
+    def parse_recorded(cls, parameters: Mapping[str, Setting]) -> CheckedParameters:
+        """Returns the checked parameters of a running testbed, from the parameters in its
+        record."""
+        return cls.parse(parameters)
 
     @classmethod
     def typed(cls, values: Mapping[str, Setting]) -> Mapping[str, Setting]:
@@ -108,18 +99,18 @@ class BaseTestbed(Generic[CheckedParameters]):
         return values
 
     @classmethod
+    @abstractmethod
     def prepare(cls, parameters: CheckedParameters, notify: Notify) -> None:
         """Installs or downloads the programs that the testbed needs, if they are missing."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def port_count(cls, parameters: CheckedParameters) -> int:
         """Returns the number of ports that the daemons need to listen on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self) -> None:
-        """Starts all daemons and waits until the file system serves clients."""
-        raise NotImplementedError
+        """Starts all daemons by `launch` and waits until the file system serves clients."""
 
     @classmethod
     def up(
@@ -137,9 +128,11 @@ class BaseTestbed(Generic[CheckedParameters]):
 
         The testbed ends with this process unless `outlive` is set. Links and disks of a kind in
         `known_hardware` are not measured again; newly measured kinds are added to it. Raises
-        InputError for wrong parameters, and TestbedError if the testbed cannot be started or its
-        hardware is not as declared.
+        InputError for wrong parameters, TestbedError if the testbed cannot be started or its
+        hardware is not as declared, and TypeError if the class lacks methods of the contract.
         """
+        if lacking := missing_methods(cls):
+            raise TypeError(f"{cls.__module__}.{cls.__name__} lacks {', '.join(lacking)}")
         checked = cls.parse(parameters or {})
         hosted = cls._hosted(deployment)
         if hosted is not None:
@@ -293,12 +286,12 @@ class BaseTestbed(Generic[CheckedParameters]):
         return dict(self._record.versions)
 
     @property
+    @abstractmethod
     def endpoint(self) -> Endpoint:
         """Returns the endpoint by which client hosts reach the file system.
 
         Raises TestbedError if nothing serves there.
         """
-        raise NotImplementedError
 
     def down(self) -> None:
         """Stops all daemons and removes everything that the testbed created.
@@ -491,6 +484,11 @@ class BaseTestbed(Generic[CheckedParameters]):
         traceback: TracebackType | None,
     ) -> None:
         self.down()
+
+
+def missing_methods(kind: type[BaseTestbed]) -> list[str]:
+    """Returns the names of the abstract methods that the testbed class `kind` does not define."""
+    return sorted(kind.__abstractmethods__)
 
 
 def _plain(parameters: Mapping[str, LevelValue] | CheckedModel) -> dict[str, Setting]:

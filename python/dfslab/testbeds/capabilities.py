@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.spec.design import LevelValue
 from dfslab.spec.systems.endpoint import JavaConfiguration
+from dfslab.testbeds.hosts.host import Host
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,36 @@ class JavaReachable(ABC):
 
         Raises TestbedError if nothing serves there.
         """
+
+
+class Mounting(ABC):
+    """A testbed whose client hosts mount the file system."""
+
+    @property
+    @abstractmethod
+    def clients(self) -> list[Host]:
+        """Returns the hosts on which clients run."""
+
+    @property
+    @abstractmethod
+    def mount_point(self) -> Path:
+        """Returns the mount point, which is the same directory on every client host."""
+
+
+class Counting(Mounting):
+    """A mounted testbed that reports which calls a client command causes: as counters of its
+    processes, as records of single calls, or both."""
+
+    @abstractmethod
+    def counters(self) -> dict[str, str]:
+        """Returns the counters of each client or server process by the name of the process, as text
+        that the file system's `counters.py` parses. The result is empty if there are no counters.
+        """
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Returns a context in which single calls are recorded to `folder`.
+
+        By default, nothing is recorded.
+        """
+        yield

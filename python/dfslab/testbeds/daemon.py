@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,10 @@ READY_DEADLINE_S = 300.0
 STOP_GRACE_S = 5.0
 
 
+# The script of a shell whose first argument, in $0, is the process that must be its parent.
+UNLESS_ORPHANED = '[ "$PPID" = "$0" ] && exec "$@"'
+
+
 def tied_to_owner(command: Sequence[str]) -> list[str]:
     """Returns the command, wrapped so that the kernel kills its process when the starting thread
     ends.
@@ -25,11 +30,15 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
     Only the main thread lasts as long as its process. So the command is returned unchanged if
     another thread calls this function, or if the program `setpriv` is missing. An abandoned testbed
     is then found by its record.
+
+    The kernel sends no signal if the starting process ended before `setpriv` requested the signal.
+    So a shell, which becomes the command, first compares its parent with the starting process.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
         return list(command)
-    return [setpriv, "--pdeathsig", "KILL", "--", *command]
+    owned = ["/bin/sh", "-c", UNLESS_ORPHANED, str(os.getpid()), *command]
+    return [setpriv, "--pdeathsig", "KILL", "--", *owned]
 
 
 def spawn(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dfslab import discover
 from dfslab.spec.model import InputError
-from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.base import BaseTestbed, missing_methods
 
 
 def testbed_class(name: str, key: str) -> type[BaseTestbed]:
     """Returns the testbed class of the file system `name`.
 
-    Raises InputError for the setting `key` if the file system has no testbed.
+    Raises InputError for the setting `key` if the file system has no testbed, and DiscoveryError if
+    the class is no testbed or lacks methods of the contract.
     """
     system = discover.file_system(name)
     if not system.has_testbed:
@@ -24,5 +25,9 @@ def testbed_class(name: str, key: str) -> type[BaseTestbed]:
     if not issubclass(found, BaseTestbed):
         raise discover.DiscoveryError(
             f"{system.folder / 'testbed.py'}: Testbed must derive from BaseTestbed"
+        )
+    if lacking := missing_methods(found):
+        raise discover.DiscoveryError(
+            f"{system.folder / 'testbed.py'}: Testbed lacks {', '.join(lacking)}"
         )
     return found

@@ -20,14 +20,12 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
     OPTIONS maps options of the testbed that are not parameters of the description to their defaults
-    (a tuple: the allowed values, the first of which is the default). NOT_SET names the parameters
-    of the description that the testbed cannot change.
+    (a tuple: the allowed values, the first of which is the default).
     """
 
     HOSTED = True
     PROGRAMS: ClassVar[Mapping[str, str]]
     OPTIONS: ClassVar[Mapping[str, Default]] = {}
-    NOT_SET: ClassVar[frozenset[str]] = frozenset()
 
     def number(self, key: str) -> float:
         """Returns the value of the numeric parameter `key`, in SI units."""
@@ -37,6 +35,17 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
         """Returns the parameters in SI units. Raises InputError if one of them is wrong."""
         return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
+
+    @classmethod
+    def parse_recorded(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
+        """Returns the parameters of a running testbed unchanged, because its record has them in SI
+        units."""
+        return {key: value for key, value in parameters.items() if not isinstance(value, dict)}
+
+    @classmethod
+    def port_count(cls, parameters: dict[str, LevelValue]) -> int:
+        """Returns 0: the daemons listen inside their hosts, not on ports of this machine."""
+        return 0
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:

@@ -6,13 +6,14 @@ The servers start first, then the client hosts mount.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.systems.endpoint import Endpoint
+from dfslab.testbeds.capabilities import Mounting
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
@@ -22,22 +23,22 @@ CLIENT_STAGE = 9
 POLL_S = 0.05
 
 
-class MountedTestbed(HostedTestbed):
+class MountedTestbed(HostedTestbed, Mounting):
     """A testbed whose clients mount the file system.
 
     The derived class implements `start_servers` and `mount`.
     """
 
+    @abstractmethod
     def start_servers(self) -> None:
         """Starts all server daemons and waits until they serve."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mount(self, host: Host, point: Path) -> None:
         """Starts to mount the file system on a client host, at the empty directory `point`.
 
         The method may return before the file system is mounted.
         """
-        raise NotImplementedError
 
     def attached(self, host: Host) -> bool:
         """Returns whether the mount of a client host is present and reaches all servers."""
@@ -48,20 +49,6 @@ class MountedTestbed(HostedTestbed):
 
         It is called after the first write; by default it does nothing.
         """
-
-    def counters(self) -> dict[str, str]:
-        """Returns the counters of each client or server process by the name of the process, as text
-        that the file system's `counters.py` parses. The result is empty if there are no counters.
-        """
-        return {}
-
-    @contextmanager
-    def tracing(self, folder: Path) -> Iterator[None]:
-        """Returns a context in which single calls are recorded to `folder`.
-
-        By default, nothing is recorded.
-        """
-        yield
 
     def start(self) -> None:
         """Starts the servers, mounts on all clients, waits for a first write that every client can

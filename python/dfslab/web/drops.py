@@ -155,12 +155,19 @@ def kind_of(path: Path) -> DroppedKind:
 
 
 def _is_json_net(path: Path) -> bool:
-    """Returns whether a file is a net in JSON, which may have mistakes: an object with places and
-    transitions. Other files in JSON are traces."""
-    if path.suffix != ".json":
+    """Returns whether a file is a net in JSON, which may be compressed with gzip and may have
+    mistakes: an object with places and transitions. Other files in JSON are traces; these are no
+    nets: a file without valid JSON, such as JSON in lines, and a file that is larger than the
+    largest net."""
+    if Path(path.name.removesuffix(".gz")).suffix != ".json":
         return False
     try:
-        found = json.loads(inputs.content(KEY, path, files.BYTES_MOST))
+        content = inputs.content(KEY, path, files.BYTES_MOST)
+    except InputError:
+        # The file is larger than the largest net, or the reader of traces reports what is wrong.
+        return False
+    try:
+        found = json.loads(content)
     except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and {"places", "transitions"} <= found.keys()

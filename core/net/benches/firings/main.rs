@@ -1,24 +1,31 @@
-//! Measures the firings per second of the net engine, compared with a hand-written simulator of the
-//! same model.
+//! Measures the speed of the net engine as ratios: compared with a hand-written simulator of the
+//! same model, with one thread, or with a smaller net.
 //!
-//! Times of one thread are processor times, since these do not depend on other programs of the
-//! machine. The speed-up by a second thread is measured in elapsed time.
+//! The two sides of a ratio are measured alternately, so that other programs of the machine affect
+//! both. Times of one thread are processor times. The speed-up by a second thread is measured in
+//! elapsed time. The last line is one JSON object.
 
 mod handwritten;
 mod nets;
 
+use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
-use dfslab_net::{compile, run, NetDefinition, RunOptions};
-use serde_json::{json, Value as Json};
+use dfslab_net::{compile, run, Net, NetDefinition, RunOptions};
+use serde_json::{json, Map, Value as Json};
 
-const ROUNDS: usize = 7;
+/// Number of times that each side of a ratio is measured.
+const TURNS: usize = 15;
 
-/// Number of times that the engine and the hand-written simulator are measured, each in turn.
-const TURNS: usize = 5;
+/// The interval of a median extends from this rank among the sorted values to the same rank from
+/// the top. With 4 of 15 values it covers the true median with a probability of 96 % (sign test).
+const RANK: usize = 4;
+
+/// Number of requests of each client in the PVFS net.
+const REQUESTS: u32 = 2048;
 
 /// Returns the processor seconds of this process, including all threads.
 fn cpu_s() -> f64 {
@@ -33,125 +40,196 @@ fn elapsed_s() -> f64 {
 
 type Clock = fn() -> f64;
 
-/// Runs a net for several rounds. Returns its firings, the seconds of the fastest round by `clock`,
-/// and the last result.
-fn best_of(net_json: &Json, options: &Json, clock: Clock) -> (f64, f64, Json) {
-    let definition = NetDefinition::from_json(&net_json.to_string()).expect("the net is right");
-    let net = compile(definition).expect("the net is right");
-    let options = RunOptions::from_json(&options.to_string()).expect("the options are right");
-    let mut best_s = f64::INFINITY;
-    let mut result = Json::Null;
-    for _ in 0..ROUNDS {
-        let start_s = clock();
-        result = run(&net, &options, &AtomicBool::new(false)).expect("the net runs");
-        best_s = best_s.min(clock() - start_s);
-    }
-    let firings = result["replications"].as_array().expect("a list").iter();
-    let firings: u64 = firings
-        .map(|one| one["firings"].as_u64().expect("a count"))
-        .sum();
-    (firings as f64, best_s, result)
+/// The median of the values of all turns, with its interval.
+struct Median {
+    value: f64,
+    low: f64,
+    high: f64,
 }
 
-/// Runs the hand-written simulator for several rounds. Returns the end of simulated time in ns, and
-/// the seconds of the fastest round.
-fn best_of_handwritten(exponential: bool) -> (f64, f64) {
-    let mut best_s = f64::INFINITY;
-    let mut makespan_ns = 0;
-    for _ in 0..ROUNDS {
+impl Median {
+    fn new(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self {
+            value: values[values.len() / 2],
+            low: values[RANK - 1],
+            high: values[values.len() - RANK],
+        }
+    }
+}
+
+/// The costs of two programs in seconds, and the ratio of the first cost to the second.
+struct Compared {
+    first_s: Median,
+    second_s: Median,
+    ratio: Median,
+}
+
+/// Measures the costs of two programs in each turn. `first` and `second` run a program once and
+/// return its cost in seconds.
+fn compared(mut first: impl FnMut() -> f64, mut second: impl FnMut() -> f64) -> Compared {
+    let turns: Vec<(f64, f64)> = (0..TURNS).map(|_| (first(), second())).collect();
+    Compared {
+        first_s: Median::new(turns.iter().map(|turn| turn.0).collect()),
+        second_s: Median::new(turns.iter().map(|turn| turn.1).collect()),
+        ratio: Median::new(turns.iter().map(|turn| turn.0 / turn.1).collect()),
+    }
+}
+
+/// A net that is run again and again with the same options.
+struct Program {
+    net: Net,
+    options: RunOptions,
+    clock: Clock,
+}
+
+impl Program {
+    fn new(net: &Json, options: &Json, clock: Clock) -> Self {
+        let definition = NetDefinition::from_json(&net.to_string()).expect("the net is right");
+        Self {
+            net: compile(definition).expect("the net is right"),
+            options: RunOptions::from_json(&options.to_string()).expect("the options are right"),
+            clock,
+        }
+    }
+
+    /// Runs the net once. Returns the seconds and the result.
+    fn run(&self) -> (f64, Json) {
+        let start_s = (self.clock)();
+        let stop = AtomicBool::new(false);
+        let result = run(&self.net, &self.options, &stop).expect("the net runs");
+        ((self.clock)() - start_s, result)
+    }
+
+    /// Number of firings of a run, in all replications.
+    fn firings(&self) -> f64 {
+        let (_, result) = self.run();
+        let replications = result["replications"].as_array().expect("a list").iter();
+        let firings = replications.map(|one| one["firings"].as_u64().expect("a count"));
+        firings.sum::<u64>() as f64
+    }
+}
+
+/// All figures of the bench by their names, and the intervals of those that are medians.
+#[derive(Default)]
+struct Figures {
+    values: Map<String, Json>,
+    intervals: Map<String, Json>,
+}
+
+impl Figures {
+    fn add(&mut self, name: &str, median: &Median) {
+        let Median { value, low, high } = median;
+        println!("{name:<30} {value:>14.4} {low:>14.4} {high:>14.4}");
+        self.values.insert(name.to_owned(), json!(value));
+        self.intervals.insert(name.to_owned(), json!([low, high]));
+    }
+
+    /// Adds a rate in firings per second, from the seconds that `firings` took.
+    fn add_rate(&mut self, name: &str, firings: f64, seconds: &Median) {
+        let rate = Median {
+            value: firings / seconds.value,
+            low: firings / seconds.high,
+            high: firings / seconds.low,
+        };
+        self.add(name, &rate);
+    }
+}
+
+/// Compares the PVFS net with the hand-written simulator. `name` is that of the ratio of speeds.
+fn against_handwritten(exponential: bool, names: (&str, &str), figures: &mut Figures) {
+    let program = Program::new(&nets::pvfs(REQUESTS, exponential), &json!({}), cpu_s);
+    let by_hand_s = || {
         let start_s = cpu_s();
-        makespan_ns = handwritten::pvfs(8, 512, 4, exponential, 1);
-        best_s = best_s.min(cpu_s() - start_s);
-    }
-    (makespan_ns as f64 / 1e9, best_s)
+        black_box(handwritten::pvfs(8, REQUESTS, 4, exponential, 1));
+        cpu_s() - start_s
+    };
+    let found = compared(by_hand_s, || program.run().0);
+    figures.add_rate(names.0, program.firings(), &found.second_s);
+    figures.add(names.1, &found.ratio);
+    let end_ns = program.run().1["replications"][0]["end_time_ns"].as_f64();
+    let by_hand_ns = handwritten::pvfs(8, REQUESTS, 4, exponential, 1) as f64;
+    println!(
+        "  ends at {} s, hand-written {} s",
+        end_ns.expect("a time") / 1e9,
+        by_hand_ns / 1e9
+    );
 }
 
-/// Returns the firings per second of a net that joins tokens by equal ids, while `waiting` tokens
-/// without a partner wait.
-fn join_rate(waiting: usize) -> f64 {
+/// Compares two replications on one thread with two replications on two threads.
+fn by_threads(figures: &mut Figures) {
+    let net = nets::pvfs(REQUESTS, true);
+    let program = |threads: u32| {
+        let options = json!({ "replications": 2, "threads": threads });
+        Program::new(&net, &options, elapsed_s)
+    };
+    let (one, two) = (program(1), program(2));
+    let found = compared(|| one.run().0, || two.run().0);
+    figures.add("two_replications_speedup", &found.ratio);
+}
+
+/// Compares a join of tokens by equal ids with 100,000 and with 1,000 tokens that wait without a
+/// partner.
+fn by_waiting_tokens(figures: &mut Figures) {
     let options = json!({ "max_firings": 2_000_000 });
-    let (firings, seconds, _) = best_of(&nets::keyed_join(waiting), &options, cpu_s);
-    firings / seconds
+    let program = |waiting| Program::new(&nets::keyed_join(waiting), &options, cpu_s);
+    let (many, few) = (program(100_000), program(1_000));
+    let found = compared(|| many.run().0, || few.run().0);
+    figures.add("keyed_join_slowdown_100x", &found.ratio);
 }
 
-/// Returns the seconds per firing of the PVFS net (clients that read from servers). `requests` is
-/// the number for each client.
-fn firing_s(clients: u32, servers: u32, requests: u32) -> f64 {
-    let net = nets::pvfs_of(clients, servers, requests, true);
-    let (firings, seconds, _) = best_of(&net, &json!({}), cpu_s);
-    seconds / firings
+/// Compares the seconds per firing of the PVFS net with 8,000 clients and 4,000 servers with those
+/// of the net with 8 clients and 4 servers.
+fn by_size(figures: &mut Figures) {
+    let program = |clients, servers, requests| {
+        let net = nets::pvfs_of(clients, servers, requests, true);
+        Program::new(&net, &json!({}), cpu_s)
+    };
+    let (large, small) = (program(8_000, 4_000, 2), program(8, 4, REQUESTS));
+    let (in_large, in_small) = (large.firings(), small.firings());
+    let found = compared(|| large.run().0 / in_large, || small.run().0 / in_small);
+    figures.add("large_net_slowdown", &found.ratio);
+    println!(
+        "  {:.1} ns a firing, {:.1} ns in the small net",
+        found.first_s.value * 1e9,
+        found.second_s.value * 1e9
+    );
 }
 
-/// Returns the seconds to read and compile a ring of stations, in the fastest of several rounds.
-fn build_s(stations: u32) -> f64 {
-    let text = nets::ring(stations).to_string();
-    let mut best_s = f64::INFINITY;
-    for _ in 0..ROUNDS {
+/// Compares the seconds to read and compile a ring of 10,000 stations with those for a ring of
+/// 1,000 stations.
+fn by_stations(figures: &mut Figures) {
+    let build_s = |text: &str| {
         let start_s = cpu_s();
-        let definition = NetDefinition::from_json(&text).expect("the net is right");
-        compile(definition).expect("the net is right");
-        best_s = best_s.min(cpu_s() - start_s);
-    }
-    best_s
+        let definition = NetDefinition::from_json(text).expect("the net is right");
+        drop(compile(definition).expect("the net is right"));
+        cpu_s() - start_s
+    };
+    let (large, small) = (
+        nets::ring(10_000).to_string(),
+        nets::ring(1_000).to_string(),
+    );
+    let found = compared(|| build_s(&large), || build_s(&small));
+    figures.add("build_10000_stations_vs_1000", &found.ratio);
 }
 
 fn main() {
     println!(
-        "{:<34} {:>12} {:>10} {:>14}",
-        "model", "firings", "seconds", "firings/s"
+        "{:<30} {:>14} {:>14} {:>14}",
+        "figure", "median", "from", "to"
     );
-    let show = |name: &str, firings: f64, seconds: f64| {
-        println!(
-            "{name:<34} {firings:>12} {seconds:>10.4} {:>14.0}",
-            firings / seconds
-        );
-        firings / seconds
-    };
-    let (firings, seconds, _) =
-        best_of(&nets::mm1(0.8), &json!({ "max_firings": 4_000_000 }), cpu_s);
-    let mm1 = show("M/M/1", firings, seconds);
-    let mut ratios = Vec::new();
-    let mut rates = Vec::new();
-    for (name, exponential) in [("deterministic", false), ("exponential", true)] {
-        // The engine and the hand-written simulator are measured alternately, so that other
-        // programs of the machine affect both.
-        let (mut seconds, mut hand_s) = (f64::INFINITY, f64::INFINITY);
-        let (mut firings, mut makespan_s, mut result) = (0.0, 0.0, Json::Null);
-        for _ in 0..TURNS {
-            let (fired, net_s, one) = best_of(&nets::pvfs(512, exponential), &json!({}), cpu_s);
-            let (end_s, by_hand_s) = best_of_handwritten(exponential);
-            (firings, makespan_s, result) = (fired, end_s, one);
-            (seconds, hand_s) = (seconds.min(net_s), hand_s.min(by_hand_s));
-        }
-        rates.push(show(&format!("PVFS, {name}"), firings, seconds));
-        show(&format!("PVFS, {name}, hand-written"), firings, hand_s);
-        ratios.push(hand_s / seconds);
-        let ours_ns = result["replications"][0]["end_time_ns"]
-            .as_f64()
-            .expect("a time");
-        println!("  ends at {} s, hand-written {makespan_s} s", ours_ns / 1e9);
-    }
-    let one = json!({ "replications": 2, "threads": 1 });
-    let two = json!({ "replications": 2, "threads": 2 });
-    let (firings, one_s, _) = best_of(&nets::pvfs(2048, true), &one, elapsed_s);
-    let (_, two_s, _) = best_of(&nets::pvfs(2048, true), &two, elapsed_s);
-    show("PVFS twice, 1 thread", firings, one_s);
-    show("PVFS twice, 2 threads", firings, two_s);
-    let slowdown = join_rate(1_000) / join_rate(100_000);
-    let large_slowdown = firing_s(8_000, 4_000, 2) / firing_s(8, 4, 512);
-    let build_ratio = build_s(10_000) / build_s(1_000);
-    println!(
-        "{}",
-        json!({
-            "mm1_firings_per_s": mm1,
-            "pvfs_firings_per_s": rates[0],
-            "pvfs_exp_firings_per_s": rates[1],
-            "pvfs_vs_handwritten": ratios[0],
-            "pvfs_exp_vs_handwritten": ratios[1],
-            "keyed_join_slowdown_100x": slowdown,
-            "two_replications_speedup": one_s / two_s,
-            "large_net_slowdown": large_slowdown,
-            "build_10000_stations_vs_1000": build_ratio,
-        })
-    );
+    let mut figures = Figures::default();
+    let mm1 = Program::new(&nets::mm1(0.8), &json!({ "max_firings": 1_000_000 }), cpu_s);
+    let seconds = Median::new((0..TURNS).map(|_| mm1.run().0).collect());
+    figures.add_rate("mm1_firings_per_s", mm1.firings(), &seconds);
+    let names = ("pvfs_firings_per_s", "pvfs_vs_handwritten");
+    against_handwritten(false, names, &mut figures);
+    let names = ("pvfs_exp_firings_per_s", "pvfs_exp_vs_handwritten");
+    against_handwritten(true, names, &mut figures);
+    by_threads(&mut figures);
+    by_waiting_tokens(&mut figures);
+    by_size(&mut figures);
+    by_stations(&mut figures);
+    let Figures { values, intervals } = figures;
+    println!("{}", json!({ "figures": values, "intervals": intervals }));
 }

@@ -11,8 +11,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
 use super::plan::{CellLayout, ClusterTable};
-use crate::bucket::NONE;
 use crate::compiled::{Key, LANES_MAX};
+use crate::marking::bucket::NONE;
 use crate::marking::KeyHasher;
 use crate::stream::Stream;
 
@@ -159,6 +159,71 @@ impl Ord for Ready {
     }
 }
 
+/// Number of entries from which a heap finds the smallest one with fewer steps than a search.
+const MANY: usize = 8;
+
+/// The cells after the first one with which a transition can fire, in no order if they are few.
+#[derive(Debug)]
+enum Others {
+    Few(Vec<Entry>),
+    Many(BinaryHeap<Ready>),
+}
+
+impl Others {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        match self {
+            Others::Few(entries) => entries.len(),
+            Others::Many(heap) => heap.len(),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, entry: Entry) {
+        match self {
+            Others::Few(entries) if entries.len() < MANY => entries.push(entry),
+            Others::Few(entries) => {
+                let mut heap: BinaryHeap<Ready> = entries.drain(..).map(Ready).collect();
+                heap.push(Ready(entry));
+                *self = Others::Many(heap);
+            }
+            Others::Many(heap) => heap.push(Ready(entry)),
+        }
+    }
+
+    /// Removes and returns the entry with the smallest first number.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Entry> {
+        match self {
+            Others::Few(entries) => {
+                let mut least = 0;
+                let mut lead = entries.first()?.0;
+                for (at, entry) in entries.iter().enumerate().skip(1) {
+                    if entry.0 < lead {
+                        (least, lead) = (at, entry.0);
+                    }
+                }
+                Some(entries.swap_remove(least))
+            }
+            Others::Many(heap) => {
+                let found = heap.pop()?.0;
+                if heap.len() < MANY / 2 {
+                    *self = Others::Few(self.take());
+                }
+                Some(found)
+            }
+        }
+    }
+
+    /// Removes and returns all entries, in no order.
+    fn take(&mut self) -> Vec<Entry> {
+        match std::mem::replace(self, Others::Few(Vec::new())) {
+            Others::Few(entries) => entries,
+            Others::Many(heap) => heap.into_vec().into_iter().map(|entry| entry.0).collect(),
+        }
+    }
+}
+
 /// The state of a transition: the cells with which it can fire, and what its firings use. The first
 /// cell, whose token for the first input arc arrived first, is not in the list of the others, since
 /// most often it is the only one.
@@ -184,7 +249,7 @@ pub(super) struct State {
     pub(super) stream: Stream,
     /// The other cells. An entry is out of date if another token is now the cell's first one for
     /// the first input arc, or if another input arc finds no token in the cell.
-    rest: BinaryHeap<Ready>,
+    rest: Others,
 }
 
 impl State {
@@ -199,7 +264,7 @@ impl State {
             level,
             fired,
             stream,
-            rest: BinaryHeap::new(),
+            rest: Others::Few(Vec::new()),
         }
     }
 
@@ -224,10 +289,10 @@ impl State {
     #[inline(never)]
     fn add_to_others(&mut self, entry: Entry) -> bool {
         if entry.0 > self.lead {
-            self.rest.push(Ready(entry));
+            self.rest.push(entry);
             return false;
         }
-        self.rest.push(Ready((self.lead, self.cell, self.latest)));
+        self.rest.push((self.lead, self.cell, self.latest));
         (self.lead, self.cell, self.latest) = entry;
         true
     }
@@ -235,7 +300,7 @@ impl State {
     /// Removes the first cell from the list. The next one becomes the first.
     #[inline(always)]
     pub(super) fn drop_first(&mut self) {
-        if self.rest.is_empty() {
+        if self.rest.len() == 0 {
             self.lead = u64::MAX;
             return;
         }
@@ -244,7 +309,7 @@ impl State {
 
     #[inline(never)]
     fn next_becomes_first(&mut self) {
-        if let Some(Ready(next)) = self.rest.pop() {
+        if let Some(next) = self.rest.pop() {
             (self.lead, self.cell, self.latest) = next;
         }
     }
@@ -257,13 +322,15 @@ impl State {
     /// Takes the entries of the cells after the first one out of the list. Returns them in no
     /// order.
     pub(super) fn take_others(&mut self) -> Vec<Entry> {
-        let others = std::mem::take(&mut self.rest).into_vec();
-        others.into_iter().map(|Ready(entry)| entry).collect()
+        self.rest.take()
     }
 
     /// Replaces the entries of the cells after the first one.
     pub(super) fn set_others(&mut self, entries: Vec<Entry>) {
-        self.rest = entries.into_iter().map(Ready).collect();
+        self.rest = match entries.len() <= MANY {
+            true => Others::Few(entries),
+            false => Others::Many(entries.into_iter().map(Ready).collect()),
+        };
     }
 }
 
@@ -294,13 +361,21 @@ impl Turns {
     #[inline(always)]
     pub(super) fn add(&mut self, turn: Turn) {
         if self.keys.len() == self.keys.capacity() {
-            self.make_room();
+            return self.add_with_room(turn);
         }
         let in_order = self.keys.last().is_none_or(|&last| last < turn);
         self.keys.push(turn);
         if !in_order {
             self.move_last_forward(turn);
         }
+    }
+
+    /// Adds a key after storage for it was freed or reserved.
+    #[cold]
+    #[inline(never)]
+    fn add_with_room(&mut self, turn: Turn) {
+        self.make_room();
+        self.add(turn);
     }
 
     /// Moves the last key, `turn`, to its position in the ascending order.
@@ -317,7 +392,6 @@ impl Turns {
 
     /// Frees the storage of removed keys if these are more than half of all keys. Otherwise
     /// reserves storage for more keys.
-    #[inline(never)]
     fn make_room(&mut self) {
         if 2 * self.removed > self.keys.len() {
             self.keys.drain(..self.removed);
@@ -339,5 +413,40 @@ impl Turns {
             }
         }
         first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cell_whose_token_arrived_first_is_the_first() {
+        let mut stream = Stream::new(11, 0, 0);
+        let mut state = State::new(0, 0, Stream::new(0, 0, 0));
+        let mut wanted: Vec<u64> = Vec::new();
+        let mut longest = 0;
+        for step in 0..20_000 {
+            // Additions and removals prevail in turn, so that the list becomes long and short.
+            let adds = stream.below(8) < if step / 50 % 2 == 0 { 6 } else { 2 };
+            let lead = stream.below(1 << 40) as u64;
+            if adds && !wanted.contains(&lead) {
+                let is_first = state.add((lead, lead as u32, lead + 1));
+                assert_eq!(is_first, wanted.iter().all(|&other| lead < other));
+                wanted.push(lead);
+                wanted.sort_unstable();
+            } else if !wanted.is_empty() {
+                state.drop_first();
+                wanted.remove(0);
+            }
+            longest = longest.max(wanted.len());
+            let first = wanted.first().copied();
+            assert_eq!(state.lead, first.unwrap_or(u64::MAX), "step {step}");
+            if let Some(lead) = first {
+                assert_eq!((state.cell, state.latest), (lead as u32, lead + 1));
+                assert_eq!(state.others(), wanted.len() - 1);
+            }
+        }
+        assert!(longest > 2 * MANY, "{longest} cells at most");
     }
 }

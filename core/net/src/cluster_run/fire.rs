@@ -5,9 +5,9 @@ use super::plan::{Delay, Move, Put, Target};
 use super::shape::Shape;
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
-use crate::bucket::{reserve, NONE};
 use crate::compiled::LANES_MAX;
-use crate::event_list::{Event, NO_LINE};
+use crate::engine::event_list::{Event, NO_LINE};
+use crate::marking::bucket::{reserve, NONE};
 
 /// A linked list of tokens of one firing that become available at the same time.
 struct Pending {
@@ -36,14 +36,27 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.firings += 1;
         let state = &mut self.states[transition as usize];
         state.fired += 1;
-        let (cell, is_watched) = (state.cell, state.is_watched);
+        let cell = state.cell;
         if state.is_short {
             match &this.shape {
-                Shape::Service(service) => return self.serve(transition, this, service),
-                Shape::Update(update) if self.update(transition, this, update)? => return Ok(()),
-                _ => {}
+                Shape::Service(service) => return self.serve((transition, cell), this, service),
+                Shape::Update(update) => {
+                    if self.update((transition, cell), this, update)? {
+                        return Ok(());
+                    }
+                }
+                Shape::General => {}
             }
         }
+        self.fire_any(transition, this)
+    }
+
+    /// Fires a transition of any form. This function is not a part of the firing loop's code, so
+    /// that the loop keeps more of its variables in registers.
+    #[inline(never)]
+    fn fire_any(&mut self, transition: u32, this: &Move) -> Result<(), Failed> {
+        let state = &self.states[transition as usize];
+        let (cell, is_watched) = (state.cell, state.is_watched);
         let mut bound = [NONE; LANES_MAX];
         let permanent = self.take(transition, this, cell, &mut bound);
         let chosen = &bound[..usize::from(this.arc_count)];
@@ -94,7 +107,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// and finds which transitions can still fire with the cell. Returns whether the cell exists
     /// until the end of the run.
     #[inline(always)]
-    fn take(
+    pub(super) fn take(
         &mut self,
         transition: u32,
         this: &Move,
@@ -199,14 +212,14 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let position = match put.target {
             Target::Same(lane) if firing.permanent => position_of(firing.cell, lane),
             Target::Late => UNKNOWN,
-            _ if delay_ns == 0 => self.position(token, put.place)?,
-            _ => self.position_early(token, put.place)?,
+            _ if delay_ns == 0 => self.position(token, &put.seat, put.place)?,
+            _ => self.position_early(token, &put.seat, put.place)?,
         };
         if delay_ns == 0 {
             return self.arrive(token, position, put.place);
         }
         let Some(time_ns) = self.now_ns.checked_add(delay_ns) else {
-            return self.fail(|engine| engine.no_more_time(transition));
+            return self.fail(move |engine| engine.no_more_time(transition));
         };
         let record = &mut self.records[token as usize];
         record[0] = position;

@@ -50,26 +50,39 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         word
     }
 
-    /// Evaluates the value of a field of an output arc's token.
+    /// Evaluates the value of a field of an output arc's token. `output` has the numbers of the
+    /// output arc and of the field.
     #[inline(always)]
     pub(super) fn value(
+        &mut self,
+        value: &Value,
+        transition: usize,
+        output: (usize, u16),
+        chosen: &[u32],
+    ) -> Result<u64, Failed> {
+        match value {
+            Value::Constant(word) => Ok(*word),
+            Value::Field { arc, field } => Ok(self.field(chosen[usize::from(*arc)], *field)),
+            Value::Counted { arc, field, change } => {
+                let old = self.field(chosen[usize::from(*arc)], *field) as i64;
+                match old.checked_add(*change) {
+                    Some(new) => Ok(new as u64),
+                    None => self.computed_value(value, transition, output, chosen),
+                }
+            }
+            _ => self.computed_value(value, transition, output, chosen),
+        }
+    }
+
+    /// Evaluates the value of a field of an output arc's token, for a value of any kind.
+    #[inline(never)]
+    fn computed_value(
         &mut self,
         value: &Value,
         transition: usize,
         (arc, field): (usize, u16),
         chosen: &[u32],
     ) -> Result<u64, Failed> {
-        match value {
-            Value::Constant(word) => return Ok(*word),
-            Value::Field { arc, field } => return Ok(self.field(chosen[usize::from(*arc)], *field)),
-            Value::Counted { arc, field, change } => {
-                let old = self.field(chosen[usize::from(*arc)], *field) as i64;
-                if let Some(new) = old.checked_add(*change) {
-                    return Ok(new as u64);
-                }
-            }
-            _ => {}
-        }
         match self.word_of(value, transition, chosen) {
             Ok(word) => Ok(word),
             Err(fault) => {
@@ -96,7 +109,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             }
             Delay::Any(value) => match self.word_of(value, transition, chosen) {
                 Ok(word) => self.in_range(f64::from_bits(word), transition, arc),
-                Err(fault) => self.fail(|engine| {
+                Err(fault) => self.fail(move |engine| {
                     let words = engine.delay_words(transition, arc);
                     engine.fault(transition, &words, fault)
                 }),
@@ -113,7 +126,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     ) -> Result<u64, Failed> {
         match nanoseconds(delay_s) {
             Some(delay_ns) => Ok(delay_ns),
-            None => self.fail(|engine| engine.no_delay(delay_s, transition, arc)),
+            None => self.fail(move |engine| engine.no_delay(delay_s, transition, arc)),
         }
     }
 

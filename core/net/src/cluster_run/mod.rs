@@ -17,12 +17,13 @@ mod transfer;
 mod update;
 mod waiting;
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::bucket::NONE;
+use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
-use crate::event_list::EventList;
+use crate::marking::bucket::NONE;
 use crate::run::{Reason, STOP_INTERVAL};
 use cells::{Cells, State, Turns};
 pub(crate) use plan::ClusterPlan;
@@ -122,7 +123,10 @@ fn run_with<'n, const N: usize>(
     stop: &AtomicBool,
 ) -> Result<Pause> {
     let mut run = ClusterRun::<'_, '_, N>::take_over(engine, plan);
-    let pause = run.fire_until(limits, stop);
+    let pause = match run.error {
+        None => run.fire_until(limits, stop),
+        Some(_) => Err(Failed),
+    };
     if let Some(error) = run.error.take() {
         return Err(*error);
     }
@@ -193,13 +197,16 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Moves simulated time to `time_ns`. All tokens that become available at that time arrive.
-    #[inline(always)]
+    #[inline(never)]
     fn advance(&mut self, time_ns: u64) -> std::result::Result<(), Failed> {
         self.now_ns = time_ns;
-        while self.events.next_time_ns() == Some(time_ns) {
+        while self.events.has_at(time_ns) {
             let Some(event) = self.events.pop() else {
                 break;
             };
+            if self.events.is_large() {
+                self.read_ahead();
+            }
             let mut token = event.first_token;
             while token != NONE {
                 let record = &self.records[token as usize];
@@ -209,6 +216,27 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             }
         }
         Ok(())
+    }
+
+    /// Reads what the next events need: the record of each event's first token, and the cell and
+    /// the second token's record of the earliest event. In a large net these are seldom in the
+    /// cache. A read while the present event is processed costs less than waiting for it later.
+    #[inline(never)]
+    fn read_ahead(&self) {
+        let [earliest, later @ ..] = self.events.soonest() else {
+            return;
+        };
+        let record = &self.records[earliest.first_token as usize];
+        let (cell, second_token) = (record[0] as u32, record[1] as u32);
+        black_box(self.cells.cells.get(cell as usize).map(|cell| cell.filled));
+        black_box(
+            self.records
+                .get(second_token as usize)
+                .map(|record| record[0]),
+        );
+        for event in later {
+            black_box(self.records[event.first_token as usize][0]);
+        }
     }
 
     /// The enabled transition that fires next, or None.

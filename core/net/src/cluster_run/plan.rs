@@ -2,12 +2,12 @@
 //! the cell and the lane of each output token resolved as far as they are known before the run.
 
 use super::shape::Shape;
-use crate::bucket::NONE;
 use crate::clock::nanoseconds;
 use crate::compiled::{
     Cluster, Filter, KeyKind, Lanes, Net, Output, Place, Seat, Test, Transition, View, LANES_MAX,
 };
 use crate::expression::{Draw, Value};
+use crate::marking::bucket::NONE;
 
 /// What a run over clusters reads about a net. It exists only for nets in which every token waits
 /// in a cell of a cluster, and which have no inhibitor arcs, no reset arcs and no transitions that
@@ -71,6 +71,8 @@ pub(super) enum Delay {
 pub(super) struct Put {
     pub(super) place: u32,
     pub(super) target: Target,
+    /// Where the tokens of the place wait.
+    pub(super) seat: PlaceSeat,
     /// The input arc whose token is forwarded; None when a new token is made.
     pub(super) forwards: Option<u16>,
     pub(super) line: u8,
@@ -340,6 +342,7 @@ fn put_of(output: &Output, transition: &Transition, net: &Net) -> Put {
     Put {
         place: output.place,
         target: target_of(output, transition, net),
+        seat: seat_of(&net.places[output.place as usize], net),
         forwards: output.forwards,
         line: output.line,
         counted: output.count.is_some(),

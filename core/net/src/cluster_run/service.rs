@@ -3,34 +3,70 @@
 
 use super::cells::NO_TURN;
 use super::fire::Firing;
-use super::plan::{Move, Target};
+use super::plan::{Delay, Move, Target};
 use super::shape::{Service, Step};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, UNKNOWN};
-use crate::bucket::NONE;
-use crate::event_list::Event;
+use crate::compiled::LANES_MAX;
+use crate::engine::event_list::Event;
+use crate::marking::bucket::NONE;
 
 /// The lanes of a service's cell, as a set of bits.
 const BOTH: u8 = 3;
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Fires a service with its first cell.
+    /// Fires a service with its first cell, whose number is `index`.
     #[inline(always)]
     pub(super) fn serve(
         &mut self,
-        transition: u32,
+        (transition, index): (u32, u32),
         this: &Move,
         service: &Service,
     ) -> Result<(), Failed> {
-        let index = self.states[transition as usize].cell;
-        let cell = &mut self.cells.cells[index as usize];
-        let records = &self.records[..];
-        let tokens = [cell.lanes[0].0, cell.lanes[1].0];
-        let next = tokens.map(|token| records[token as usize][1] as u32);
-        (cell.lanes[0].0, cell.lanes[1].0) = (next[0], next[1]);
+        let cell = &self.cells.cells[index as usize];
+        let permanent = !cell.hashed;
+        let (token, other) = (cell.lanes[0].0, cell.lanes[1].0);
+        let delay_ns = match &this.delay {
+            Delay::Constant(delay_ns) => *delay_ns,
+            delay => {
+                let chosen = match cell.first_lane {
+                    0 => [token, other],
+                    _ => [other, token],
+                };
+                self.delay_ns(delay, transition as usize, None, &chosen)?
+            }
+        };
+        if delay_ns == 0 {
+            return self.serve_at_once(transition, this);
+        }
+        let Some(time_ns) = self.now_ns.checked_add(delay_ns) else {
+            return self.fail(move |engine| engine.no_more_time(transition as usize));
+        };
+        let [first, second] = &service.steps;
+        let sent = match service.is_crossed {
+            false => [token, other],
+            true => [other, token],
+        };
+        let positions = [
+            self.position_after(sent[0], (index, permanent), first)?,
+            self.position_after(sent[1], (index, permanent), second)?,
+        ];
+        let records = &mut self.records[..];
+        let record = &mut records[sent[0] as usize];
+        let after_first = record[1] as u32;
+        (record[0], record[1]) = (positions[0], links(first.place, sent[1]));
+        let record = &mut records[sent[1] as usize];
+        let after_second = record[1] as u32;
+        (record[0], record[1]) = (positions[1], links(second.place, NONE));
+        let next = match service.is_crossed {
+            false => [after_first, after_second],
+            true => [after_second, after_first],
+        };
         let filled = u8::from(next[0] != NONE) | (u8::from(next[1] != NONE) << 1);
+        let cell = &mut self.cells.cells[index as usize];
+        (cell.lanes[0].0, cell.lanes[1].0) = (next[0], next[1]);
         cell.filled = filled;
-        let (permanent, first_lane) = (!cell.hashed, cell.first_lane);
+        let first_lane = cell.first_lane;
         if filled == 0 && !permanent {
             self.cells.free(index);
         }
@@ -41,36 +77,6 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             let latest = arrivals[0].max(arrivals[1]);
             self.enqueue(transition, (lead, index, latest));
         }
-        let transition = transition as usize;
-        let chosen = [
-            tokens[usize::from(first_lane & 1)],
-            tokens[usize::from(!first_lane & 1)],
-        ];
-        let delay_ns = self.delay_ns(&this.delay, transition, None, &chosen)?;
-        if delay_ns == 0 {
-            let firing = Firing {
-                transition,
-                cell: index,
-                permanent,
-                chosen: &chosen,
-                delay_ns,
-            };
-            return self.put_at_once(this, firing);
-        }
-        let Some(time_ns) = self.now_ns.checked_add(delay_ns) else {
-            return self.fail(|engine| engine.no_more_time(transition));
-        };
-        let [first, second] = service.steps;
-        let sent = [first, second].map(|step| tokens[usize::from(step.from & 1)]);
-        let positions = [
-            self.position_after(sent[0], (index, permanent), first)?,
-            self.position_after(sent[1], (index, permanent), second)?,
-        ];
-        let records = &mut self.records[..];
-        let record = &mut records[sent[0] as usize];
-        (record[0], record[1]) = (positions[0], links(first.place, sent[1]));
-        let record = &mut records[sent[1] as usize];
-        (record[0], record[1]) = (positions[1], links(second.place, NONE));
         self.sequence += 1;
         let event = Event {
             time_ns,
@@ -101,18 +107,28 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         &mut self,
         token: u32,
         (cell, permanent): (u32, bool),
-        step: Step,
+        step: &Step,
     ) -> Result<u64, Failed> {
         match step.target {
             Target::Same(lane) if permanent => Ok(position_of(cell, lane)),
             Target::Late => Ok(UNKNOWN),
-            _ => self.position_early(token, step.place),
+            _ => self.position_early(token, &step.seat, step.place),
         }
     }
 
-    /// Lets the tokens of a service without delay arrive.
+    /// Fires a service without delay with its first cell: the tokens arrive at once.
     #[inline(never)]
-    fn put_at_once(&mut self, this: &Move, firing: Firing<'_>) -> Result<(), Failed> {
+    fn serve_at_once(&mut self, transition: u32, this: &Move) -> Result<(), Failed> {
+        let cell = self.states[transition as usize].cell;
+        let mut bound = [NONE; LANES_MAX];
+        let permanent = self.take(transition, this, cell, &mut bound);
+        let firing = Firing {
+            transition: transition as usize,
+            cell,
+            permanent,
+            chosen: &bound[..usize::from(this.arc_count)],
+            delay_ns: 0,
+        };
         self.put_all(this, firing)
     }
 }

@@ -6,6 +6,7 @@ use crate::compiled::{Net, Output, Transition};
 /// The form of a transition. A run fires a service or an update in fewer steps than a transition of
 /// a general form.
 #[derive(Debug)]
+#[repr(u8)]
 pub(super) enum Shape {
     General,
     Service(Service),
@@ -15,31 +16,36 @@ pub(super) enum Shape {
 /// A transition that takes two tokens of a cell, frees one of them (the trigger), and puts the
 /// other one (the state) with changed fields back into the cell without delay. An example is a
 /// counter of replies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Update {
     pub(super) state_lane: u8,
     pub(super) trigger_lane: u8,
     /// Whether the first input arc takes the state.
     pub(super) is_state_first: bool,
+    /// Where the tokens of the state's place wait.
+    pub(super) seat: PlaceSeat,
 }
 
 /// A transition that takes two tokens, such as a customer and a server, and passes both on
 /// unchanged after the same delay. No other transition takes tokens from its input places.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Service {
     /// The output arcs in the order of their definition.
     pub(super) steps: [Step; 2],
+    /// Whether the first output arc passes on the token of lane 1. Otherwise it passes on that of
+    /// lane 0.
+    pub(super) is_crossed: bool,
     /// The number of the transition's constant delay in the event list; `NO_LINE` if there is none.
     pub(super) line: u8,
 }
 
 /// An output arc of a service.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Step {
     pub(super) place: u32,
     pub(super) target: Target,
-    /// The lane of the transition's cell from which the token is taken.
-    pub(super) from: u8,
+    /// Where the tokens of the place wait.
+    pub(super) seat: PlaceSeat,
 }
 
 impl Shape {
@@ -50,19 +56,22 @@ impl Shape {
         let (&[one, other], [first, second]) = (arcs, puts) else {
             return Shape::General;
         };
-        let step = |put: &Put| {
+        let lane = |put: &Put| {
             let passes = !put.counted && put.written.is_empty();
-            let arc = put.forwards?;
-            (passes && matches!(put.delay, Delay::Constant(0))).then_some(Step {
-                place: put.place,
-                target: put.target,
-                from: arcs[usize::from(arc)].trailing_zeros() as u8,
-            })
+            let arc = put.forwards.filter(|_| passes)?;
+            let is_at_once = matches!(put.delay, Delay::Constant(0));
+            is_at_once.then_some(arcs[usize::from(arc)].trailing_zeros())
+        };
+        let step = |put: &Put| Step {
+            place: put.place,
+            target: put.target,
+            seat: put.seat.clone(),
         };
         let is_station = members == 1 && matches!((one, other), (1, 2) | (2, 1));
-        match (step(first), step(second)) {
-            (Some(first_step), Some(second_step)) if is_station => Shape::Service(Service {
-                steps: [first_step, second_step],
+        match (lane(first), lane(second)) {
+            (Some(first_lane), Some(_)) if is_station => Shape::Service(Service {
+                steps: [step(first), step(second)],
+                is_crossed: first_lane == 1,
                 line: first.line,
             }),
             _ => Shape::General,
@@ -85,7 +94,8 @@ impl Shape {
         let (Some(seat), Some(state), None) = (&place.seat, output.forwards, &output.count) else {
             return Shape::General;
         };
-        let is_in_lane = !matches!(seat_of(place, net), PlaceSeat::Other);
+        let place_seat = seat_of(place, net);
+        let is_in_lane = !matches!(place_seat, PlaceSeat::Other);
         let is_single = one.is_power_of_two() && other.is_power_of_two() && one != other;
         let has_delay = !matches!(delay_of(output.delay.as_ref()), Delay::Constant(0));
         let stays = keeps_key(output, seat, transition, &net.places);
@@ -97,6 +107,7 @@ impl Shape {
             state_lane: lanes[usize::from(state)],
             trigger_lane: lanes[1 - usize::from(state)],
             is_state_first: state == 0,
+            seat: place_seat,
         })
     }
 

@@ -3,11 +3,11 @@
 use super::cells::{Cells, State, Turns};
 use super::waiting::links;
 use super::{ClusterPlan, ClusterRun, HEADER, UNKNOWN};
-use crate::bucket::NONE;
 use crate::compiled::{Cluster, Net};
+use crate::engine::event_list::{Event, EventList, NO_LINE};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::event_list::{Event, EventList, NO_LINE};
+use crate::marking::bucket::NONE;
 use crate::marking::{direct_limits, Tokens};
 
 /// For each cluster, the limit below which values of its joined field are looked up in a table.

@@ -5,19 +5,28 @@ use super::plan::{Move, PlaceSeat};
 use super::shape::Update;
 use super::waiting::links;
 use super::{ClusterRun, Failed, HEADER};
-use crate::bucket::NONE;
+use crate::marking::bucket::NONE;
+
+/// An update whose state has its new fields, and whose trigger is freed.
+struct Updated {
+    transition: u32,
+    cell: u32,
+    state: u32,
+    /// The trigger that arrived in the cell after the freed one; NONE if there is none.
+    next_trigger: u32,
+    arrival: u64,
+}
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Fires an update with its first cell. Returns false, and changes nothing, if the cell has
-    /// several states or if another transition can fire with the cell too.
+    /// Fires an update with its first cell, whose number is `index`. Returns false, and changes
+    /// nothing, if the cell has several states or if another transition can fire with the cell too.
     #[inline(always)]
     pub(super) fn update(
         &mut self,
-        transition: u32,
+        (transition, index): (u32, u32),
         this: &Move,
         update: &Update,
     ) -> Result<bool, Failed> {
-        let index = self.states[transition as usize].cell;
         let cell = &self.cells.cells[index as usize];
         let (state, last_state) = cell.lanes[usize::from(update.state_lane)];
         let (trigger, last_trigger) = cell.lanes[usize::from(update.trigger_lane)];
@@ -35,32 +44,83 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             let word = self.value(value, transition as usize, (0, *field), &chosen)?;
             self.records[state as usize][HEADER + usize::from(*field)] = word;
         }
-        let next = self.records[trigger as usize][1] as u32;
+        let next_trigger = match trigger == last_trigger {
+            true => NONE,
+            false => self.records[trigger as usize][1] as u32,
+        };
         self.release(trigger);
-        let cell = &mut self.cells.cells[index as usize];
-        cell.filled &= !(1 << update.state_lane);
-        cell.lanes[usize::from(update.trigger_lane)].0 = next;
-        if trigger == last_trigger {
-            cell.filled &= !(1 << update.trigger_lane);
-        }
-        cell.queued = 0;
-        self.states[transition as usize].drop_first();
-        self.refresh(transition);
         self.arrivals += 1;
-        let arrival = self.arrivals;
+        let done = Updated {
+            transition,
+            cell: index,
+            state,
+            next_trigger,
+            arrival: self.arrivals,
+        };
         let record = &mut self.records[state as usize];
-        (record[0], record[1]) = (arrival, links(put.place, NONE));
-        let lane = match &self.plan.seats[put.place as usize] {
+        (record[0], record[1]) = (done.arrival, links(put.place, NONE));
+        let lane = match &update.seat {
             PlaceSeat::Plain { lane, .. } => *lane,
             PlaceSeat::Ranged(seat) => self.ranged_lane(state, seat),
             PlaceSeat::Other => NONE,
         };
-        if lane != NONE {
-            self.enter(state, index, lane, arrival);
-        } else if self.cells.cells[index as usize].filled == 0 {
-            self.free_if_hashed(index);
+        match lane == u32::from(update.state_lane) {
+            true => self.keep_state(this, update, &done),
+            false => self.move_state(update, lane, &done),
         }
         Ok(true)
+    }
+
+    /// Ends an update after which the state waits in its former lane. The transition can fire again
+    /// if there is another trigger. No other transition could fire with the cell before, so none
+    /// can now.
+    #[inline(always)]
+    fn keep_state(&mut self, this: &Move, update: &Update, done: &Updated) {
+        let cell = &mut self.cells.cells[done.cell as usize];
+        cell.lanes[usize::from(update.trigger_lane)].0 = done.next_trigger;
+        if done.next_trigger == NONE {
+            cell.filled &= !(1 << update.trigger_lane);
+            cell.queued = 0;
+            return self.leave(done.transition);
+        }
+        cell.queued = this.own;
+        let lead = match update.is_state_first {
+            true => done.arrival,
+            false => self.arrival_of(done.next_trigger),
+        };
+        let state = &mut self.states[done.transition as usize];
+        if state.others() > 0 {
+            self.leave(done.transition);
+            return self.enqueue(done.transition, (lead, done.cell, done.arrival));
+        }
+        (state.lead, state.latest) = (lead, done.arrival);
+        let turn = state.set_turn(done.arrival, done.transition);
+        self.turns.add(turn);
+    }
+
+    /// Ends an update after which the state waits in another lane, or in none if `lane` is NONE.
+    #[inline(never)]
+    fn move_state(&mut self, update: &Update, lane: u32, done: &Updated) {
+        let cell = &mut self.cells.cells[done.cell as usize];
+        cell.filled &= !(1 << update.state_lane);
+        cell.lanes[usize::from(update.trigger_lane)].0 = done.next_trigger;
+        if done.next_trigger == NONE {
+            cell.filled &= !(1 << update.trigger_lane);
+        }
+        cell.queued = 0;
+        self.leave(done.transition);
+        if lane != NONE {
+            self.enter(done.state, done.cell, lane, done.arrival);
+        } else if self.cells.cells[done.cell as usize].filled == 0 {
+            self.free_if_hashed(done.cell);
+        }
+    }
+
+    /// Removes the first cell of a transition from its list.
+    #[inline(always)]
+    fn leave(&mut self, transition: u32) {
+        self.states[transition as usize].drop_first();
+        self.refresh(transition);
     }
 
     /// Frees an empty cell, unless it exists until the end of the run.

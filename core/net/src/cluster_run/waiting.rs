@@ -3,9 +3,9 @@
 use super::cells::{turn_of, Entry, NO_TURN};
 use super::plan::{PlaceSeat, RangedSeat};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
-use crate::bucket::NONE;
 use crate::compiled::{Filter, Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
 use crate::expression::evaluate;
+use crate::marking::bucket::NONE;
 use crate::stream::Stream;
 
 /// The position of a token that no transition takes.
@@ -237,12 +237,25 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Returns the cell and the lane that a token will enter, once the token's fields are set.
-    /// Returns UNKNOWN if the cell may be freed before the token arrives.
+    /// Returns UNKNOWN if the cell may be freed before the token arrives. `seat` is that of the
+    /// token's place.
     #[inline(always)]
-    pub(super) fn position_early(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
-        if let Some(position) = self.permanent_position(token, place) {
-            return Ok(position);
+    pub(super) fn position_early(
+        &mut self,
+        token: u32,
+        seat: &PlaceSeat,
+        place: u32,
+    ) -> Result<u64, Failed> {
+        match self.permanent_position(token, seat) {
+            Some(position) => Ok(position),
+            None => self.position_unless_freed(token, place),
         }
+    }
+
+    /// Returns the cell and the lane that a token will enter; UNKNOWN if the cell may be freed
+    /// before.
+    #[inline(never)]
+    fn position_unless_freed(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         let position = self.position_of_any(token, place)?;
         match position != NOWHERE && self.cells.cells[position as u32 as usize].hashed {
             true => Ok(UNKNOWN),
@@ -252,23 +265,30 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     #[inline(never)]
     fn position_on_arrival(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
-        self.position(token, place)
+        let plan = self.plan;
+        self.position(token, &plan.seats[place as usize], place)
     }
 
-    /// Returns the cell and lane that a token enters. Creates the cell if there is none.
+    /// Returns the cell and lane that a token enters. Creates the cell if there is none. `seat` is
+    /// that of the token's place.
     #[inline(always)]
-    pub(super) fn position(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
-        match self.permanent_position(token, place) {
+    pub(super) fn position(
+        &mut self,
+        token: u32,
+        seat: &PlaceSeat,
+        place: u32,
+    ) -> Result<u64, Failed> {
+        match self.permanent_position(token, seat) {
             Some(position) => Ok(position),
             None => self.position_of_any(token, place),
         }
     }
 
     /// Returns the cell and lane that a token enters if the cell is found by a table, else None.
-    /// Such a cell is never freed.
+    /// Such a cell is never freed. `seat` is that of the token's place.
     #[inline(always)]
-    fn permanent_position(&self, token: u32, place: u32) -> Option<u64> {
-        let (cluster, key, lane) = match &self.plan.seats[place as usize] {
+    fn permanent_position(&self, token: u32, seat: &PlaceSeat) -> Option<u64> {
+        let (cluster, key, lane) = match seat {
             PlaceSeat::Plain { cluster, lane, key } => (*cluster, *key, *lane),
             PlaceSeat::Ranged(seat) => (seat.cluster, seat.key, self.ranged_lane(token, seat)),
             PlaceSeat::Other => return None,

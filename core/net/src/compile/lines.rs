@@ -2,7 +2,7 @@
 //! of the events with one delay.
 
 use crate::compiled::Transition;
-use crate::event_list::{LINES_MAX, NO_LINE};
+use crate::engine::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::Value;
 
 /// Gives each of the first few distinct constant delays of the net a separate line (a first-in

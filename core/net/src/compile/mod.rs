@@ -3,6 +3,7 @@
 
 mod clusters;
 mod forward;
+mod guard;
 mod inscription;
 mod lines;
 mod transition;

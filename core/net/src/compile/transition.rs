@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use super::forward::forward;
 use super::inscription::{delay_of, inscription, token_values};
 use super::is_name;
+use crate::compile::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::compiled::{
     output_context, transition_context, Discipline, Dispatch, Filter, Input, KeyKind, Output,
     Place, Transition, View,
@@ -15,10 +16,9 @@ use crate::definition::{
     FieldType, InputDefinition, LocalDefinition, NetDefinition, OutputDefinition,
     TransitionDefinition,
 };
+use crate::engine::event_list::NO_LINE;
 use crate::error::{known, NetError, Result};
-use crate::event_list::NO_LINE;
 use crate::expression::{Scope, Value, Variable};
-use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::lists::Lists;
 
 /// Largest number of arcs of a transition. With this limit 16 bits suffice for an index, and a

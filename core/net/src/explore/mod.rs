@@ -13,11 +13,11 @@ use std::ops::Deref;
 use serde_json::{json, Map, Value as Json};
 
 use crate::compiled::Net;
+use crate::engine::outputs::{bad_count, TURNS_MAX};
 use crate::error::{NetError, Result};
 use crate::expression::{evaluate, Binding, Fault, Value};
 use crate::lists::Lists;
 use crate::monitor::word_json;
-use crate::outputs::{bad_count, TURNS_MAX};
 use crate::stream::Stream;
 
 pub use game::Game;

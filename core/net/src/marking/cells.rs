@@ -12,10 +12,10 @@ use std::hash::BuildHasherDefault;
 
 use super::join::{direct_limits, KeyHasher};
 use super::Marking;
-use crate::bucket::{Token, NONE};
 use crate::compiled::{
     Cluster, Key, KeyKind, Lanes, Member, Net, Seat, Test, KEY_FIELDS_MAX, LANES_MAX,
 };
+use crate::marking::bucket::{Token, NONE};
 
 /// The tokens of one lane: a linked list, in order of arrival.
 #[derive(Clone, Copy, Debug)]

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Marking;
-use crate::bucket::{Bucket, NONE};
 use crate::compiled::{Discipline, Key, Net, Transition};
-use crate::ranked::{Rank, Ranked};
+use crate::marking::bucket::{Bucket, NONE};
+use crate::marking::ranked::{Rank, Ranked};
 
 /// Values of a joined field below this limit are looked up in a table. Larger values are looked up
 /// by hash, unless `direct_limits` returns a higher limit for the transition.

@@ -6,28 +6,30 @@
 //! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
 //! number of waiting tokens.
 
+pub(crate) mod bucket;
 mod cells;
 mod integral;
 mod join;
+mod ranked;
 mod transfer;
 mod unfolded;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::bucket::{rank_of, reserve, Bucket, Member, Nodes, Token, NONE};
 use crate::compiled::{
     Discipline, Dispatch, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX,
 };
 use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::lists::Lists;
-use crate::ranked::Rank;
 use crate::stream::Stream;
+use bucket::{rank_of, reserve, Bucket, Member, Nodes, Token, NONE};
 use cells::Cells;
 pub(crate) use integral::Area;
 use integral::Stays;
 pub(crate) use join::{direct_limits, KeyHasher};
 use join::{Group, Join};
+use ranked::Rank;
 pub(crate) use transfer::Tokens;
 
 /// A failure in evaluating a guard when a token arrives. The marking stores the failure, so that
@@ -66,6 +68,9 @@ pub(crate) struct Marking<'n> {
     joins: Vec<Join>,
     /// The waiting tokens of all clusters (transitions that share input places, and these places).
     cells: Cells,
+    /// Whether arriving tokens enter the cells. False before a run over clusters takes the tokens
+    /// over, since it keeps them in cells of another form.
+    pub(crate) enters_cells: bool,
     pub(crate) counts: Vec<u32>,
     /// For each place with reset arcs, its tokens by arrival number.
     listed: Vec<BTreeMap<u64, u32>>,
@@ -109,6 +114,7 @@ impl<'n> Marking<'n> {
             group_keys: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
             cells: Cells::new(net),
+            enters_cells: true,
             counts: vec![0; net.places.len()],
             listed: vec![BTreeMap::new(); net.places.len()],
             areas: vec![None; net.places.len()],
@@ -215,7 +221,7 @@ impl<'n> Marking<'n> {
             self.count(place, token, 1);
         }
         if let Some(seat) = &definition.seat {
-            return self.sit(token, seat);
+            return !self.enters_cells || self.sit(token, seat);
         }
         let mut good = true;
         for &view in &definition.views {

@@ -2,7 +2,7 @@
 //! them back.
 
 use super::Marking;
-use crate::bucket::{Token, NONE};
+use crate::marking::bucket::{Token, NONE};
 
 /// All tokens of a run, without the buckets and cells by which transitions find them.
 #[derive(Debug)]

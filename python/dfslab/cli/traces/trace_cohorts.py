@@ -11,7 +11,7 @@ from dfslab.documents.traces.trace_analysis import CohortComparison
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.exports import trees
 from dfslab.instruments import trace as tracing
-from dfslab.instruments.tracing import call_document, callprofile, whole_calls
+from dfslab.instruments.tracing import call_document, callprofile, exemplar_traces
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.model import InputError
 from dfslab.studies.traces import cohort
@@ -34,7 +34,7 @@ def compared(
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
     if kind == "slow":
-        whole = list(whole_calls.exemplar_files(files)) if of_jvms else list(files)
+        whole = list(exemplar_traces.exemplar_files(files)) if of_jvms else list(files)
         return cohort.compare_all(
             [_slow(whole, Reading() if of_jvms else reading)], ("fast", "slow")
         )

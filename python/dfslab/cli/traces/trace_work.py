@@ -36,9 +36,8 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies import merged_profile
 from dfslab.studies.traces import cohort, trace_store, traced_steps
 from dfslab.testbeds.base import BaseTestbed
-from dfslab.testbeds.capabilities import Traceable
+from dfslab.testbeds.capabilities import Counting, Traceable
 from dfslab.testbeds.found import testbed_class
-from dfslab.testbeds.mounted import MountedTestbed
 
 if TYPE_CHECKING:
     from dfslab.report import page as pages
@@ -127,7 +126,7 @@ def _record_mounted(
 ) -> TraceProfile:
     """Does the same as `record_command` for a testbed that has server counters instead of traced
     JVMs. The command runs in the directory where the testbed is mounted."""
-    if not issubclass(kind, MountedTestbed):
+    if not issubclass(kind, Counting):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
     with kind.up(values, notify=notify) as testbed:

@@ -39,7 +39,7 @@ unit_size = named(
 )
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
-reach = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
+servers_per_call = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
 # The disks work in rounds. In a round, each target's disk transfers its part of one request, or one
 # chunk if chunks are larger than these parts.
 rounds = named(
@@ -127,7 +127,11 @@ _close = seq(_ask("close", P.lookup_cpu), name="close")
 # While the client sends one round of data, the targets' disks write the previous round. A
 # synchronous call waits for the disks.
 _sent = seq(
-    repeat(requests / rounds, _client, striped(request_bytes, P.chunk_size, reach, _write_to))
+    repeat(
+        requests / rounds,
+        _client,
+        striped(request_bytes, P.chunk_size, servers_per_call, _write_to),
+    )
 )
 _in_turn = repeat(
     rounds, _sent, _disks, when(P.forced, _ask_targets("fsync", delay("storage", P.commit)))
@@ -148,7 +152,10 @@ OPERATIONS = {
     "read": seq(
         _open,
         repeat(
-            requests, striped(request_bytes, P.chunk_size, reach, _read_from), _client, name="read"
+            requests,
+            striped(request_bytes, P.chunk_size, servers_per_call, _read_from),
+            _client,
+            name="read",
         ),
         _close,
     ),

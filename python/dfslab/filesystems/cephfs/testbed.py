@@ -15,6 +15,7 @@ from typing import TypeVar
 from dfslab.documents.document import Document
 from dfslab.filesystems.cephfs import ceph_json, tracked_calls
 from dfslab.spec import clock
+from dfslab.testbeds.capabilities import Counting
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
@@ -27,7 +28,7 @@ LEAST_BLOCK_BYTES = 3 << 30
 MEMORY_TARGET_BYTES = 939524096
 
 
-class Testbed(MountedTestbed):
+class Testbed(MountedTestbed, Counting):
     """A running CephFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "cephfs"

@@ -68,7 +68,9 @@ more_shards = named("more_shards", select(spread, ceiling(P.file_size / P.shard_
 # A lookup also returns the content of files up to 64 KiB, except on a volume with disperse or
 # shard.
 QUICK_BYTES = 65536
-quick = P.quick_read & (P.file_size <= QUICK_BYTES) & ~P.shard & ~dispersed
+quick = named(
+    "content_in_lookup", P.quick_read & (P.file_size <= QUICK_BYTES) & ~P.shard & ~dispersed
+)
 
 
 def _served(*work: Node) -> Node:
@@ -236,7 +238,7 @@ _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 # The client's process may answer writes before the bricks do (write-behind). It then merges
 # neighbouring writes into larger ones. Direct and synchronous writes are answered by the bricks, so
 # a client has one of them in flight.
-early = P.write_behind & ~P.direct & ~P.forced
+early = named("answered_early", P.write_behind & ~P.direct & ~P.forced)
 writes = named("writes", select(early & ~P.scattered, ahead_requests, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
@@ -288,7 +290,7 @@ _window = delay(
 # Data is split at multiples of 512 bytes per fragment. If a write begins or ends between these
 # multiples, the remainder is read first, so write-behind is not used.
 _stripes = named("stripes", write_bytes / (512 * P.data_fragments))
-_ragged = dispersed & (_stripes > floor(_stripes))
+_ragged = named("partial_stripes", dispersed & (_stripes > floor(_stripes)))
 _rest = when(
     _ragged,
     repeat(

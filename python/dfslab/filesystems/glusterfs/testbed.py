@@ -15,7 +15,7 @@ from dfslab.documents.measured_load import ServerCalls, ServerCounts
 from dfslab.filesystems.glusterfs import call_samples, sampling
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
 from dfslab.spec.clock import REAL, Clock
-from dfslab.testbeds.capabilities import WarmUp
+from dfslab.testbeds.capabilities import Counting, WarmUp
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host
 from dfslab.testbeds.hosts.process import LiveProcess
@@ -33,7 +33,7 @@ CONNECT_LIMIT_S = 120.0
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
 
 
-class Testbed(MountedTestbed):
+class Testbed(MountedTestbed, Counting):
     """A running GlusterFS volume; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "glusterfs"

@@ -77,18 +77,18 @@ def _ask(
 
 
 _locations = named("locations", ceiling(blocks / P.prefetch_blocks))
-_located_bytes = SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (
-    BLOCK_BYTES + P.replication * REPLICA_BYTES
+_located_bytes = named(
+    "located_bytes",
+    SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (BLOCK_BYTES + P.replication * REPLICA_BYTES),
 )
 
 # Reading the located blocks takes longer than the idle time after which TCP restarts with its
 # initial window (RFC 5681, 4.1), so the locations of many blocks arrive in windows.
 _windows = round_trips(
-    named(
-        "windows_of_locations",
-        stalled_round_trips(
-            _located_bytes, Min(symbol("client.nic_bandwidth"), symbol("namenode.nic_bandwidth"))
-        ),
+    stalled_round_trips(
+        _located_bytes,
+        Min(symbol("client.nic_bandwidth"), symbol("namenode.nic_bandwidth")),
+        "locations",
     ),
     "client",
     "window",
@@ -185,9 +185,9 @@ _set_up = seq(
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
-        "windows_of_block",
-        stalled_round_trips(block_bytes, _rate)
-        + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate)
+        "waits_for_windows",
+        stalled_round_trips(block_bytes, _rate, "block")
+        + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate, "packet")
         + select(P.forced, turns * P.replication / 2, 0),
     ),
     "datanode",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds.capabilities import Counting
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
@@ -26,7 +27,7 @@ HAND_OVER = "/tmp/fuse_fd_comm."
 MARK_LIMIT_S = 300.0
 
 
-class Testbed(MountedTestbed):
+class Testbed(MountedTestbed, Counting):
     """A running JuiceFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "juicefs"
@@ -106,6 +107,10 @@ class Testbed(MountedTestbed):
             for line in host.run("cat", "/proc/net/unix").splitlines():
                 if HAND_OVER in line:
                     host.run("rm", "-f", line[line.index(HAND_OVER) :])
+
+    def counters(self) -> dict[str, str]:
+        """Returns no counters: the calls are recorded one by one by `tracing`."""
+        return {}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from dfslab.testbeds.capabilities import Counting
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
@@ -20,7 +21,7 @@ TOTAL_SPACE = 10
 EMPTY_METADATA = b"MFSM NEW"
 
 
-class Testbed(MountedTestbed):
+class Testbed(MountedTestbed, Counting):
     """A running MooseFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "moosefs"

@@ -330,7 +330,7 @@ def setup_of(situation: Configuration) -> Setup:
         trace = situation.trace
         sync = bool(values["sync_on_close"])
         striping = Striping(servers, stripe, width, common.start_seed, sync)
-        calls = calls_of(trace.done, striping, missed == 0, trace.due_of_done())
+        calls = calls_of(trace.done, striping, missed, trace.due_of_done())
         return replace(common, operation="replay", calls=calls)
     known = [name for name in situation.mix if name in ("read", "write", LIST)]
     if len(situation.mix) != 1 or not known:

@@ -3,9 +3,9 @@ Nguyen & Apon 2012.
 
 Every client executes its calls one after the other. If the trace has times, a call starts no
 earlier than its time. Which reads find their data in memory is determined when the net is built, in
-the order of the trace: those of data that was read or written before, or all reads if caches are
-warm. The other reads come from the disk: sequential ones through the read-ahead window, all others
-after a seek.
+the order of the trace: those of data that was read or written before, and a share of the others, as
+far as caches were warm at the start. The other reads come from the disk: sequential ones through
+the read-ahead window, all others after a seek.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
 from dfslab.nets.inscription import call as called
 from dfslab.nets.inscription import equal, number
-from dfslab.spec.steps.calls import TRANSFERS, Done, Meaning, followed, single
+from dfslab.spec.steps.calls import TRANSFERS, ClassifiedCall, Done, followed, single
 from dfslab.spec.steps.expression import Condition
 
 PAGE_BYTES = 4096
@@ -43,12 +43,27 @@ def shares_of(
 
 
 class _Memory:
-    """The pages of files that the trace has accessed so far."""
+    """The pages of files that are in memory: those that the trace has accessed so far, and some of
+    the others. Of the bytes that the trace reads first, the fraction `missed` is not in memory;
+    these reads are spread evenly over the trace."""
 
-    def __init__(self) -> None:
+    def __init__(self, missed: float) -> None:
         self.pages: dict[tuple[int, int], set[int]] = {}
+        self._missed = missed
+        # Bytes that should have been read from disks so far, less those that were.
+        self._owed_bytes = 0.0
 
-    def holds(self, one: Done) -> bool:
+    def finds(self, one: Done) -> bool:
+        """Returns whether a read finds its bytes in memory, and marks its pages as accessed."""
+        if self.accessed(one):
+            return True
+        self._owed_bytes += self._missed * one.size_bytes
+        if self._owed_bytes <= one.size_bytes / 2:
+            return True
+        self._owed_bytes -= one.size_bytes
+        return False
+
+    def accessed(self, one: Done) -> bool:
         """Returns whether all pages of a transfer were accessed before, and marks them as
         accessed."""
         pages = range(
@@ -77,13 +92,13 @@ class Striping:
 
 
 def calls_of(
-    trace: Sequence[Done], striping: Striping, warm: bool, due_s: Sequence[float] = ()
+    trace: Sequence[Done], striping: Striping, missed: float, due_s: Sequence[float] = ()
 ) -> tuple[TracedCall, ...]:
     """Converts a trace's operations to calls of the net. An operation on a whole file becomes three
     calls: open, transfer and close.
 
     `due_s` is the scheduled start of each operation in seconds. Without it, each operation follows
-    the previous one. `warm` means that the caches hold all data at the start.
+    the previous one. `missed` is the fraction of the data that is not in the caches at the start.
     """
     given = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
@@ -94,10 +109,10 @@ def calls_of(
         for one, time_s in zip(trace, times, strict=True)
         for at, _ in zip((time_s, 0.0, 0.0), single(one), strict=False)
     ]
-    memory, layout = _Memory(), _Layout(striping)
+    memory, layout = _Memory(missed), _Layout(striping)
     found: list[TracedCall] = []
-    for one, meaning, at in zip(given, followed(given), due, strict=True):
-        call = replace(_call(one, meaning, memory, layout, warm), due_s=at)
+    for one, classified, at in zip(given, followed(given), due, strict=True):
+        call = replace(_call(one, classified, memory, layout), due_s=at)
         # Creating a file takes several requests to the manager, one after another.
         repeated = CREATE_REQUESTS - 1 if one.kind == "create" else 0
         found += [call, *[replace(call, due_s=0.0)] * repeated]
@@ -123,18 +138,22 @@ class _Layout:
         return self._firsts[key]
 
 
-def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: bool) -> TracedCall:
+def _call(one: Done, classified: ClassifiedCall, memory: _Memory, layout: _Layout) -> TracedCall:
     how = layout.striping
     if one.kind in TRANSFERS:
         place = (how.servers, how.stripe_bytes, layout.first(one), how.stripe_count)
         shares = shares_of(one.offset_bytes, one.size_bytes, *place)
-        held = memory.holds(one) or warm
         if one.kind == "pwrite":
+            memory.accessed(one)
             return TracedCall(one.client, "write", shares)
+        held = memory.finds(one)
         return TracedCall(
-            one.client, "read", shares, "hit" if held else "jump" if meaning.scattered else "ahead"
+            one.client,
+            "read",
+            shares,
+            "hit" if held else "jump" if classified.scattered else "ahead",
         )
-    unsynced = one.kind == "close" and meaning.unforced and how.sync_on_close
+    unsynced = one.kind == "close" and classified.unforced and how.sync_on_close
     if one.kind == "fsync" or unsynced:
         return TracedCall(one.client, "force")
     # A close without data to sync involves only the client. All other calls involve the manager.

@@ -33,7 +33,7 @@ from dfslab.spec.steps.operation import (
 
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
-reach = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
+servers_per_call = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
 # The disks of the servers work in rounds. In a round, each disk transfers its part of one call, or
 # one stripe if stripes are larger than these parts.
 rounds = named(
@@ -111,7 +111,10 @@ def _calls(count: Expression, from_disk: bool) -> Node:
     """Returns the step of `count` read calls, one after another. Each call reads from all servers
     that store a part of its range."""
     parts = striped(
-        call_bytes, P.stripe_size, reach, lambda size: _read_from(size, from_disk=from_disk)
+        call_bytes,
+        P.stripe_size,
+        servers_per_call,
+        lambda size: _read_from(size, from_disk=from_disk),
     )
     return repeat(count, cpu("client", P.request_cpu), parts)
 
@@ -143,7 +146,7 @@ _sent = seq(
     repeat(
         calls / rounds,
         cpu("client", P.request_cpu),
-        striped(call_bytes, P.stripe_size, reach, _write_to),
+        striped(call_bytes, P.stripe_size, servers_per_call, _write_to),
     )
 )
 # Data that is synchronised on close is written to disk when the file is closed, after all data was

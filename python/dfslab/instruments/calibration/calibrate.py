@@ -36,6 +36,7 @@ from dfslab.instruments.calibration.quantities import (
     repeated,
     single,
 )
+from dfslab.instruments.calibration.size_line import is_at_bound
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import text
@@ -166,10 +167,15 @@ def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 def local_files(values: Mapping[str, float]) -> LocalFiles:
     """Returns what was measured on a local file system as a node's table. `values` are in SI units
-    by the name of the quantity; the keys of quantities that are missing say "not measured". A line
-    whose rates are incomplete counts as not measured."""
-    known = {key: values[name] for key, name in OF_LOCAL_FILES.items() if name in values}
-    return LocalFiles().model_copy(update=known).whole
+    by the name of the quantity. The keys of quantities that are missing or not determined say "not
+    measured"."""
+    units = {**file_calls.UNITS, **sustained_disk.UNITS}
+    known = {
+        key: values[name]
+        for key, name in OF_LOCAL_FILES.items()
+        if name in values and not is_at_bound(values[name], units[name])
+    }
+    return LocalFiles().model_copy(update=known)
 
 
 def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:

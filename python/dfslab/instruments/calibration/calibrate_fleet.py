@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
+from dfslab.fleet.client_hosts import Nodes
 from dfslab.fleet.each_host import HostCalls, WorkerHost, hosts_of
-from dfslab.fleet.places import Nodes
 from dfslab.instruments import access
 from dfslab.instruments.calibration import calibrate
 from dfslab.instruments.calibration.calibrate_testbed import HostsDocument, MeasuredHosts
@@ -41,7 +41,7 @@ def of_scenario(
     """Measures the hosts of the Dask cluster that a scenario names or starts (`run.fleet`), with
     the disk at `directory` on each host."""
     with access.session() as session:
-        nodes = session.places(scenario)
+        nodes = session.client_hosts(scenario)
         assert isinstance(nodes, Nodes), "a fleet that is not of agents has Dask workers"
         return measure(nodes.scheduler, nodes.expected, directory, repeats, report)
 

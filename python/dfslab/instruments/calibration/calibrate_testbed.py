@@ -33,10 +33,10 @@ from dfslab.method import RunFailed
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.capabilities import Mounting
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import hardware
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.mounted import MountedTestbed
 
 FILE = ".dfslab-calibrate"
 PROBE_MODULE = "dfslab.instruments.calibration.probe"
@@ -70,9 +70,7 @@ def measure(
                 repeats,
                 report,
                 random.Random(seed),
-                session.testbed.mount_point
-                if isinstance(session.testbed, MountedTestbed)
-                else None,
+                session.testbed.mount_point if isinstance(session.testbed, Mounting) else None,
             )
         except TestbedError as error:
             raise RunFailed(str(error)) from error
@@ -201,7 +199,7 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
     # A stream runs at the rate of the slower of its two links. If this link is faster than the
     # peer's, the stream cannot show this link's rate.
     several = f"network_rate_{network_probe.STREAMS}_streams"
-    hidden = group.adapter.bandwidth > fastest
+    is_faster_than_peer = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
     return [
         "[[deployment.node]]",
@@ -215,7 +213,7 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
         line("latency", by_name["disk_access"]),
         *calibrate.disk_remarks(by_name),
         "[deployment.node.adapter]",
-        f"# No other host can take more: {rate}" if hidden else rate,
+        f"# No other host can take more: {rate}" if is_faster_than_peer else rate,
         remark(f"{network_probe.STREAMS} streams at once", by_name[several]),
         remark("Round trip while a stream runs", by_name["network_round_trip_loaded"]),
     ]

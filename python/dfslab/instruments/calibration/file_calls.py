@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from dfslab.instruments.calibration.size_line import line_through
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.hosts.threads import threads
 
@@ -25,8 +26,6 @@ SMALL_BYTES, LARGE_BYTES, DATA_BYTES = 4 << 10, 64 << 10, 128 << 20
 COMMITS = 50
 # Sizes of files that are forced to disk.
 COMMITTED_BYTES = (4 << 10, 256 << 10)
-# A byte takes at least this many seconds, so that a rate is finite.
-LEAST_BYTE_S = 1e-12
 # Bytes of memory that are used for the first time.
 TOUCHED_BYTES = 32 << 20
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -205,10 +204,9 @@ def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
     found = {}
     for streams, name in ((1, "file_commit"), (STREAMS, "file_commits")):
         small_s, large_s = (_commit_s(folder, streams, size, clock) for size in COMMITTED_BYTES)
-        byte_s = max(LEAST_BYTE_S, (large_s - small_s) / (large - small))
-        time_s = max(1e-7, small_s - small * byte_s)
-        found[name] = time_s if streams == 1 else 1 / time_s
-        found[f"{name}_rate"] = 1 / byte_s
+        line = line_through(small, small_s, large, large_s)
+        found[name] = line.fixed_s if streams == 1 else 1 / line.fixed_s
+        found[f"{name}_rate"] = line.rate
     return found
 
 

@@ -9,11 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dfslab import quantiles
+from dfslab.instruments.calibration.size_line import RECIPROCALS, is_at_bound
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
 REPEATS_MOST = 1_000
+# The repetitions that are advised for a rate that was not determined, as a multiple of those made:
+# four times as many halve the interval.
+MORE_REPEATS = 4
 # A function that receives the progress: measurements done, measurements in all, and a text.
 Report = Callable[[int, int, str], None]
 
@@ -29,13 +33,24 @@ class Quantity:
     high: float
     values: tuple[float, ...]
 
+    @property
+    def is_determined(self) -> bool:
+        """Whether the measurements determine the quantity. The rate of a line (`size_line`) is not
+        determined if its interval reaches zero, or if noise hid the slope in a measurement. Other
+        quantities are measured directly, so their values are plausible even if they differ widely.
+        """
+        if self.name not in RECIPROCALS:
+            return True
+        return self.low > 0 and not any(is_at_bound(value, self.unit) for value in self.values)
+
     def document(self) -> QuantityDocument:
         """Returns the quantity as a JSON document. The name is left out, because the profile has it
         as key.
         """
-        return QuantityDocument(
-            self.unit, self.mean, self.low, self.high, CONFIDENCE, list(self.values)
-        )
+        values = list(self.values)
+        if not self.is_determined:
+            return QuantityDocument(self.unit, None, None, None, CONFIDENCE, values)
+        return QuantityDocument(self.unit, self.mean, self.low, self.high, CONFIDENCE, values)
 
 
 @dataclass(frozen=True)
@@ -43,13 +58,14 @@ class QuantityDocument:
     """A measured quantity as JSON, in SI units.
 
     `confidence` is the probability with which the interval from `low` to `high` contains the true
-    mean.
+    mean. `mean`, `low` and `high` are None if the measurements, which are in `values`, do not
+    determine the quantity.
     """
 
     unit: str
-    mean: float
-    low: float
-    high: float
+    mean: float | None
+    low: float | None
+    high: float | None
     confidence: float
     values: list[float]
 
@@ -72,11 +88,11 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
     """Returns the mean of independent measurements of a quantity that is not negative, and
     Student's t interval of the mean."""
     mean = statistics.fmean(values)
-    reach = math.inf
+    half_width = math.inf
     if len(values) > 1:
         sure = float(quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1))
-        reach = sure * statistics.stdev(values) / math.sqrt(len(values))
-    return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
+        half_width = sure * statistics.stdev(values) / math.sqrt(len(values))
+    return Quantity(name, unit, mean, max(0.0, mean - half_width), mean + half_width, tuple(values))
 
 
 def check_repeats(repeats: int) -> None:
@@ -118,12 +134,27 @@ def repeated(
 
 def line(key: str, one: Quantity, share: float = 1.0) -> str:
     """Returns one line of TOML that sets `key` to `share` times the quantity, with a comment that
-    gives the confidence interval."""
+    gives the confidence interval. If the quantity is not determined, the line is a comment that
+    says so, and the profile lacks the key."""
+    if not one.is_determined:
+        return f"# {key} is not determined: {_undetermined(one)}"
     words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
     return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
 
 
+def _undetermined(one: Quantity) -> str:
+    """Returns why a rate is not determined, and what would determine it."""
+    if any(is_at_bound(value, one.unit) for value in one.values):
+        why = "the larger requests took no longer than the smaller ones"
+    else:
+        why = f"{CONFIDENCE:.0%} between {text(one.low, one.unit)} and {text(one.high, one.unit)}"
+    more = min(REPEATS_MOST, MORE_REPEATS * len(one.values))
+    return f"{why}; --repeats {more} on a quiet machine would settle it"
+
+
 def remark(words: str, one: Quantity) -> str:
     """Returns a comment of TOML that describes a quantity which no key of a deployment holds."""
+    if not one.is_determined:
+        return f"# {words}: not determined: {_undetermined(one)}"
     value, low, high = (text(value, one.unit) for value in (one.mean, one.low, one.high))
     return f"# {words}: {value} ({CONFIDENCE:.0%} between {low} and {high})"

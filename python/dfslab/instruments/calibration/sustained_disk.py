@@ -10,9 +10,9 @@ import mmap
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from dfslab.instruments.calibration.size_line import SizeLine, line_through
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.hosts.threads import threads
 
@@ -33,16 +33,6 @@ UNITS = {
     "direct_read_capacity": "B/s",
     "direct_write_capacity": "B/s",
 }
-# A byte takes at least this many seconds, so that a rate is finite.
-LEAST_BYTE_S = 1e-12
-
-
-@dataclass(frozen=True)
-class RequestCost:
-    """Seconds of a request without its bytes, and the bytes per second beyond."""
-
-    request_s: float
-    rate: float
 
 
 def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mapping[str, float]:
@@ -53,11 +43,11 @@ def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mappin
     written = _line(path, os.O_WRONLY, 1, LARGE_BYTES, chance, clock)
     many = _line(path, os.O_RDONLY, IN_FLIGHT, IN_FLIGHT_BYTES, chance, clock)
     return {
-        "direct_read": read.request_s,
+        "direct_read": read.fixed_s,
         "direct_read_rate": read.rate,
-        "direct_write": written.request_s,
+        "direct_write": written.fixed_s,
         "direct_write_rate": written.rate,
-        "direct_requests": 1 / (many.request_s + SMALL_BYTES / many.rate),
+        "direct_requests": 1 / (many.fixed_s + SMALL_BYTES / many.rate),
         "direct_request_rate": many.rate,
         "direct_read_capacity": _capacity(path, os.O_RDONLY, chance, clock),
         "direct_write_capacity": _capacity(path, os.O_WRONLY, chance, clock),
@@ -66,12 +56,11 @@ def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mappin
 
 def _line(
     path: Path, flags: int, depth: int, large_bytes: int, chance: random.Random, clock: Clock
-) -> RequestCost:
+) -> SizeLine:
     """Returns the line through the mean times of small and of large requests."""
     small_s = request_s(path, flags, depth, SMALL_BYTES, chance, clock)
     large_s = request_s(path, flags, depth, large_bytes, chance, clock)
-    byte_s = max(LEAST_BYTE_S, (large_s - small_s) / (large_bytes - SMALL_BYTES))
-    return RequestCost(max(1e-7, small_s - SMALL_BYTES * byte_s), 1 / byte_s)
+    return line_through(SMALL_BYTES, small_s, large_bytes, large_s)
 
 
 def _capacity(path: Path, flags: int, chance: random.Random, clock: Clock) -> float:

@@ -7,17 +7,19 @@ results with which it is compared.
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import socket
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dfslab.instruments.calibration import calibrate, disk_probe, file_calls, probe, sustained_disk
+from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.testbeds.hosts import hardware
@@ -28,6 +30,8 @@ REPEATS = 3
 SEED = 1
 LOADAVG = Path("/proc/loadavg")
 RUNNABLE_SAMPLES, RUNNABLE_PAUSE_S = 20, 0.05
+# The errors with which Linux refuses to open a file for direct I/O (open(2), O_DIRECT).
+NO_DIRECT_IO = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 
 
 @dataclass(frozen=True)
@@ -117,9 +121,23 @@ def memory(directory: Path) -> tuple[float, float]:
     return statistics.median(rates), statistics.median(calls)
 
 
+@contextmanager
+def unless_direct_io_is_refused(directory: Path) -> Iterator[None]:
+    """Returns a context whose work ends silently if the file system of `directory` refuses direct
+    I/O, as file systems in memory do. Raises RunFailed for every other error, such as a full or
+    failing disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_DIRECT_IO:
+            return
+        reason = error.strerror or str(error) or type(error).__name__
+        raise RunFailed(f"probing the disk of {directory}: {reason}") from error
+
+
 def local_disk(directory: Path) -> DiskProbe | None:
     """Measures direct transfers to and from the disk of a directory. Returns None where direct I/O
-    is refused.
+    is refused. Raises RunFailed if the disk is full or fails.
     """
     chance = random.Random(SEED)
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
@@ -128,23 +146,21 @@ def local_disk(directory: Path) -> DiskProbe | None:
         def median(work: Callable[[], float]) -> float:
             return statistics.median(work() for _ in range(REPEATS))
 
-        try:
+        with unless_direct_io_is_refused(directory):
             written = median(lambda: hardware.direct_write(path))
             read = median(lambda: hardware.direct_read(path))
             access_s = median(lambda: disk_probe.in_random_order(path, chance))
-        except OSError:
-            return None
-    return DiskProbe(read, written, access_s)
+            return DiskProbe(read, written, access_s)
+    return None
 
 
 def local_files(directory: Path) -> LocalFiles:
     """Measures the calls on a local directory, of which the medians of REPEATS measurements count,
     and requests to the disk below it. The disk is left out where direct I/O is refused. All files
-    are removed again."""
+    are removed again. Raises RunFailed if the disk is full or fails."""
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
         each = [file_calls.everything(Path(made)) for _ in range(REPEATS)]
         values = {name: statistics.median(one[name] for one in each) for name in file_calls.UNITS}
-        # A file system in memory refuses direct I/O, so it has no requests to a disk.
-        with suppress(OSError):
+        with unless_direct_io_is_refused(directory):
             values |= sustained_disk.everything(Path(made) / "data", random.Random(SEED))
     return calibrate.local_files(values)

@@ -74,7 +74,7 @@ def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession)
             time_limit_s=time_limit_s,
         )
         try:
-            fleet.run_load(plan, session.places(point.scenario), session.progress)
+            fleet.run_load(plan, session.client_hosts(point.scenario), session.progress)
         except LoadFailed as error:
             raise RunFailed(f"warming up: {error}") from error
 

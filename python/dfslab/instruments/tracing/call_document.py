@@ -14,6 +14,9 @@ from dfslab.instruments.tracing.callprofile import WORK, File, Losses, MergedSte
 from dfslab.spec.model import InputError
 
 MOST_RANKED = 1000
+# The states in which the tracing agent reports an instrumentation point that works: its class is
+# instrumented, or was not loaded yet. Any other state is the reason why the point is off.
+INSTRUMENTED, NOT_LOADED = "woven", "unseen"
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
@@ -76,7 +79,8 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
         for kind, count in file.losses.model_dump().items():
             losses[kind] += count
         losses["open_calls"] += file.open_calls
-        losses["points_off"] += sum(p.state not in ("woven", "unseen") for p in file.points)
+        working = (INSTRUMENTED, NOT_LOADED)
+        losses["points_off"] += sum(point.state not in working for point in file.points)
     return losses
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import CallTreeRow, File
-from dfslab.instruments.tracing.whole_calls import EXEMPLARS, later_than
+from dfslab.instruments.tracing.exemplar_traces import EXEMPLARS, later_than
 from dfslab.testbeds.capabilities import Traceable
 
 # Name of the host of processes that all run on this machine without network namespaces.

@@ -18,7 +18,7 @@ from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import CallTreeRow, File
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.counter_format import CounterFormat, Counters, NotUnderstood
-from dfslab.testbeds.mounted import MountedTestbed
+from dfslab.testbeds.capabilities import Counting
 
 # Largest size of a file with counters. Counter dumps of servers have a few kilobytes.
 MOST_BYTES = 64 << 20
@@ -141,7 +141,7 @@ def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
     return found
 
 
-def record(testbed: MountedTestbed, system: str, command: Sequence[str], folder: Path) -> int:
+def record(testbed: Counting, system: str, command: Sequence[str], folder: Path) -> int:
     """Runs a command on the first client host of a mounted testbed. Returns the exit status of the
     command.
 
@@ -166,6 +166,6 @@ def record(testbed: MountedTestbed, system: str, command: Sequence[str], folder:
     return done.returncode
 
 
-def _counted(testbed: MountedTestbed, system: str) -> list[File]:
+def _counted(testbed: Counting, system: str) -> list[File]:
     texts = testbed.counters().items()
     return [file for name, text in texts for file in understood(system, text, name, empty=True)]

@@ -82,6 +82,8 @@ class Amounts:
             return self._reader.holds(condition)
         if not isinstance(condition, Expr):
             return self._guard(condition)
+        if condition.name == "named":
+            return self.holds(condition.operands[0])
         if condition.name == "not":
             inner = self.holds(condition.operands[0])
             return ~inner if isinstance(inner, Condition) else not inner

@@ -28,6 +28,7 @@ from dfslab.nets.build import Net
 from dfslab.nets.inscription import call, equal, number, text
 from dfslab.spec.steps.expression import Expr, floor
 from dfslab.spec.steps.node import Node
+from dfslab.spec.steps.step_path import StepPath
 
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
@@ -48,7 +49,7 @@ class Watched:
 
     named: Mapping[str, MonitorDefinition]
     spans: dict[str, str]
-    steps: dict[str, tuple[str, str]]
+    steps: dict[str, tuple[str, StepPath]]
     idle: dict[Station, str]
     ends: list[str]
     laws: list[DeclaredStation]
@@ -191,7 +192,7 @@ def _watched(trees: Trees, names: Sequence[str]) -> Watched:
     spans = {name: f"time of {name}" for name in names}
     # A step may occur several times in a tree; each occurrence has its own monitor.
     places = {f"time of step {n}: {one[1]}": one for n, one in enumerate(trees.steps)}
-    steps = {name: (operation, step) for name, (operation, step, *_) in places.items()}
+    steps = {name: (operation, StepPath.of(step)) for name, (operation, step, *_) in places.items()}
     named: dict[str, MonitorDefinition] = {
         spans[name]: sojourn(f"{name} starts", f"{name} ends") for name in names
     }

@@ -22,6 +22,7 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.tree.predicted import OpenPrediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
+from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.systems.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Observation:
     situation: Situation
     operations: tuple[str, ...]
     rate_per_s: float
-    steps: Mapping[tuple[str, str], float]
+    steps: Mapping[tuple[str, StepPath], float]
 
     def __hash__(self) -> int:
         return hash((self.operations, self.rate_per_s))
@@ -181,11 +182,11 @@ def observations(results: Sequence[Result]) -> list[Observation]:
 
 def _observation(group: Sequence[Result]) -> Observation:
     situation = situation_of(group[0].point.scenario)
-    times: dict[tuple[str, str], list[float]] = {}
+    times: dict[tuple[str, StepPath], list[float]] = {}
     for result in group:
         for step in result.steps:
             if step.count >= FEWEST_STEP_COUNT and step.time_s_mean > 0:
-                times.setdefault((step.operation, step.step), []).append(step.time_s_mean)
+                times.setdefault((step.operation, step.path), []).append(step.time_s_mean)
     return Observation(
         situation,
         tuple(sorted(situation.mix)),
@@ -206,16 +207,36 @@ def calibrate(results: Sequence[Result]) -> Calibration:
     return _calibrate(observed)
 
 
+@dataclass(frozen=True)
+class _Prior:
+    """The prior of a constant: mean and standard deviation of its natural logarithm."""
+
+    log: float
+    spread: float
+
+
+def _prior(situations: Sequence[Situation], key: str, default: float) -> _Prior:
+    """Returns the prior of a constant that all fitted configurations share. Their clients may have
+    machines with different profiles. The mean is then the mean over the configurations, and the
+    differences between the profiles widen the spread. `default` is the value of the description,
+    for machines whose profile does not hold the constant."""
+    logs = np.log([one.measured.get(key, default) for one in situations])
+    variances = np.array([one.spread(key) ** 2 for one in situations])
+    # Means are taken of the differences from the first value, so that equal values stay exact.
+    off, more = logs - logs[0], variances - variances[0]
+    variance = variances[0] + np.mean(more) + np.var(off)
+    return _Prior(float(logs[0] + np.mean(off)), float(np.sqrt(variance)))
+
+
 @lru_cache(maxsize=16)
 def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
     system = observed[0].situation.system
     declared = system.parameters.of_origin("calibrated")
     keys = sorted({key for one in observed for key in one.situation.constants})
-    first = observed[0].situation
-    prior = np.log(
-        [first.measured.get(key, float(declared[key].default or 0.0)) for key in keys] or [1.0]
-    )[: len(keys)]
-    spread = np.array([first.spread(key) for key in keys])
+    situations = [one.situation for one in observed]
+    priors = [_prior(situations, key, float(declared[key].default or 0.0)) for key in keys]
+    prior = np.array([one.log for one in priors])
+    spread = np.array([one.spread for one in priors])
 
     def residuals(logs: Floats) -> Floats:
         constants = dict(zip(keys, np.exp(logs), strict=True))

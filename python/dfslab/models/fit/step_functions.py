@@ -10,9 +10,9 @@ experiments.
 
 Network waits of the steps that the tree names are computed, not fitted: deployments with two short
 latencies differ in other ways, too, and cannot be extrapolated to a long latency. Extra work of a
-client's first operation is not fitted, since it is confounded with the bytes of all clients. An
-emulated network has one more term, because the process that delays packets needs a processor. A
-whole operation is the sum of its steps, as in Wu's (1) and (6).
+client's first operation is not fitted, since it is confounded with the bytes of all clients. If
+the deployment declares that each crossing of its network needs processor time, this time is one
+more term. A whole operation is the sum of its steps, as in Wu's (1) and (6).
 
 Log ratios are fitted, so small and large files have equal weight, and a factor of 2 up or down is
 the same error. Intervals come from the residuals and from resampled configurations. Residuals are
@@ -33,6 +33,7 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.step_terms import REST, TERMS, WHOLE, TermValues
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps.step_path import StepPath
 
 if TYPE_CHECKING:
     import scipy
@@ -95,8 +96,8 @@ class StepFunction:
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
         freedom = max(1, self.points - _used([self, *self.parts]))
-        reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
-        return time, time / reach, time * reach
+        factor = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
+        return time, time / factor, time * factor
 
     def seconds(self, at: TermValues) -> tuple[float, np.ndarray]:
         """Returns the time in seconds, and the times in seconds by the coefficients of every
@@ -223,12 +224,18 @@ class _Fit:
 
     def _calls(self, step: str) -> tuple[str, ...]:
         """Returns the measured inner calls of a step if `step` names a self time, else nothing."""
-        outer, slash, inner = step.partition("/")
-        within = (name for name in self._steps if name != step and name.startswith(f"{outer}/"))
-        return tuple(within) if slash and inner == REST else ()
+        path = StepPath.read(step)
+        if path.names[1:] != (REST,):
+            return ()
+        others = {name: StepPath.read(name) for name in self._steps if name != step}
+        return tuple(
+            name
+            for name, other in others.items()
+            if not other.is_outermost and other.outermost == path.outermost
+        )
 
     def _outer(self) -> list[str]:
-        return [step for step in self._steps if "/" not in step and step != WHOLE]
+        return [step for step in self._steps if StepPath.read(step).is_outermost and step != WHOLE]
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Returns the coefficients of the outermost steps, or of the whole operation if it has no

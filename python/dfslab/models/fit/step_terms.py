@@ -12,10 +12,10 @@ import numpy as np
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.models.tree.reader import TreeReader
-from dfslab.spec.deployment import Emulation
-from dfslab.spec.environment import payload_share
+from dfslab.spec.environment import network_effects, payload_share
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Node
+from dfslab.spec.steps.step_path import StepPath
 
 # The terms of a step's time, each with the unit of its coefficient ("" for a pure number).
 TERMS = {"1": "s", "network latency": "", "bytes / adapter rate": ""}
@@ -70,7 +70,7 @@ class TermValues:
         waited = _waited_s(self._waits, step, calls)
         crossings = waited / self._latency_s if self._latency_s else 0.0
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
-        if not self._carries.get(step.removesuffix(f"/{REST}"), True):
+        if not self._carries.get(_without_rest(step), True):
             terms = np.where(BY_BYTES, 0.0, terms)
         # The step's network wait is known, so its latency terms are set to 0. A fit of these terms
         # would absorb other differences between deployments.
@@ -83,8 +83,8 @@ class TermValues:
         `outer` has the coefficients of the operation's outermost steps. If it is empty, or if the
         terms on clients are not used, the term values are returned unchanged. Clients share a
         server and an adapter, solved as a closed network by MVA. Time elsewhere, such as waiting
-        for the network, is think time. The process that delays packets in an emulated network
-        counts as part of the server, because it runs on the same machine.
+        for the network, is think time. Processor time that network crossings need counts as part
+        of the server, because all nodes share the processors.
         """
         count = self.terms[SERVER]
         if not count or not outer:
@@ -115,8 +115,7 @@ def terms_of(scenario: Scenario) -> np.ndarray:
     disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
     block = situation.parameters.get("block_size", size) or 1.0
     moved, latency = size / rate, values["network_latency"]
-    emulated, shared = scenario.emulation, scenario.deployment.shared_cores
-    held = clients if emulated and shared and latency >= emulated.delay else 0.0
+    crossing = clients if network_effects(scenario).is_crossing_work else 0.0
     further = max(0.0, np.ceil(size / block) - 1)
     last = (size - further * block) / rate
     return np.array(
@@ -131,7 +130,7 @@ def terms_of(scenario: Scenario) -> np.ndarray:
             clients,
             clients * moved,
             clients * last,
-            held,
+            crossing,
         ]
     )
 
@@ -156,8 +155,16 @@ def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str]
 
 
 def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) -> float:
-    outer = step.removesuffix(f"/{REST}")
-    return max(0.0, waits.get(outer, 0.0) - sum(waits.get(call, 0.0) for call in calls))
+    return max(
+        0.0, waits.get(_without_rest(step), 0.0) - sum(waits.get(call, 0.0) for call in calls)
+    )
+
+
+def _without_rest(step: str) -> str:
+    """Returns the text of a step's path, or that of the step whose self time `step` names."""
+    path = StepPath.read(step)
+    named = path.parent if path.names[-1] == REST else None
+    return str(named or path)
 
 
 def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
@@ -168,7 +175,7 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
     if tree is None:
         return {}
     latency_s = situation.environment["network_latency"]
-    idle = _idle(situation, scenario.emulation, latency_s)
+    idle = _idle(situation, network_effects(scenario).burst_bytes, latency_s)
     here, nowhere = (
         _times_s(situation, tree, {**idle, "network_latency": one}) for one in (latency_s, 0.0)
     )
@@ -194,13 +201,13 @@ def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
 
 
 def _idle(
-    situation: Situation, emulated: Emulation | None = None, latency_s: float = 0.0
+    situation: Situation, burst_bytes: float = 0.0, latency_s: float = 0.0
 ) -> dict[str, float]:
     """Returns the symbol values of a configuration in which calibrated constants are zero and disks
     take no time.
 
-    `emulated` is the network emulation, if any, and `latency_s` the network's one-way latency. An
-    emulated adapter passes a burst at once, so its rate is at least burst / round-trip time.
+    `burst_bytes` are the bytes that an adapter passes at once, and `latency_s` is the network's
+    one-way latency. The rate of such an adapter is at least burst / round-trip time.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:
@@ -208,8 +215,8 @@ def _idle(
             values[key] = UNLIMITED
         elif key.endswith(".disk_latency"):
             values[key] = 0.0
-        elif key.endswith(".nic_bandwidth") and emulated and latency_s:
-            values[key] = max(values[key], emulated.burst / (2 * latency_s))
+        elif key.endswith(".nic_bandwidth") and latency_s:
+            values[key] = max(values[key], burst_bytes / (2 * latency_s))
     return values
 
 
@@ -220,5 +227,5 @@ def _times_s(
     `environment`.
     """
     cost = TreeReader(situation.placement, environment, situation.client).read(tree)
-    times = {name: float(one.latency_s) for name, one in cost.steps.items()}
+    times = {str(path): float(one.latency_s) for path, one in cost.steps.items()}
     return {**times, WHOLE: float(cost.latency_s)}

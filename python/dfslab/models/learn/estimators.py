@@ -255,8 +255,8 @@ def clipped(left: Floats) -> Floats:
 
     An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
     """
-    reach = CLIPPED * SD_OF_MAD * float(np.median(np.abs(left)))
-    shortened: Floats = np.clip(left, -reach, reach)
+    limit = CLIPPED * SD_OF_MAD * float(np.median(np.abs(left)))
+    shortened: Floats = np.clip(left, -limit, limit)
     return shortened
 
 
@@ -282,8 +282,8 @@ def drawn(matrix: Floats, target: Floats, each: Floats, signs: Integers) -> Floa
                 break
             kept &= ~against
         left = np.abs(target - matrix @ slopes)
-        reach = HUBER * max(1e-3, SD_OF_MAD * float(np.median(left)))
-        weights = np.minimum(1.0, reach / np.maximum(left, 1e-12))
+        limit = HUBER * max(1e-3, SD_OF_MAD * float(np.median(left)))
+        weights = np.minimum(1.0, limit / np.maximum(left, 1e-12))
     return slopes
 
 

@@ -257,8 +257,8 @@ def _capacity(
     station = max(demands, key=lambda one: demands[one])
     deployed = situation.scenario.deployment.instances(role.name)
     rate = servers / deployed / demands[station]
-    reach = math.exp(Z90 * math.hypot(_spread(calibration), calibration.residual_sd["*"]))
-    return Capacity(operation, rate, rate / reach, rate * reach, str(station))
+    factor = math.exp(Z90 * math.hypot(_spread(calibration), calibration.residual_sd["*"]))
+    return Capacity(operation, rate, rate / factor, rate * factor, str(station))
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:

@@ -17,8 +17,8 @@ from dfslab.models.queue.lock import Locks, alone
 from dfslab.models.queue.open_queue import finite_queue, open_network, quantile_s
 from dfslab.models.queue.queueing import (
     Closed,
-    Hidden,
     Many,
+    Overlapped,
     asymptotic_bounds,
     many_values,
     mean_value_analysis,
@@ -93,14 +93,14 @@ class PhaseStations(ABC, Generic[Solution]):
     def _solve(self) -> Solution:
         """Returns the solution of the closed network for the workload's clients."""
 
-    def _hidden(self) -> list[Hidden]:
-        """Returns the waits for token buckets as `Hidden` entries, because these waits overlap with
-        an operation's other work.
+    def _overlapped(self) -> list[Overlapped]:
+        """Returns the waits for token buckets as `Overlapped` entries, because these waits overlap
+        with an operation's other work.
 
         Clients stay on the node to which they are evenly assigned, so a client's bucket is shared
         only with the clients of that node.
         """
-        found: list[Hidden] = []
+        found: list[Overlapped] = []
         for station, alone_s in self.mean.limited.items():
             places = [
                 i
@@ -133,7 +133,7 @@ class PhaseSolver(PhaseStations[Closed]):
             [station.servers for station in self.stations],
             self.mean.latency_s,
             self._of_stations(self.mean.background),
-            self._hidden(),
+            self._overlapped(),
             [station.copies for station in self.stations],
             self.situation.system.service_variability,
         )
@@ -316,7 +316,7 @@ class ManySolver(PhaseStations[Many]):
             np.array([station.servers for station in self.stations], dtype=int),
             np.broadcast_to(self.mean.latency_s, self._count),
             self._rows(self._of_stations(self.mean.background)),
-            self._hidden(),
+            self._overlapped(),
             np.array([station.copies for station in self.stations], dtype=int),
             self.situation.system.service_variability,
         )

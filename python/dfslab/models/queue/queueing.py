@@ -20,7 +20,7 @@ from dfslab.arrays import Floats
 # Waits that overlap with other work, as (stations, share, seconds). The wait at these stations,
 # times the share, overlaps with that many seconds of the operation's other work. Share and seconds
 # may have shape (networks,).
-Hidden: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
+Overlapped: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def mean_value_analysis(
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
     background_s: Sequence[float] | None = None,
-    hidden: Sequence[Hidden] = (),
+    overlapped: Sequence[Overlapped] = (),
     copies: Sequence[int] | None = None,
     variability: float = 1.0,
 ) -> Closed:
@@ -55,10 +55,10 @@ def mean_value_analysis(
     smaller latency (overlap within the operation), waits overlap in the same proportion as
     services.
 
-    `background_s` is the asynchronous demand at each station. An entry of `hidden` is (stations,
-    share, seconds). The wait at these stations, times the share, overlaps with these seconds of
-    other work, and only the excess adds to the response time. `variability` is the squared
-    coefficient of variation of the service times; the solution is exact for 1 only.
+    `background_s` is the asynchronous demand at each station. An entry of `overlapped` is
+    (stations, share, seconds). The wait at these stations, times the share, overlaps with these
+    seconds of other work, and only the excess adds to the response time. `variability` is the
+    squared coefficient of variation of the service times; the solution is exact for 1 only.
     """
     demand = np.asarray(demands_s, dtype=float)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
@@ -70,7 +70,7 @@ def mean_value_analysis(
         count,
         None if latency_s is None else np.array([latency_s]),
         extra[:, None],
-        hidden,
+        overlapped,
         None if copies is None else np.asarray(copies, dtype=int),
         variability,
     )
@@ -103,7 +103,7 @@ def many_values(
     servers: NDArray[np.int64],
     latency_s: Floats | None,
     extra: Floats,
-    hidden: Sequence[Hidden] = (),
+    overlapped: Sequence[Overlapped] = (),
     copies: NDArray[np.int64] | None = None,
     variability: float = 1.0,
 ) -> Many:
@@ -119,8 +119,8 @@ def many_values(
     total: Floats = (weight * demand).sum(axis=0)
     service = total if latency_s is None else latency_s
     felt = np.ones((len(demand), 1))
-    for places, _, _ in hidden:
-        felt[list(places)] = 0.0
+    for rows, _, _ in overlapped:
+        felt[list(rows)] = 0.0
     open_s: Floats = (weight * demand * felt).sum(axis=0)
     overlap = np.divide(service, open_s, out=np.ones_like(total), where=open_s > 0)
     overlap = np.minimum(1.0, overlap)
@@ -134,9 +134,9 @@ def many_values(
     for population in range(1, clients + 1):
         waiting = stations.wait_s(population)
         spent = think_s + service + overlap * (weight * waiting * felt).sum(axis=0)
-        for places, share, waiting_alone_s in hidden:
+        for rows, share, waiting_alone_s in overlapped:
             spent = spent + np.maximum(
-                0.0, share * (weight * waiting)[list(places)].sum(axis=0) - waiting_alone_s
+                0.0, share * (weight * waiting)[list(rows)].sum(axis=0) - waiting_alone_s
             )
         rate = np.minimum(
             np.divide(population, spent, out=np.full_like(spent, np.inf), where=spent > 0), most

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from dfslab.models.tree.placement import Station
+from dfslab.spec.steps.step_path import StepPath
 
 Demands = dict[Station, float]
 
@@ -66,8 +67,8 @@ class Cost:
     the credit lasts.
 
     `visits` counts acquisitions of each lock. `busy_s` is how long the execution occupies its
-    pipeline stage. `steps` has the times in seconds of the outermost named steps and, as
-    "outer/inner", of the named steps directly inside them.
+    pipeline stage. `steps` has the times in seconds of the outermost named steps, and of the named
+    steps directly inside them.
     """
 
     latency_s: float = 0.0
@@ -77,7 +78,7 @@ class Cost:
     burst: Demands = field(default_factory=dict)
     whole: Demands = field(default_factory=dict)
     visits: Demands = field(default_factory=dict)
-    steps: dict[str, Cost] = field(default_factory=dict)
+    steps: dict[StepPath, Cost] = field(default_factory=dict)
     limited: Demands = field(default_factory=dict)
 
     def times(self, count: float) -> Cost:

@@ -17,6 +17,7 @@ from dfslab.arrays import Floats
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.predicted import PhaseRate, Prediction, Predictions
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.streams.vocabulary import Access, Neighbour, Phase, Share, Stream
 from dfslab.spec.streams.workload import phase_mix
 
@@ -29,7 +30,7 @@ SINGLE = frozenset(("pread", "pwrite"))
 MOST_STEPS = 64
 # Times in seconds: a number, or an array of shape (sets of constants,).
 Time = TypeVar("Time", float, Floats)
-Key = TypeVar("Key", str, tuple[str, str])
+Key = TypeVar("Key", str, tuple[str, StepPath])
 
 
 @dataclass(frozen=True)
@@ -302,8 +303,8 @@ def mean_times(
 
 
 def mean_steps(
-    phases: Sequence[WorkPhase], steps: Sequence[Mapping[tuple[str, str], Time]]
-) -> dict[tuple[str, str], Time]:
+    phases: Sequence[WorkPhase], steps: Sequence[Mapping[tuple[str, StepPath], Time]]
+) -> dict[tuple[str, StepPath], Time]:
     """Returns for each operation and step the mean time over the phases, weighted by the number of
     the operation's executions.
     """

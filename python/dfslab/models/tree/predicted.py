@@ -10,6 +10,7 @@ import numpy as np
 
 from dfslab.arrays import Floats
 from dfslab.models.tree.placement import Station
+from dfslab.spec.steps.step_path import StepPath
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Prediction:
     rate_per_s: float
     latency_s: Mapping[str, float]
     unloaded_s: Mapping[str, float]
-    steps: Mapping[tuple[str, str], float]
+    steps: Mapping[tuple[str, StepPath], float]
     utilisation: Mapping[Station, float]
     bounds_per_s: tuple[float, float]
     moved_bytes: float
@@ -46,7 +47,7 @@ class Predictions:
 
     rate_per_s: Floats
     latency_s: Mapping[str, Floats]
-    steps: Mapping[tuple[str, str], Floats]
+    steps: Mapping[tuple[str, StepPath], Floats]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Standard deviation of the natural logarithm of a constant that a profile holds.
+# Standard deviation of the natural logarithm of a constant that a profile holds. It is estimated
+# from pairs of profiles of one busy machine (tests/oracle/test_measured_spread.py).
 MEASURED_SPREAD = 0.2
 
 

@@ -28,7 +28,7 @@ from dfslab.models.tree.costs import (
     station_bound_s,
 )
 from dfslab.models.tree.placement import Placement, Station
-from dfslab.spec.environment import is_of_group, of_group
+from dfslab.spec.environment import group_of, is_of_group, of_group
 from dfslab.spec.steps.expression import Expr, Symbolic, function, readable, symbolic_amount
 from dfslab.spec.steps.node import (
     At,
@@ -48,13 +48,14 @@ from dfslab.spec.steps.node import (
     lands_at,
     writes_back,
 )
+from dfslab.spec.steps.step_path import StepPath
 
 if TYPE_CHECKING:
     import sympy
 else:
     sympy = lazily("sympy")
 
-# The station of the processors that all hosts share when they are emulated on one machine.
+# The station of the processors that all nodes share if the deployment has `shared_cores`.
 MACHINE = "machine"
 
 # The symbol with the share of read bytes that is not in the servers' page caches.
@@ -114,7 +115,7 @@ class TreeReader(Visitor[str, Cost]):
         self._concurrency = 1.0
         self._known: dict[tuple[Symbolic, str], float] = {}
         self._messages: dict[tuple[str, str, float], Cost] = {}
-        self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
+        self._unequal = {group_of(key) for key in filter(is_of_group, environment)}
         self._ahead_s: dict[Station, float] = {}
         self.symbols: set[str] = set()
 
@@ -187,12 +188,13 @@ class TreeReader(Visitor[str, Cost]):
             cost = self._held_up(cost)
         if node.name and not isinstance(node, Later):
             work = dict(cost.demands), dict(cost.background)
+            own = StepPath.of(node.name)
             inside = {
-                f"{node.name}/{name}": step
-                for name, step in cost.steps.items()
-                if "/" not in name and is_any(step.latency_s)
+                own.inner(path.names[0]): step
+                for path, step in cost.steps.items()
+                if path.is_outermost and is_any(step.latency_s)
             }
-            cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work), **inside}
+            cost.steps = {own: Cost(cost.latency_s, cost.busy_s, *work), **inside}
         return cost
 
     def use(self, node: Use, where: str) -> Cost:

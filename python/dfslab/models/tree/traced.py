@@ -13,7 +13,7 @@ import numpy as np
 from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.reader import TreeReader
-from dfslab.spec.steps.calls import TRANSFERS, UNFORCED, WHOLE, Done, Meaning, followed
+from dfslab.spec.steps.calls import TRANSFERS, UNFORCED, WHOLE, ClassifiedCall, Done, followed
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
@@ -58,16 +58,16 @@ class ReplayedOperations:
         )
 
     @cached_property
-    def of_clients(self) -> dict[tuple[int, int], Meaning]:
+    def of_clients(self) -> dict[tuple[int, int], ClassifiedCall]:
         """For each client and index of the client's operation, the classified call of that
         operation.
         """
         counts: dict[int, int] = {}
         found = {}
-        for one, meaning in zip(self.done, self.classified, strict=True):
+        for one, classified in zip(self.done, self.classified, strict=True):
             index = counts.get(one.client, 0)
             counts[one.client] = index + 1
-            found[one.client, index] = meaning
+            found[one.client, index] = classified
         return found
 
     def due_of(self, client: int, index: int) -> float:
@@ -100,7 +100,7 @@ class ReplayedOperations:
         """
         moved = [one.size_bytes for one in self.done if one.kind in (*TRANSFERS, *WHOLE)]
         jumps = [m.scattered for one, m in self._transfers()]
-        unsynced = any(meaning.unforced for meaning in self.classified)
+        unsynced = any(classified.unforced for classified in self.classified)
         return {
             "file_size": sum(moved) / len(self.done),
             "transfer_size": float(max([1, *moved])),
@@ -109,9 +109,9 @@ class ReplayedOperations:
             UNFORCED: float(unsynced),
         }
 
-    def _transfers(self) -> list[tuple[Done, Meaning]]:
+    def _transfers(self) -> list[tuple[Done, ClassifiedCall]]:
         both = zip(self.done, self.classified, strict=True)
-        return [(one, meaning) for one, meaning in both if one.kind in TRANSFERS]
+        return [(one, classified) for one, classified in both if one.kind in TRANSFERS]
 
     @cached_property
     def sorts(self) -> dict[str, list[Sort]]:
@@ -119,9 +119,9 @@ class ReplayedOperations:
         groups), by access order, and by whether written data is synced.
         """
         groups: dict[str, dict[tuple[bool, bool], list[int]]] = {}
-        for one, meaning in zip(self.done, self.classified, strict=True):
-            key = (meaning.scattered, meaning.unforced)
-            groups.setdefault(one.kind, {}).setdefault(key, []).append(meaning.size_bytes)
+        for one, classified in zip(self.done, self.classified, strict=True):
+            key = (classified.scattered, classified.unforced)
+            groups.setdefault(one.kind, {}).setdefault(key, []).append(classified.size_bytes)
         found = {}
         for kind, orders in groups.items():
             total = sum(len(sizes) for sizes in orders.values())

@@ -52,11 +52,14 @@ def _change(one: Recommendation) -> str:
 def closing(run: FinishedRun) -> list[str]:
     """Returns the sentences that commands print last for a run: what was observed, what limits the
     rate, and which change would gain most. If no gains were computed, the last sentence names the
-    command that computes them. The list is empty if the run has no rates."""
+    command that computes them, which needs a run's folder. The list is empty if the run has no
+    rates."""
     answer = verdict(run)
     if answer is None:
         return []
     best = changes(run, answer)[:1]
+    if not best and run.is_of_table:
+        return answer.sentences
     return [*answer.sentences, f"Change: {best[0]}" if best else _advise("RUN")]
 
 

@@ -65,8 +65,8 @@ def mermaid(system: str, drawn: Interaction) -> str:
     ends = dict.fromkeys((drawn.lifelines[0].name, drawn.lifelines[-1].name))
     lines = ["sequenceDiagram", f"  title {system}: {drawn.name}"]
     lines += [f"  participant {line.name} as {line.label}" for line in drawn.lifelines]
-    if drawn.legend:
-        lines.append(f"  Note over {','.join(ends)}: {'<br/>'.join(drawn.legend)}")
+    # Mermaid has no legend: each line of the legend is a note over the whole diagram.
+    lines += [f"  Note over {','.join(ends)}: {text}" for text in drawn.legend]
     return "\n".join([*lines, *_lines(drawn.body, _MERMAID)]) + "\n"
 
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from dfslab.spec.steps.expression import Expr, function, quantities, readable
+from dfslab.report.diagrams.legend import Legend, legend
+from dfslab.spec.steps.expression import Expr, function
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -159,15 +160,13 @@ def interaction(system: FileSystem, operation: str) -> Interaction:
     """Returns the UML interaction of one operation of a file system's description."""
     tree = system.operations[operation]
     chains = _chains(system, tree)
-    drawing = _Drawing(chains)
+    names = legend(guard for node in walk(tree) for guard in _guarding(node))
+    drawing = _Drawing(chains, names)
     client = next(role.name for role in system.roles if role.kind == "client")
     body = drawing.visit(tree, _Place(client))
     lifelines = tuple(line for role in system.roles for line in _lifelines(role, chains))
-    stated = [f"drawn with {readable(one.count)} = {one.drawn}" for one in chains.values()]
-    for node in walk(tree):
-        for guard in _guarding(node):
-            stated += [f"{name} = {readable(of)}" for name, of in quantities(guard).items()]
-    return Interaction(operation, lifelines, tuple(body), tuple(dict.fromkeys(stated)))
+    stated = [f"drawn with {names.text(one.count)} = {one.drawn}" for one in chains.values()]
+    return Interaction(operation, lifelines, tuple(body), (*stated, *names.lines()))
 
 
 def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
@@ -216,8 +215,12 @@ def _usual(system: FileSystem, count: Expr) -> int:
 class _Drawing(Visitor[_Place, list[Event]]):
     """Converts an operation tree to events, in the order of execution."""
 
-    def __init__(self, chains: Mapping[str, _Chain]) -> None:
-        self._chains = chains
+    def __init__(self, chains: Mapping[str, _Chain], names: Legend) -> None:
+        self._chains, self._names = chains, names
+
+    def _each(self, count: Expr) -> str:
+        """Returns the guard of a loop with `count` iterations, in the notation of Wu 2013."""
+        return f"i ≤ {self._names.text(count, 5)}"
 
     def _line(self, role: str, where: _Place) -> str:
         """Returns the name of a lifeline of `role`. If the role is a chain, it is the lifeline of
@@ -294,7 +297,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         for stage in node.stages:
             inside += self.visit(stage, where)
             where = self._landed(stage.body if isinstance(stage, Repeat) else stage, where)
-        guard = f"{_each(node.units)}, stages overlap"
+        guard = f"{self._each(node.units)}, stages overlap"
         return [Fragment("loop", (Operand(guard, tuple(inside)),))]
 
     def _landed(self, node: Node, where: _Place) -> _Place:
@@ -309,7 +312,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
             if node.count == chain.count or moves:
                 return self._along(node, where, chain, moves=moves)
         body = self.visit(node.body, where)
-        return [Fragment("loop", (Operand(_each(node.count), tuple(body)),))]
+        return [Fragment("loop", (Operand(self._each(node.count), tuple(body)),))]
 
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
         """Returns the events of a loop whose iterations are drawn at successive servers of a chain.
@@ -328,8 +331,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         for chain in self._chains.values():
             if node.copies == chain.count and node.needed is None:
                 return [Fragment("par", tuple(self._members(node, where, chain)))]
-        needed = "" if node.needed is None else f", {readable(node.needed)} needed"
-        guard = "" if node.copies == 1 else f"{_each(node.copies)}{needed}"
+        needed = "" if node.needed is None else f", {self._names.text(node.needed)} needed"
+        guard = "" if node.copies == 1 else f"{self._each(node.copies)}{needed}"
         branches = (Operand(guard, tuple(self.visit(step, where))) for step in node.steps)
         return [Fragment("par", tuple(branches))]
 
@@ -343,13 +346,13 @@ class _Drawing(Visitor[_Place, list[Event]]):
 
     def choice(self, node: Choice, where: _Place) -> list[Event]:
         branches = tuple(
-            Operand(f"{readable(share)} of all", tuple(self.visit(branch, where)))
+            Operand(f"{self._names.text(share)} of all", tuple(self.visit(branch, where)))
             for share, branch in node.branches
         )
         return [Fragment("opt" if len(branches) == 1 else "alt", branches)]
 
     def either(self, node: Either, where: _Place) -> list[Event]:
-        then = Operand(readable(node.condition), tuple(self.visit(node.then, where)))
+        then = Operand(self._names.text(node.condition), tuple(self.visit(node.then, where)))
         if node.otherwise is None:
             return [Fragment("opt", (then,))]
         return [Fragment("alt", (then, Operand("else", tuple(self.visit(node.otherwise, where)))))]
@@ -361,10 +364,6 @@ class _Drawing(Visitor[_Place, list[Event]]):
 
 def _answers(node: Node) -> bool:
     return any(isinstance(one, Call) and one.answers for one in walk(node))
-
-
-def _each(count: Expr) -> str:
-    return f"i ≤ {readable(count, 5)}"
 
 
 def _called(event: Event, name: str) -> Event:

@@ -98,12 +98,12 @@ def _importance(found: Learning) -> Markup:
         "others by a rule shares its first-order index with them. The other measures look at the "
         "runs alone. VI is the paper's: first-order shares that hide what interactions decide."
     )
-    hidden = Markup("").join(map(note, found.importance_notes()))
+    notes = Markup("").join(map(note, found.importance_notes()))
     head = ["factor", "verdict", "first order", "total", *names]
     return (
         drawn
         + note(text)
-        + hidden
+        + notes
         + folded("Every measure, with 90 % intervals", table(head, rows, texts=2))
     )
 

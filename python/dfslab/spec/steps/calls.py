@@ -127,7 +127,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class ClassifiedCall:
     """The values of three symbols in the operation tree of one call: `file_size` in bytes
     (`size_bytes`), whether the access is `scattered`, and whether written data is `unforced` (not
     yet synced).
@@ -159,8 +159,8 @@ class _File:
     ends: dict[int, int] = field(default_factory=dict)
 
 
-def followed(trace: Sequence[Done]) -> Iterator[Meaning]:
-    """Yields the `Meaning` of every operation of a trace, in order.
+def followed(trace: Sequence[Done]) -> Iterator[ClassifiedCall]:
+    """Yields the `ClassifiedCall` of every operation of a trace, in order.
 
     A transfer is scattered if it does not begin where the client's previous transfer on the file
     ended. A client's first transfer on a file is scattered unless it begins at offset 0.
@@ -171,23 +171,23 @@ def followed(trace: Sequence[Done]) -> Iterator[Meaning]:
         if one.kind in (*TRANSFERS, *WHOLE):
             observed.bytes = max(observed.bytes, one.offset_bytes + one.size_bytes)
     for one in trace:
-        yield _meaning(one, files[one.owner, one.file])
+        yield _classified(one, files[one.owner, one.file])
 
 
-def _meaning(one: Done, file: _File) -> Meaning:
+def _classified(one: Done, file: _File) -> ClassifiedCall:
     if one.kind in TRANSFERS:
         scattered = one.offset_bytes != file.ends.get(one.client, 0)
         file.ends[one.client] = one.offset_bytes + one.size_bytes
         if one.kind == "pwrite":
             file.dirty_bytes += one.size_bytes
-        return Meaning(one.size_bytes, scattered)
+        return ClassifiedCall(one.size_bytes, scattered)
     if one.kind == "fsync":
         dirty, file.dirty_bytes = file.dirty_bytes, 0
-        return Meaning(dirty)
+        return ClassifiedCall(dirty)
     if one.kind == "close":
         file.ends.pop(one.client, None)
         dirty, file.dirty_bytes = file.dirty_bytes, 0
-        return Meaning(dirty or max(1, file.bytes), unforced=dirty > 0)
+        return ClassifiedCall(dirty or max(1, file.bytes), unforced=dirty > 0)
     if one.kind in ("create", "delete", "truncate"):
         file.dirty_bytes = 0
-    return Meaning(one.size_bytes if one.kind in WHOLE else max(1, file.bytes))
+    return ClassifiedCall(one.size_bytes if one.kind in WHOLE else max(1, file.bytes))

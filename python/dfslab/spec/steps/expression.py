@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     import sympy
@@ -26,6 +26,7 @@ Operand: TypeAlias = "Expr | int | float | Fraction"
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # A description may also use SymPy's own functions, whose results are no `Expr`.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
+Kind = TypeVar("Kind", bound="Expr")
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 _INFIX |= {"mod": "%", "floordiv": "//", "gt": ">", "ge": ">=", "and": "&", "or": "|"}
 _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
@@ -70,8 +71,7 @@ class Expr:
 
     @cached_property
     def operands(self) -> tuple[Expr, ...]:
-        """The arguments that are expressions: none for a symbol or a number, one for a named
-        amount."""
+        """The arguments that are expressions. A symbol and a number have none."""
         return tuple(one for one in self.args if not isinstance(one, str | int | float | Fraction))
 
     @property
@@ -299,9 +299,9 @@ def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
     return Expr("select", condition(holds), _number(then), _number(otherwise))
 
 
-def named(name: str, value: Expr) -> Expr:
-    """Returns the amount with a name, which guards of nets and legends of diagrams show."""
-    return Expr("named", name, value)
+def named(name: str, value: Kind) -> Kind:
+    """Returns the amount or condition with a name, which guards and legends of diagrams show."""
+    return type(value)("named", name, value)
 
 
 def expression(value: Operand) -> Expr:

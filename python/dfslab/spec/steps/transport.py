@@ -8,7 +8,7 @@ bandwidth-delay product, the sender waits for the remainder of each round trip.
 
 from __future__ import annotations
 
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, log
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, log, named
 from dfslab.spec.steps.operation import Expression, Node, repeat, reply, send
 from dfslab.spec.systems.parameters import symbol
 
@@ -22,20 +22,28 @@ def _doublings(ratio: Expr) -> Expr:
     return count
 
 
-def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
+def windows_in_flight(rate: Expression) -> Expr:
+    """Returns the number of initial windows that a link of `rate` bytes/s holds in one round trip:
+    the bandwidth-delay product, divided by the initial window; at least 1."""
+    held: Expr = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
+    return named("windows_in_flight", held)
+
+
+def stalled_round_trips(size_bytes: Expression, rate: Expression, of: str) -> Expr:
     """Returns the time that the sender of `size_bytes` on a new connection is stalled, counted in
-    round trips. The time of sending itself, at `rate` bytes/s, is not included.
+    round trips. The time of sending itself, at `rate` bytes/s, is not included. `of` is the name of
+    the message, such as "block", in the legends of diagrams.
 
     Kurose and Ross, section 3.7: P - (2^P - 1) (W / R) / RTT, where W is the initial window in
     bytes, R the rate in bytes/s and RTT the round-trip time in seconds. P is the smaller of two
     counts: the windows that the message fills before its last, and the windows below the
     bandwidth-delay product.
     """
-    windows_held = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
-    filled = _doublings(1 + expression(size_bytes) / _WINDOW) - 1
-    stalls = Max(0, Min(filled, _doublings(windows_held)))
+    windows_held = windows_in_flight(rate)
+    filled = named(f"filled_windows_of_{of}", _doublings(1 + expression(size_bytes) / _WINDOW) - 1)
+    stalls = named(f"stalls_of_{of}", Max(0, Min(filled, _doublings(windows_held))))
     remaining: Expr = stalls - (2**stalls - 1) / windows_held
-    return remaining
+    return named(f"stalled_round_trips_of_{of}", remaining)
 
 
 def round_trips(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic import model_validator
-
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
@@ -20,17 +18,19 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
-# For each key that makes models use a measured line: the rates that the line needs as well.
-NEEDED = {
-    "requests": ("request_rate", "read_rate", "write_rate"),
-    "commits": ("commit_rate", "commits_rate"),
+# For each key that makes models use a measured line: the rates of the line, and for each of these
+# the rate of the disk that models use if the line's rate was not measured.
+RATES_OF_LINES = {
+    "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
+    "commits": {"commit_rate": "write", "commits_rate": "write"},
 }
 
 
 class LocalFiles(CheckedModel):
     """What calls on one directory of a node take, and what the disk below it delivers to direct I/O
     of single streams. Times are in seconds, rates in bytes or requests per second; 0 is "not
-    measured". Models use the values for local file systems only.
+    measured". Models use the values for local file systems only. For the bytes of a request or an
+    fsync whose rate was not measured, they use the rate of the node's disk.
     """
 
     open_time: Seconds = quantity("0 s", description="Processor time to open a file")
@@ -69,22 +69,18 @@ class LocalFiles(CheckedModel):
         "0 B/s", description="Bytes of larger random reads with many in flight, beyond small ones"
     )
 
-    @model_validator(mode="after")
-    def _lines_are_whole(self) -> LocalFiles:
-        known = dict(self)
-        for key, rates in NEEDED.items():
-            missing = [name for name in rates if not known[name]]
-            if known[key] and missing:
-                raise ValueError(f"{key}: needs {', '.join(missing)} as well, or leave it out")
-        return self
-
-    @property
-    def whole(self) -> LocalFiles:
-        """The values without the keys whose lines are not whole, so that models use the declared
-        disk instead."""
-        known = dict(self)
-        lacking = [key for key, rates in NEEDED.items() if not all(known[one] for one in rates)]
-        return self.model_copy(update=dict.fromkeys(lacking, 0.0))
+    def completed(self, read_rate: float, write_rate: float) -> LocalFiles:
+        """Returns the values with a rate for the bytes of every measured line: the measured rate,
+        else the rate of the node's disk. `read_rate` and `write_rate` are those of the disk, in
+        bytes per second."""
+        known, of_disk = dict(self), {"read": read_rate, "write": write_rate}
+        missing = {
+            name: of_disk[mode]
+            for key, rates in RATES_OF_LINES.items()
+            for name, mode in rates.items()
+            if known[key] and not known[name]
+        }
+        return self.model_copy(update=missing)
 
     @property
     def of_calls(self) -> LocalFiles:

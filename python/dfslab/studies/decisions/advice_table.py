@@ -35,9 +35,12 @@ class Recommendation(BaseModel):
 
 
 class NotWorthIt(BaseModel):
-    """The most expensive action that gains nothing."""
+    """The most expensive action that gains nothing for a group of configurations. `where`: the
+    values in which the group differs from other configurations with the same operations; "" if
+    there are no others."""
 
     operations: list[str]
+    where: str = ""
     change: str
     gain: GainEstimate
     price: float
@@ -65,7 +68,7 @@ class Recommended(BaseModel):
         if not self.rows:
             lines.append("No change is predicted to gain more than 2 %.")
         lines += [
-            f"Not worth it for {'+'.join(one.operations)}: {one.change} gains nothing "
+            f"Not worth it for {_group(one)}: {one.change} gains nothing "
             f"(90 %: {one.gain.low:.2f} to {one.gain.high:.2f}) for {one.price:,.0f}."
             for one in self.spared
         ]
@@ -92,6 +95,11 @@ class Recommended(BaseModel):
         ]
         notes = [WORDS, *self.settling, *self.notes]
         return Table(f"What to change for {self.goal}", columns, rows, notes)
+
+
+def _group(one: NotWorthIt) -> str:
+    operations = "+".join(one.operations)
+    return f"{operations} ({one.where})" if one.where else operations
 
 
 def _sentence(one: Recommendation) -> str:

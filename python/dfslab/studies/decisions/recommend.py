@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from dfslab.documents.table import shared_text
 from dfslab.models.tree.limits import limits_of, text_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
@@ -47,10 +48,23 @@ WORTH_JOINING = 1.05
 @dataclass(frozen=True)
 class _Alike:
     """Configurations with the same operations and the same busiest station (processors, disks or
-    links of a node group). The first configuration represents all of them in predictions."""
+    links of a node group). The first configuration represents all of them in predictions.
+
+    `total`: number of all configurations. `same_operations`: all configurations with the same
+    operations, whatever their busiest station is."""
 
     points: Sequence[Point]
     total: int
+    same_operations: Sequence[Point]
+
+    @property
+    def where(self) -> str:
+        """The values in which these configurations differ from others with the same operations; ""
+        if there are no others."""
+        if len(self.points) == len(self.same_operations):
+            return ""
+        own, every = ([one.labels for one in some] for some in (self.points, self.same_operations))
+        return shared_text(own, every)
 
     @property
     def first(self) -> Point:
@@ -118,8 +132,14 @@ def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
     if not groups:
         wanted = " or ".join(GOALS[goal])
         raise InputError("--goal", goal, f"no configuration has the operation {wanted}")
-    largest = sorted(groups.values(), key=lambda one: -len(one))[:MOST_GROUPS]
-    return [_Alike(points, len(evidence.points)) for points in largest]
+    same: dict[str, list[Point]] = {}
+    for (operations, _), points in groups.items():
+        same.setdefault(operations, []).extend(points)
+    largest = sorted(groups.items(), key=lambda item: -len(item[1]))[:MOST_GROUPS]
+    return [
+        _Alike(points, len(evidence.points), same[operations])
+        for (operations, _), points in largest
+    ]
 
 
 class _Search:
@@ -265,5 +285,12 @@ def _spared(search: _Search, prices: Prices) -> list[NotWorthIt]:
         return []
     price, one = max(idle, key=lambda item: item[0])
     gain = search.model.gain(search.alike.first, one.action.changes).rate
-    operations = list(search.situation.mix)
-    return [NotWorthIt(operations=operations, change=one.action.text, gain=gain, price=price)]
+    return [
+        NotWorthIt(
+            operations=list(search.situation.mix),
+            where=search.alike.where,
+            change=one.action.text,
+            gain=gain,
+            price=price,
+        )
+    ]

@@ -335,10 +335,13 @@ def _rows(
 
 def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> str:
     """Returns a sentence with the runs that would measure a gain: their number before and after the
-    change, their duration, and the command."""
-    values = {**gain.point.labels}
-    for one in changes:
-        values |= one.values
+    change, their duration, and the command. The command sets the keys of the change only if dfslab
+    can carry the change out: on a testbed, or if the key belongs to the workload. The hardware and
+    settings of a real system are changed by their owner."""
+    new = {key: value for one in changes for key, value in one.values.items()}
+    has_testbed = gain.point.scenario.file_system.access.testbed
+    by_hand = [key for key in new if not has_testbed and not key.startswith("workload.")]
+    values = {**gain.point.labels, **{key: new[key] for key in new if key not in by_hand}}
     sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
     own = gain.situation.operations
     run = gain.point.scenario.run
@@ -346,9 +349,14 @@ def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: Paire
     seconds = SETTLING_RUNS * (2 * run.time_limit if run.timed else own * each)
     # A run's folder can be moved or copied, so its path is not stored.
     file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
+    owner = (
+        " (dfslab cannot make it in a real system, so make it by hand between the runs)"
+        if by_hand
+        else ""
+    )
     return (
-        f"Would settle it: {SETTLING_RUNS} runs before and after the change, about "
-        f"{_duration(seconds)}: dfslab measure {file} {sets}"
+        f"Would settle it: {SETTLING_RUNS} runs before and after the change{owner}, about "
+        f"{_duration(seconds)}: dfslab measure {file} {sets}".rstrip()
     )
 
 

@@ -77,7 +77,7 @@ def _judge(
     found: Sequence[FactorImportance], rows: TrainingRows, grey: LearntModel, seed: int
 ) -> None:
     """Adds to each factor its importance in the measured data alone, and the verdict in words."""
-    measures = _of_data(rows, seed)
+    measures = of_data(rows, seed)
     encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
     matrix = encoding.matrix([point.labels for point in rows.points])
     observed = [factor.name for factor in encoding.factors]
@@ -133,7 +133,7 @@ def _resampled_groups(rows: TrainingRows) -> np.ndarray:
     return np.arange(len(rows.points)) if is_one_testbed else rows.groups
 
 
-def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
+def of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
     """Returns the importance of the factors from the measured data, without the grey-box model. The
     outer key is the name of a measure, the inner key a factor. The measures are Kumar's VI, PAWN,
     RBD-FAST, permutation and SHAP."""

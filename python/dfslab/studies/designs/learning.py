@@ -13,6 +13,7 @@ from dfslab.models.fit.demand import calibrate
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
 from dfslab.models.learn.split_linear import first_model
 from dfslab.models.learnt import LearntModel, TrainingRows, rows_of, some
+from dfslab.quantiles import p90
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
@@ -89,7 +90,7 @@ def noise(measured: Sequence[Result]) -> Noise | None:
     return Noise(
         configurations=sum(len(values) > 1 for values in groups.values()),
         median_abs_error=float(np.median(errors)),
-        p90_abs_error=float(np.quantile(errors, 0.9)),
+        p90_abs_error=p90(errors),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from dfslab.arrays import Floats
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.environment import hardware
+from dfslab.spec.environment import hardware, of_role
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.decision_input import drawn_constants
 from dfslab.studies.expect.grid import GridOperation, ProbedOperation
@@ -124,7 +124,7 @@ def filled(situation: Situation, sets: Sequence[dict[str, float]]) -> list[dict[
     known = {**situation.environment, **situation.constants}
 
     def declared(key: str) -> float:
-        return known[key] if key in known else known[key.partition("/")[2]]
+        return known[key] if key in known else known[of_role(key)]
 
     return [{key: one[key] if key in one else declared(key) for key in every} for one in sets]
 

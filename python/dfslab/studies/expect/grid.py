@@ -116,9 +116,7 @@ def planned(
     files in memory only; then there are no cold reads, and no data is forced to disk. Raises
     InputError if `time_s` or `free_bytes` is too small.
     """
-    operations = [_in_memory(one) for one in OPERATIONS if not _is_cold(one)]
-    if not in_memory:
-        operations = list(OPERATIONS)
+    operations = operations_of(in_memory)
     weights = {one.name: _weight(one) for one in operations}
     share_s = time_s / sum(weights.values())
     check_time(time_s, operations)
@@ -131,10 +129,31 @@ def planned(
     return [_sized(scenario, one, share_s, most) for one in operations]
 
 
+def operations_of(in_memory: bool) -> list[ProbedOperation]:
+    """Returns the operations that are compared. A place that stores files in memory only
+    (`in_memory`) has no cold reads, and its data is not forced to disk."""
+    if not in_memory:
+        return list(OPERATIONS)
+    return [_in_memory(one) for one in OPERATIONS if not _is_cold(one)]
+
+
+def sweep_of(operations: Sequence[ProbedOperation]) -> list[dict[str, list[LevelValue]]]:
+    """Returns the operations as the sweep of a scenario: tables with a list of values for each key.
+    Operations that differ only in the number of clients, or only in the metadata operation, share a
+    table."""
+    tables: dict[tuple[tuple[str, LevelValue], ...], dict[str, list[LevelValue]]] = {}
+    for one in operations:
+        joined = "workload.clients" if one.moves else "workload.operation"
+        others = {key: value for key, value in one.values.items() if key != joined}
+        table = tables.setdefault(tuple(others.items()), {k: [v] for k, v in others.items()})
+        table.setdefault(joined, []).append(one.values[joined])
+    return list(tables.values())
+
+
 def check_time(time_s: float, operations: Sequence[ProbedOperation] = ()) -> None:
     """Raises InputError if `time_s` seconds are too short to measure the `operations`. Without
     operations, those of a place in memory count, which are the fewest of any place."""
-    operations = operations or [one for one in OPERATIONS if not _is_cold(one)]
+    operations = operations or operations_of(in_memory=True)
     least_s = LEAST_S * sum(map(_weight, operations))
     if time_s < least_s:
         least = units.text(least_s, "s")

@@ -22,6 +22,7 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.standard import recordable, recorded
 from dfslab.spec.toml import TomlTable
 from dfslab.studies.expect import hardware_facts as facts
+from dfslab.studies.expect.grid import operations_of, sweep_of
 from dfslab.studies.expect.hardware_facts import (
     KNOWN_SD,
     DeclaredHardware,
@@ -34,16 +35,6 @@ COPIES_ID = "Rp1"
 USUAL_CALL_S = 1e-6
 # A machine on which a thread gets at least this share of a processor counts as idle.
 IDLE_SHARE = 0.9
-# The sweep of a scenario that `dfslab init` writes: keys with lists of values. The description of
-# every file system has predictions for these workloads.
-INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
-    {
-        "workload.name": ["sequential_write", "sequential_read"],
-        "workload.file_size": ["64 MiB"],
-        "workload.clients": [1, 4],
-    },
-    {"workload.name": ["metadata"], "workload.operation": ["create", "stat", "delete"]},
-]
 
 
 @dataclass(frozen=True)
@@ -82,8 +73,9 @@ class PlaceScenario:
 
 
 def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
-    """Returns the scenario of a place. Raises InputError with the name of an option that is wrong
-    or does not fit the place."""
+    """Returns the scenario of a place. Its sweep has the operations that `dfslab expect` compares,
+    so that predictions for the scenario name the same limits. Raises InputError with the name of an
+    option that is wrong or does not fit the place."""
     system = discover.file_system(place.system)
     notes: list[str] = []
     settings = _settings(system, place, given)
@@ -105,7 +97,7 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
             "file_system": {"name": system.name, "access": _access(place), **written},
             "workload": {"name": "sequential_write"},
             "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 3},
-            "sweep": INITIAL_SWEEP,
+            "sweep": sweep_of(operations_of(place.is_in_memory)),
         },
     )
     try:

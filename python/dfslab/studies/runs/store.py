@@ -167,18 +167,30 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
         raise InputError("--out", str(root), f"no folder can be made there: {error}") from error
 
 
+def unfinished(scenario: Scenario, root: Path) -> Store | None:
+    """Returns the unfinished run of the same scenario below `root`, which `open_run` would open;
+    None if there is none. Nothing is created."""
+    return _unfinished(scenario, root / scenario.name)
+
+
+def _unfinished(scenario: Scenario, home: Path) -> Store | None:
+    for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
+        if folder.parent.is_symlink():
+            continue
+        is_same = folder.read_text(encoding="utf-8") == scenario.toml()
+        if is_same and not (folder.parent / stored_results.COMPLETE).exists():
+            return Store(folder.parent, resumed=True)
+    return None
+
+
 def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
     """Returns the unfinished run of a scenario among the runs in `home`, or a new one.
 
     Raises OSError if no folder can be created.
     """
-    if not fresh:
-        for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
-            if folder.parent.is_symlink():
-                continue
-            is_same = folder.read_text(encoding="utf-8") == scenario.toml()
-            if is_same and not (folder.parent / stored_results.COMPLETE).exists():
-                return Store(folder.parent, resumed=True)
+    before = None if fresh else _unfinished(scenario, home)
+    if before is not None:
+        return before
     stamp = date(clock).strftime("%Y%m%dT%H%M%S.%fZ")
     folder = home / stamp
     (folder / "results").mkdir(parents=True)

@@ -35,10 +35,11 @@ def sweep(
     report: Progress,
     stages: Stages | None = None,
     job_s: float | None = None,
+    clock: Clock = REAL,
 ) -> list[Result]:
     """Returns the results of every method at every configuration. Raises RunFailed if no run
     succeeds. `job_s`: expected seconds of one measurement, for the time left until the first one
-    has ended; None: not known.
+    has ended; None: not known. `clock` measures how long the measurements take.
 
     A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
@@ -49,8 +50,8 @@ def sweep(
     results: list[Result] = []
     if jobs:
         with stages.of("loading"):
-            results = _measure(jobs, store, report, job_s=job_s)
-            results += _narrowed(scenario, points, instruments, results, store, report)
+            results = _measure(jobs, store, report, clock, job_s)
+            results += _narrowed(scenario, points, instruments, results, store, report, clock)
     training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
@@ -64,16 +65,28 @@ def sweep(
 def resumption(scenario: Scenario, methods: Sequence[Method], store: Store) -> str:
     """Returns a sentence with the number of measurements that an unfinished run already has; "" if
     the run is new or has no instruments."""
-    instruments = [method for method in methods if not isinstance(method, Model)]
-    jobs = _jobs(scenario.points(), instruments, scenario)
-    if not store.resumed or not jobs:
+    if not store.resumed:
         return ""
-    found = [store.find(instrument.name, point.id, number) for instrument, point, number in jobs]
-    done = sum(result is not None for result in found)
+    count, missing = _counts(scenario, methods, store)
+    if not count:
+        return ""
     return (
-        f"resuming the run of {store.folder}: {done} of {len(jobs)} measurements are done "
+        f"resuming the run of {store.folder}: {count - missing} of {count} measurements are done "
         "(--fresh: a new run)"
     )
+
+
+def missing_measurements(scenario: Scenario, methods: Sequence[Method], store: Store) -> int:
+    """Returns the number of measurements of a run that have no stored result yet."""
+    return _counts(scenario, methods, store)[1]
+
+
+def _counts(scenario: Scenario, methods: Sequence[Method], store: Store) -> tuple[int, int]:
+    """Returns the number of all measurements of a run, and of those without a stored result."""
+    instruments = [method for method in methods if not isinstance(method, Model)]
+    jobs = _jobs(scenario.points(), instruments, scenario)
+    found = [store.find(instrument.name, point.id, number) for instrument, point, number in jobs]
+    return len(jobs), found.count(None)
 
 
 @dataclass(frozen=True)
@@ -179,7 +192,8 @@ def _measure(
     clock: Clock = REAL,
     job_s: float | None = None,
 ) -> list[Result]:
-    """Runs the jobs that have no stored result, and returns the results of all jobs.
+    """Runs the jobs that have no stored result, and returns the results of all jobs. The reported
+    time left is that of the jobs that still have to run; stored results take none.
 
     Raises RunFailed once every configuration has failed.
     """
@@ -187,6 +201,9 @@ def _measure(
     # Configurations that have not been run yet. The set is no longer used after the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
+    # For each job, the number of jobs without a stored result from it on. The first new result
+    # repairs a damaged file, so later jobs may have results that were not found at first.
+    missing = _missing_from(jobs, store)
     began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
         known = store.find(instrument.name, point.id, repetition)
@@ -196,7 +213,7 @@ def _measure(
             continue
         spent = clock.monotonic_s() - began
         each_s = spent / ran if ran else job_s
-        remaining = [] if each_s is None else [each_s * (len(jobs) - number)]
+        remaining = [] if each_s is None else [each_s * missing[number]]
         report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
         try:
             result = instrument.run(point, repetition)
@@ -216,6 +233,14 @@ def _measure(
     return results
 
 
+def _missing_from(jobs: Sequence[SweepJob], store: Store) -> list[int]:
+    count, found = 0, list[int]()
+    for instrument, point, repetition in reversed(jobs):
+        count += store.find(instrument.name, point.id, repetition) is None
+        found.append(count)
+    return found[::-1]
+
+
 def _narrowed(
     scenario: Scenario,
     points: Sequence[Point],
@@ -223,6 +248,7 @@ def _narrowed(
     results: Sequence[Result],
     store: Store,
     report: Progress,
+    clock: Clock,
 ) -> list[Result]:
     """Repeats the measurement of each configuration until its mean has the requested precision, at
     most up to `most_repetitions` repetitions. Returns the new results."""
@@ -240,7 +266,7 @@ def _narrowed(
         if not wide:
             break
         jobs = [(instrument, point, repetition) for instrument in measuring for point in wide]
-        more += _measure(jobs, store, report)
+        more += _measure(jobs, store, report, clock)
     return more
 
 

@@ -56,9 +56,9 @@ class ThreadWork:
 class Edge:
     """Waiting time for the link between two processes (`ns`).
 
-    `most_ns`: upper bound, which includes the sender's own waits. `hidden_ns`: other work of the
-    receiver during which data may have been transferred. `beyond`: processes to which the receiver
-    forwards the same data.
+    `most_ns`: upper bound, which includes the sender's own waits. `overlapped_ns`: other work of
+    the receiver during which data may have been transferred. `beyond`: processes to which the
+    receiver forwards the same data.
     """
 
     sender: str
@@ -66,7 +66,7 @@ class Edge:
     ns: float
     most_ns: float
     bytes: int
-    hidden_ns: float = 0.0
+    overlapped_ns: float = 0.0
     beyond: tuple[str, ...] = ()
 
 
@@ -213,14 +213,14 @@ def _stream(first: ThreadWork, client: str, observed: Parts) -> None:
     observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:
         ns = first.send_ns + first.receive_ns
-        hidden_ns = first.streamed_disk_ns + first.processor_ns
-        observed.edges.append(Edge(first.process, client, ns, ns, first.bytes, hidden_ns))
+        overlapped_ns = first.streamed_disk_ns + first.processor_ns
+        observed.edges.append(Edge(first.process, client, ns, ns, first.bytes, overlapped_ns))
         return
     beyond = tuple(sorted({work.process for work in _all_below(first)}))
-    hidden_ns = first.streamed_disk_ns + first.processor_ns + first.send_ns
+    overlapped_ns = first.streamed_disk_ns + first.processor_ns + first.send_ns
     waited_ns = first.receive_ns
     observed.edges.append(
-        Edge(client, first.process, waited_ns, waited_ns, first.bytes, hidden_ns, beyond)
+        Edge(client, first.process, waited_ns, waited_ns, first.bytes, overlapped_ns, beyond)
     )
     open_works = [first]
     while open_works:
@@ -360,7 +360,7 @@ def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float
         next_ns = edge.bytes * max(best.get(end, 0.0) for end in others)
         point = edge.ns * part
         low = max(0.0, min(point, edge.ns - next_ns))
-        yield f"{blamed}: link", (low, point, min(edge.ns, point + edge.hidden_ns * part))
+        yield f"{blamed}: link", (low, point, min(edge.ns, point + edge.overlapped_ns * part))
 
 
 def _best(edges: list[Edge]) -> dict[str, float]:

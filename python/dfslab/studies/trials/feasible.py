@@ -12,7 +12,6 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.trials.live_measuring import measurable
 from dfslab.testbeds.found import testbed_class
-from dfslab.testbeds.hosted import HostedTestbed
 
 # Ends of keys that describe hardware which testbeds do not emulate, with the reason.
 _NOT_EMULATED = {
@@ -61,10 +60,9 @@ def _refused(changed: Scenario, changes: Sequence[Change]) -> str:
     """Returns why the file system's testbed cannot set a parameter that changes; "" if it can set
     all of them. Raises InputError if the testbed refuses the values on this deployment."""
     kind = testbed_class(changed.file_system.name, "file_system.access.testbed")
-    fixed = kind.NOT_SET if issubclass(kind, HostedTestbed) else frozenset()
     for change in changes:
         for key in change.values:
-            if key.removeprefix("file_system.") in fixed:
+            if key.removeprefix("file_system.") in kind.NOT_SET:
                 return f"the testbed of {changed.file_system.name} cannot set {key}"
     kind.check(kind.parse(testbed_parameters(changed)), changed.deployment)
     return ""

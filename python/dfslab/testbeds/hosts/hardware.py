@@ -14,7 +14,8 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -211,53 +212,77 @@ def _slower(one: float | None, other: float | None) -> float | None:
 def filled(source: Networked, sink: Networked) -> Iterator[None]:
     """Returns a context in which a TCP stream from `source` to `sink` fills the path.
 
-    Raises OSError if the hosts cannot be connected.
+    Raises OSError if the hosts cannot be connected, or, at the end of the context, if the stream
+    failed or ended within it.
     """
-    with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
-        server.settimeout(TIMEOUT_S)
-        port = server.getsockname()[1]
-        sender = threading.Thread(
-            target=lambda: source.in_network(lambda: _send(sink.address, port)), daemon=True
-        )
-        sender.start()
-        connection, _ = server.accept()
+    with _sending(source, sink) as (connection, pool):
         over = threading.Event()
-        receiver = threading.Thread(target=_drain, args=(connection, over), daemon=True)
-        receiver.start()
+        receiving = pool.submit(_drain, connection, over)
         try:
             yield
         finally:
             over.set()
-            receiver.join(TIMEOUT_S)
-            # The sender gets an error, because the connection is closed with data in it.
-            connection.close()
-            sender.join(TIMEOUT_S)
+            wait([receiving])
+        receiving.result()
+
+
+@contextmanager
+def _sending(
+    source: Networked, sink: Networked
+) -> Iterator[tuple[socket.socket, ThreadPoolExecutor]]:
+    """Returns a context in which a thread sends zeros from `source` to `sink`. It yields the
+    connection of the receiver, and a pool with one free thread for receiving.
+
+    The end of the context closes the connection, which ends the sender. Raises OSError if the
+    sender failed in another way, or if no connection arrived.
+    """
+    with (
+        sink.in_network(lambda: socket.create_server((sink.address, 0))) as server,
+        threads(2) as pool,
+    ):
+        server.settimeout(TIMEOUT_S)
+        port = server.getsockname()[1]
+        sending = pool.submit(lambda: source.in_network(lambda: _send(sink.address, port)))
+        try:
+            connection, _ = server.accept()
+        except TimeoutError:
+            # The error of the sender, if it has one, says why no connection arrived.
+            if sending.done():
+                sending.result()
+            raise
+        try:
+            with connection:
+                yield connection, pool
+        except OSError:
+            # The error of the sender, if it has one, says why the stream failed.
+            sending.result()
+            raise
+        sending.result()
 
 
 def _drain(connection: socket.socket, over: threading.Event) -> None:
-    """Receives until `over` is set."""
+    """Receives until `over` is set. Raises OSError if the stream stalls, fails or ends before."""
     connection.settimeout(TIMEOUT_S)
     buffer = bytearray(CHUNK_BYTES)
-    with suppress(OSError):
-        while not over.is_set() and connection.recv_into(buffer):
-            pass
+    _received(connection, buffer)
+    while not over.is_set():
+        _received(connection, buffer)
+
+
+def _received(connection: socket.socket, buffer: bytearray) -> int:
+    """Receives into `buffer` and returns the number of bytes. Raises ConnectionError if the sender
+    has ended the stream, because a rate that includes the silence afterwards would be too low."""
+    count = connection.recv_into(buffer)
+    if not count:
+        raise ConnectionError("the sender ended the stream during the measurement")
+    return count
 
 
 def stream(source: Networked, sink: Networked) -> float:
     """Returns the rate of one TCP stream from `source` to `sink` in steady state, in bytes per
-    second on the wire."""
-    with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
-        server.settimeout(TIMEOUT_S)
-        port = server.getsockname()[1]
-        sender = threading.Thread(
-            target=lambda: source.in_network(lambda: _send(sink.address, port)), daemon=True
-        )
-        sender.start()
-        connection, _ = server.accept()
-        with connection:
-            rate = received_rate(connection)
-        sender.join(TIMEOUT_S)
-    return rate
+    second on the wire. Raises OSError if the hosts cannot be connected, or if the stream fails."""
+    with _sending(source, sink) as (connection, _):
+        return received_rate(connection)
 
 
 def _send(address: str, port: int) -> None:
@@ -288,7 +313,7 @@ def _receive(connection: socket.socket) -> float:
     first = count = 0
     mark = began
     while (now := time.monotonic()) < began + STREAM_S:
-        received = connection.recv_into(buffer)
+        received = _received(connection, buffer)
         if now >= began + STREAM_SKIP_S:
             if not first:
                 first, mark = 1, time.monotonic()
@@ -371,7 +396,8 @@ def _ask(address: str, port: int) -> list[float]:
         for _ in range(ROUND_TRIPS):
             began = time.perf_counter()
             connection.sendall(b"x")
-            connection.recv(1)
+            if not connection.recv(1):
+                raise ConnectionError("the echoing host closed the connection")
             seconds.append(time.perf_counter() - began)
     return seconds
 
@@ -397,11 +423,15 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
                 rate = each * group.disk.count
                 # The kernel splits large requests. A low limit on requests per second would
                 # therefore hide the byte rate, which is then not checked.
-                hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
+                is_unknown = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
                     Check(
-                        host.name, f"disk {kind} rate", None if hidden else rate, measured, allowed
+                        host.name,
+                        f"disk {kind} rate",
+                        None if is_unknown else rate,
+                        measured,
+                        allowed,
                     )
                 )
         for path in paths:

@@ -43,7 +43,7 @@ pub(crate) enum Constant {
 }
 
 #[cfg(test)]
-#[path = "../../checked_in.rs"]
+#[path = "../../../checked_in.rs"]
 mod checked_in;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::bucket::reserve;
+use crate::marking::bucket::reserve;
 
 /// An event: tokens of one firing that become available at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,17 +27,43 @@ pub(crate) const NO_LINE: u8 = u8::MAX;
 /// same however many events are pending. All other events wait in a heap. With four children per
 /// node the heap has half the levels of a binary heap, and siblings share cache lines (measured:
 /// twice the rate of a binary heap below 500 events).
+///
+/// The events of one instant often wait in one line. The first event of this line is compared with
+/// only one number, `second`, to find out whether it is the earliest event of all.
 #[derive(Debug)]
 pub(crate) struct EventList {
     heap: Vec<Event>,
-    lines: Vec<VecDeque<Event>>,
+    lines: Vec<Line>,
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
+    /// The smallest sort key in the heap and in the lines, except the one of them that holds the
+    /// earliest event; the largest number if there is no such event.
+    second: u128,
     /// Number of the line that holds the earliest event; `NO_LINE` if the heap holds that event.
     next_line: u8,
 }
 
+/// A queue of events whose times ascend.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    events: VecDeque<Event>,
+    /// Time of the event that was added last, in nanoseconds.
+    last_ns: u64,
+}
+
+impl Line {
+    /// The sort key of the first event; the largest number if there is no event.
+    #[inline(always)]
+    fn first(&self) -> u128 {
+        self.events.front().map_or(u128::MAX, Event::order)
+    }
+}
+
 const CHILDREN: usize = 4;
+
+/// Number of events from which a heap is large: the records and cells of their tokens then fill
+/// about the first-level cache of a processor.
+const LARGE: usize = 256;
 
 impl Event {
     #[inline]
@@ -58,8 +84,9 @@ impl EventList {
     pub(crate) fn new(lines: usize) -> Self {
         Self {
             heap: Vec::new(),
-            lines: vec![VecDeque::new(); lines],
+            lines: vec![Line::default(); lines],
             next: u128::MAX,
+            second: u128::MAX,
             next_line: NO_LINE,
         }
     }
@@ -69,52 +96,99 @@ impl EventList {
         (self.next != u128::MAX).then_some((self.next >> 64) as u64)
     }
 
+    /// Whether the earliest event is at `time_ns`. May be true for an empty list if `time_ns` is
+    /// the largest number.
+    #[inline(always)]
+    pub(crate) fn has_at(&self, time_ns: u64) -> bool {
+        (self.next >> 64) as u64 == time_ns
+    }
+
+    /// Whether at least `LARGE` events wait in the heap. Their tokens are then seldom in the cache.
+    #[inline(always)]
+    pub(crate) fn is_large(&self) -> bool {
+        self.heap.len() >= LARGE
+    }
+
+    /// The earliest event of the heap, then those events of which one is the second earliest.
+    pub(crate) fn soonest(&self) -> &[Event] {
+        &self.heap[..self.heap.len().min(1 + CHILDREN)]
+    }
+
     /// All pending events, in arbitrary order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Event> {
-        self.heap.iter().chain(self.lines.iter().flatten())
+        let in_lines = self.lines.iter().flat_map(|line| &line.events);
+        self.heap.iter().chain(in_lines)
     }
 
     /// Adds an event to a line. The event goes to the heap instead if there is no such line, or if
-    /// the line already holds a later event.
+    /// a later event was added to the line before.
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event, line: u8) {
         let order = event.order();
-        let queue = self.lines.get_mut(usize::from(line));
-        let in_order = |queue: &&mut VecDeque<Event>| match queue.back() {
-            Some(last) => last.time_ns <= event.time_ns,
-            None => true,
-        };
-        let held_by = match queue.filter(in_order) {
-            Some(queue) => {
-                queue.push_back(event);
+        let held_by = match self.lines.get_mut(usize::from(line)) {
+            Some(queue) if queue.last_ns <= event.time_ns => {
+                queue.last_ns = event.time_ns;
+                queue.events.push_back(event);
                 line
             }
-            None => {
+            _ => {
                 self.push_to_heap(event);
                 NO_LINE
             }
         };
+        if order < self.second {
+            self.compare(order, held_by);
+        }
+    }
+
+    /// Updates the sort keys of the first events after an event with the sort key `order` was added
+    /// to the line `held_by` (`NO_LINE`: to the heap).
+    #[inline(always)]
+    fn compare(&mut self, order: u128, held_by: u8) {
+        let is_elsewhere = held_by != self.next_line;
         if order < self.next {
-            (self.next, self.next_line) = (order, held_by);
+            if is_elsewhere {
+                (self.second, self.next_line) = (self.next, held_by);
+            }
+            self.next = order;
+        } else if is_elsewhere {
+            self.second = order;
         }
     }
 
     /// Removes and returns the earliest event.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        let found = match self.lines.get_mut(usize::from(self.next_line)) {
-            Some(line) => line.pop_front(),
-            None => self.pop_from_heap(),
+        let (found, first) = match self.lines.get_mut(usize::from(self.next_line)) {
+            Some(line) => (line.events.pop_front(), line.first()),
+            None => (self.pop_from_heap(), self.first_of_heap()),
         };
-        let first = self.heap.first().map_or(u128::MAX, Event::order);
-        (self.next, self.next_line) = (first, NO_LINE);
-        for (number, line) in (0u8..).zip(&self.lines) {
-            let order = line.front().map_or(u128::MAX, Event::order);
-            if order < self.next {
-                (self.next, self.next_line) = (order, number);
-            }
+        if first < self.second {
+            self.next = first;
+        } else {
+            self.find_next();
         }
         found
+    }
+
+    #[inline(always)]
+    fn first_of_heap(&self) -> u128 {
+        self.heap.first().map_or(u128::MAX, Event::order)
+    }
+
+    /// Finds the earliest event by a comparison of the first events of the heap and of all lines.
+    #[inline(never)]
+    fn find_next(&mut self) {
+        let (mut next, mut next_line, mut second) = (self.first_of_heap(), NO_LINE, u128::MAX);
+        for (number, line) in (0u8..).zip(&self.lines) {
+            let order = line.first();
+            if order < next {
+                (next, next_line, second) = (order, number, next);
+            } else {
+                second = second.min(order);
+            }
+        }
+        (self.next, self.next_line, self.second) = (next, next_line, second);
     }
 
     #[inline(always)]

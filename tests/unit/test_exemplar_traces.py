@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from dfslab.cli.traces import trace_work
-from dfslab.instruments.tracing.whole_calls import (
+from dfslab.instruments.tracing.exemplar_traces import (
     MOST_SPANS,
     exemplar_files,
     later_than,
-    whole_calls,
+    timelines,
 )
 from dfslab.report import page
 from dfslab.report.timeline import TITLE
@@ -61,7 +61,7 @@ def written(path: Path, what: Any) -> Path:
 
 
 def test_spans_are_in_the_order_of_their_calls_with_times_from_its_start(tmp_path):
-    (one,) = whole_calls([written(tmp_path / "a.json", document(*WRITE))])
+    (one,) = timelines([written(tmp_path / "a.json", document(*WRITE))])
     assert (one.name, str(one.cause), one.duration_s) == ("write", "client:put", 0.1)
     rows = [
         (row.name, row.about, row.depth, row.start_s, row.duration_s, row.wait) for row in one.calls
@@ -81,7 +81,7 @@ def test_the_slowest_of_a_kind_is_kept_and_the_rest_of_a_long_one_counted(tmp_pa
     first = written(tmp_path / "a.json", document(*WRITE, *many))
     quick = [{**one, "traceId": "2" * 32} for one in (span(1, 0, "write", 0, 7),)]
     second = written(tmp_path / "b.json", document(*quick, span(9, 0, "read", 0, 8, trace="3")))
-    found = whole_calls([second, first])
+    found = timelines([second, first])
     assert [(one.name, one.duration_s) for one in found] == [("write", 0.1), ("read", 0.008)]
     assert found[0].left_out == len(WRITE) + len(many) - MOST_SPANS
 
@@ -101,18 +101,18 @@ def test_the_slowest_of_a_kind_is_kept_and_the_rest_of_a_long_one_counted(tmp_pa
 def test_another_form_has_none(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_text(text)
-    assert whole_calls([path]) == []
+    assert timelines([path]) == []
 
 
 def test_spans_that_name_each_other_end(tmp_path):
     loop = document(span(1, 2, "a", 0, 1), span(2, 1, "b", 0, 1), span(3, 0, "c", 0, 1))
-    assert [one.name for one in whole_calls([written(tmp_path / "a.json", loop)])] == ["c"]
+    assert [one.name for one in timelines([written(tmp_path / "a.json", loop)])] == ["c"]
 
 
 def test_those_of_before_are_left_out(tmp_path):
     path = written(tmp_path / "a.json", document(*WRITE, span(9, 0, "read", 200, 8, trace="3")))
     path.write_text(later_than(path, 10**18 + 150 * MS))
-    assert [one.name for one in whole_calls([path])] == ["read"]
+    assert [one.name for one in timelines([path])] == ["read"]
 
 
 def test_exemplar_traces_are_in_the_folder_of_their_profile(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dfslab.models.learn.reach import reach
+from dfslab.models.learn.half_width import half_widths
 
 SPREAD = {"calm": 0.1, "wild": 1.0}
 
@@ -23,9 +23,9 @@ def drawn(random, groups, rows=8):
     return sizes * (shared + own) / np.sqrt(2), cells, np.repeat(np.arange(groups), rows)
 
 
-def test_a_cell_that_errs_more_reaches_further():
+def test_a_cell_with_larger_errors_has_wider_intervals():
     errors, cells, groups = drawn(np.random.default_rng(1), 40)
-    found = reach(errors, cells, groups, 0.9, 1)
+    found = half_widths(errors, cells, groups, 0.9, 1)
     calm, wild, unseen = found.at(["calm", "wild", "never seen"])
     assert wild > 4 * calm
     assert calm < unseen < wild
@@ -39,17 +39,17 @@ def test_nine_of_ten_rows_of_new_groups_are_within():
     """
     random, within = np.random.default_rng(2), []
     for _ in range(40):
-        found = reach(*drawn(random, 20), 0.9, 1)
+        found = half_widths(*drawn(random, 20), 0.9, 1)
         errors, cells, _ = drawn(random, 125)
         within.append(np.mean(np.abs(errors) <= found.at(cells)))
     assert 0.87 < np.mean(within) < 0.97
 
 
 def test_few_groups_give_the_largest_error_of_theirs():
-    found = reach(np.array([0.1, 0.2, 0.4]), ["a"] * 3, np.array([0, 1, 2]), 0.9, 1)
+    found = half_widths(np.array([0.1, 0.2, 0.4]), ["a"] * 3, np.array([0, 1, 2]), 0.9, 1)
     assert found.at(["a"])[0] == pytest.approx(0.4)
 
 
 def test_it_is_the_same_for_the_same_seed():
     errors, cells, groups = drawn(np.random.default_rng(3), 12)
-    assert reach(errors, cells, groups, 0.9, 7) == reach(errors, cells, groups, 0.9, 7)
+    assert half_widths(errors, cells, groups, 0.9, 7) == half_widths(errors, cells, groups, 0.9, 7)

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from dfslab.fleet import places, run, shards, workers
-from dfslab.fleet.places import ClientHost, Nodes
+from dfslab.fleet import client_hosts, run, shards, workers
+from dfslab.fleet.client_hosts import ClientHost, Nodes
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, plan
@@ -20,7 +20,7 @@ from support.waiting import wait_until
 
 # Limit in seconds for the end of an interrupted run on a testbed. It is far more than such a run
 # may take, but only half of the time that dfslab gives clients on other file systems for clean-up.
-SOON_S = places.CLEAN_UP_LIMIT_S / 2
+SOON_S = client_hosts.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:

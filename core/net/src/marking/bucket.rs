@@ -3,7 +3,7 @@
 
 use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
-use crate::ranked::{Rank, Ranked};
+use crate::marking::ranked::{Rank, Ranked};
 
 /// The index that stands for no node, no token or no group of buckets. A node is the membership of
 /// one token in one bucket.

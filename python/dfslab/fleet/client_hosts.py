@@ -105,14 +105,14 @@ class ClusterKind:
         return there
 
 
-def split(clients: int, places: int) -> list[range]:
-    """Splits the client numbers 0 to `clients` - 1 into `places` contiguous ranges of nearly equal
+def split(clients: int, hosts: int) -> list[range]:
+    """Splits the client numbers 0 to `clients` - 1 into `hosts` contiguous ranges of nearly equal
     size. The larger ranges come first.
 
     A client keeps its number, and so its operation stream, within the whole workload.
     """
     assert clients > 0
-    assert places > 0
-    each, more = divmod(clients, places)
-    ends = [each * place + min(place, more) for place in range(places + 1)]
+    assert hosts > 0
+    each, more = divmod(clients, hosts)
+    ends = [each * host + min(host, more) for host in range(hosts + 1)]
     return [range(start, end) for start, end in zip(ends, ends[1:], strict=False)]

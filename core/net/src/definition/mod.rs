@@ -1,5 +1,8 @@
 //! The net definition: the content of a JSON document, before compilation.
 
+mod functions;
+mod written;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use crate::error::{known, NetError, Result};
-use crate::functions::{self, FunctionDefinition, WrittenFunction};
-use crate::written::{Cell, Constant, WrittenInscription, WrittenToken};
+use functions::{FunctionDefinition, WrittenFunction};
+use written::{Cell, Constant, WrittenInscription, WrittenToken};
 
 /// A net. Times are in seconds; rows are lists of field values.
 #[derive(Clone, Debug, Deserialize)]

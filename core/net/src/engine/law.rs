@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{json, Value as Json};
 
-use crate::bucket::NONE;
 use crate::clock::seconds;
 use crate::compiled::Net;
 use crate::engine::Engine;
 use crate::error::{known, NetError, Result};
+use crate::marking::bucket::NONE;
 use crate::options::{RunOptions, StationDefinition};
 
 /// A station: servers that serve tokens. `idle` is the place of its idle servers. Tokens in service

@@ -2,12 +2,12 @@
 //! module also computes a transition's locals (values computed once per firing) and the numbers of
 //! tokens of output arcs.
 
-use crate::bucket::NONE;
 use crate::compiled::Output;
+use crate::engine::event_list::{Event, NO_LINE};
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
-use crate::event_list::{Event, NO_LINE};
 use crate::expression::Fault;
+use crate::marking::bucket::NONE;
 
 /// Largest number of tokens that one output arc makes in one firing. More are an error, reported
 /// before memory is exhausted.

@@ -7,7 +7,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from dfslab.fleet.places import HERE, Nodes
+from dfslab.fleet.client_hosts import HERE, Nodes
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.report.sections import processes, scaling, throughput
@@ -24,8 +24,8 @@ def names(point, hosts=()):
                 SimpleNamespace(name=name, command=lambda words: ["env", *words]) for name in hosts
             ]
             session.use(SimpleNamespace(clients=made))
-        places = session.places(point.scenario)
-        return places if isinstance(places, Nodes) else [place.name for place in places]
+        found = session.client_hosts(point.scenario)
+        return found if isinstance(found, Nodes) else [one.name for one in found]
 
 
 def test_threads_processes_and_nodes():

@@ -49,7 +49,7 @@ class _Tree:
         return self.spans[0][0]
 
 
-def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
+def timelines(paths: Iterable[Path]) -> list[Timeline]:
     """Returns one exemplar for each pair of a service and a name of its root calls: the slowest
     one. The slowest of all comes first, and at most MOST_CALLS are returned.
 

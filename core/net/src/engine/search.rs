@@ -1,8 +1,8 @@
 //! Finds a transition's first binding in the order of its arcs by testing combinations of tokens.
 
-use crate::bucket::{Bucket, NONE};
 use crate::compiled::{Discipline, Net};
 use crate::expression::{evaluate, Fault};
+use crate::marking::bucket::{Bucket, NONE};
 use crate::marking::Marking;
 use crate::stream::Stream;
 
@@ -98,7 +98,7 @@ impl Search {
             if self.nested(net, marking, transition, Some(group))? {
                 let token = self.chosen[0];
                 let arrival = marking.nodes.tokens[token as usize].arrival;
-                let rank = crate::bucket::rank_of(lead, marking.row(token), arrival);
+                let rank = crate::marking::bucket::rank_of(lead, marking.row(token), arrival);
                 if rank < best {
                     best = rank;
                     self.best.clear();

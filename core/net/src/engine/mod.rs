@@ -11,18 +11,25 @@
 //! transitions with weights may compete for a token; if one of them would fire, the choice between
 //! them is drawn by weight.
 
-use crate::bucket::NONE;
+mod delay;
+pub(crate) mod event_list;
+pub(crate) mod law;
+pub(crate) mod outputs;
+mod search;
+mod weights;
+
 use crate::clock::seconds;
 use crate::compiled::{output_context, Discipline, Net, Transition};
 use crate::error::{NetError, Result};
-use crate::event_list::EventList;
 use crate::expression::Fault;
-use crate::law::Laws;
+use crate::marking::bucket::NONE;
 use crate::marking::{GuardFault, Marking, Tokens};
 use crate::monitor::{Monitor, Plan, PlanKind};
-use crate::outputs::Chain;
-use crate::search::Search;
 use crate::stream::Stream;
+use event_list::EventList;
+use law::Laws;
+use outputs::Chain;
+use search::Search;
 
 /// One firing of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,14 +85,28 @@ fn transition_of(turn: Turn) -> usize {
 impl<'n> Engine<'n> {
     /// Creates a replication at time zero, with the initial tokens and no monitor.
     pub fn new(net: &'n Net, seed: u64, replication: u64) -> Result<Self> {
-        Self::observed(net, &[], seed, replication)
+        Self::create(net, &[], (seed, replication), true)
     }
 
+    /// Creates a replication for `run`, with the monitors of `plans`. If the net has a plan for
+    /// runs over clusters, transitions do not find the initial tokens until such a run pauses.
     pub(crate) fn observed(
         net: &'n Net,
         plans: &'n [Plan],
         seed: u64,
         replication: u64,
+    ) -> Result<Self> {
+        let enters_cells = net.cluster_plan.is_none();
+        Self::create(net, plans, (seed, replication), enters_cells)
+    }
+
+    /// Creates a replication at time zero. `enters_cells` says whether the initial tokens enter the
+    /// cells in which the transitions of clusters find them.
+    fn create(
+        net: &'n Net,
+        plans: &'n [Plan],
+        (seed, replication): (u64, u64),
+        enters_cells: bool,
     ) -> Result<Self> {
         let transitions = net.transitions.len();
         let stream = |index: usize| Stream::new(seed, replication, index as u64);
@@ -116,6 +137,7 @@ impl<'n> Engine<'n> {
             fired: vec![0; transitions],
         };
         engine.watch_places(plans);
+        engine.marking.enters_cells = enters_cells;
         for (place, definition) in net.places.iter().enumerate() {
             for row in &definition.initial {
                 let token = engine.marking.make(place as u32);
@@ -348,50 +370,6 @@ impl<'n> Engine<'n> {
     fn bound(&self, transition: usize) -> &[u32] {
         let start = transition * self.arcs_max;
         &self.found[start..start + self.net.transitions[transition].inputs.len()]
-    }
-
-    /// Draws by weight which transition fires: `first`, which the firing rule selects, or an
-    /// enabled transition that competes with it for a token.
-    fn choose_by_weight(&mut self, first: usize) -> usize {
-        let net = self.net;
-        let weight = |transition: usize| net.transitions[transition].weight.unwrap_or(0.0);
-        let mut candidates = vec![first];
-        for &rival in &net.transitions[first].rivals {
-            let rival = rival as usize;
-            if self.position[rival] == NONE {
-                continue;
-            }
-            if self.compete(first, rival) {
-                candidates.push(rival);
-            }
-        }
-        if candidates.len() == 1 {
-            return first;
-        }
-        let total: f64 = candidates.iter().map(|&at| weight(at)).sum();
-        let chance = self.streams.last_mut().expect("one stream is for choices");
-        let mut left = chance.unit() * total;
-        for &candidate in &candidates {
-            left -= weight(candidate);
-            if left < 0.0 {
-                return candidate;
-            }
-        }
-        *candidates.last().expect("the first is a candidate")
-    }
-
-    /// Whether two transitions compete: their bindings share a token, or both draw from the same
-    /// random place.
-    fn compete(&self, first: usize, rival: usize) -> bool {
-        let net = self.net;
-        let (mine, theirs) = (self.bound(first), self.bound(rival));
-        let arcs = |transition: usize| net.transitions[transition].inputs.iter();
-        arcs(first).zip(mine).any(|(arc, token)| {
-            let random = net.views[arc.view as usize].discipline == Discipline::Random;
-            arcs(rival)
-                .zip(theirs)
-                .any(|(other, taken)| taken == token || (random && other.place == arc.place))
-        })
     }
 
     /// Fires a transition: takes the tokens of its binding and makes the tokens of its output arcs.

@@ -1,6 +1,9 @@
 //! Monitors observe a run: they count firings, average markings, log values and measure sojourn
 //! times. A run without monitors has no cost for them.
 
+mod inscription;
+mod observation;
+
 use std::collections::HashMap;
 
 use dfslab_stats::{Histogram, Summary};
@@ -13,10 +16,10 @@ use crate::error::{known, NetError, Result};
 use crate::expression::{Binding, Fault, Value};
 use crate::lists::Lists;
 use crate::marking::Area;
-use crate::monitor_inscription::{inscription, names_of, observed_inscription};
-use crate::observation::{Observed, ValuePlan};
 use crate::options::{MonitorDefinition, ValueDefinition};
 use crate::stream::Stream;
+use inscription::{inscription, names_of, observed_inscription};
+use observation::{Observed, ValuePlan};
 
 /// A monitor that was checked and compiled; all replications share it.
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ DRAWS = 200
 
 
 @dataclass(frozen=True)
-class Reach:
+class HalfWidths:
     """The values from which half-widths follow: the mean absolute error of each cell and of all
     rows (`mean`), and the quantile of the ratios of errors to these means.
     """
@@ -39,9 +39,9 @@ class Reach:
         return self.quantile * np.array([self.of_cell.get(cell, self.mean) for cell in cells])
 
 
-def reach(
+def half_widths(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
-) -> Reach:
+) -> HalfWidths:
     """Returns the values from which half-widths follow. The intervals cover a share `confidence` of
     the rows of a new group.
 
@@ -66,4 +66,4 @@ def reach(
     drawn = [
         np.sort([ratios[random.choice(rows)] for rows in each])[place - 1] for _ in range(DRAWS)
     ]
-    return Reach({cell: float(one) for cell, one in own.items()}, mean, float(np.mean(drawn)))
+    return HalfWidths({cell: float(one) for cell, one in own.items()}, mean, float(np.mean(drawn)))

@@ -1,0 +1,40 @@
+"""Headline figures of what names a fault or a limit: the rules of `dfslab check`, and the limiting
+station of a simulated net."""
+
+from __future__ import annotations
+
+from verification import recordings, wu
+from verification.headlines.headline import Headlines
+from verification.lies import museum
+from verification.papers import nguyen_probes
+
+
+def museum_of_lies() -> Headlines:
+    """Returns the numbers of faulty results that the right rule detects, of findings by other rules
+    on them, of sets of honest runs with an alarm, and of all alarms on honest runs."""
+    named = other = 0
+    for exhibit in museum.exhibits():
+        rules = [one.rule for one in museum.findings(exhibit)]
+        named += exhibit.rule in rules
+        other += sum(one != exhibit.rule for one in rules)
+    alarms = [len(museum.alarms(name)) for name in _honest()]
+    return {
+        "faulty results that their rule names (number)": float(named),
+        "findings of other rules on faulty results (number)": float(other),
+        "sets of honest runs with an alarm (number)": float(sum(map(bool, alarms))),
+        "alarms on honest runs (number)": float(sum(alarms)),
+    }
+
+
+def _honest() -> list[str]:
+    """Returns the sets of honest runs of the museum, and the first recordings of reads and of
+    writes of HDFS, which have repetitions."""
+    repeated = {one for name in wu.SCENARIOS for one in recordings.of_scenario(name)[:2]}
+    own = set(museum.honest()) - recordings.every_file()
+    return sorted(own | repeated)
+
+
+def bottleneck() -> Headlines:
+    """Returns the limits that the net of PVFS names for reads from memory and for writes to slow
+    disks, in words."""
+    return {"limits that the net names": nguyen_probes.bottleneck().text}

@@ -1,0 +1,142 @@
+"""Headline figures of decisions: the changes that `dfslab advise` recommends, the settings that
+`dfslab tune` would measure, and the differences that `dfslab compare` finds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+
+from dfslab.spec.scenario import Point
+from dfslab.studies.decisions.advice_table import Recommended
+from dfslab.studies.decisions.change_error import learnt
+from dfslab.studies.decisions.decision_input import (
+    MODEL,
+    DecisionInput,
+    evidence_in,
+    evidence_of_description,
+)
+from dfslab.studies.decisions.paired_runs import compare_runs
+from dfslab.studies.decisions.prices import prices_of
+from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.trust import trust_in
+from dfslab.studies.decisions.whatif import PairedModel
+from dfslab.studies.trials.setting_search import SettingSearch
+
+from verification import changes, interventions, recordings, tuning, wu
+from verification.headlines.headline import Headlines
+
+GOAL = "rate"
+# File systems of verification/interventions.toml whose descriptions are advised on.
+DESCRIBED = ("nfs", "glusterfs", "hdfs")
+# The scenario whose recording, with a calibration, is advised on.
+MEASURED = "net-reality"
+# Number of settings that the search may choose one after the other.
+CHOSEN = 8
+
+
+def recommended() -> Headlines:
+    """Returns the headline figures of the advice on three descriptions and on one recording, whose
+    measurements decide which gains are withheld."""
+    (subject, *_) = recordings.of_scenario(MEASURED)
+    scenario = recordings.scenario(MEASURED)
+    measured = evidence_in(
+        recordings.path_of(subject), scenario, recordings.runs(MEASURED, subject)
+    )
+    described = [
+        evidence_of_description(interventions.base_of(name, "write").scenario, Path(name))
+        for name in DESCRIBED
+    ]
+    found = [recommend(one, GOAL, prices_of()) for one in (*described, measured)]
+    rows = [row for one in found for row in one.rows]
+    words = [row.gain.sureness for row in rows]
+    firsts = {
+        f"change recommended first, {name}": _first(one)
+        for name, one in zip((*DESCRIBED, MEASURED), found, strict=True)
+    }
+    return {
+        **firsts,
+        "changes recommended (number)": float(len(rows)),
+        "combinations recommended (number)": float(sum(" and " in row.change for row in rows)),
+        "gains of high certainty (number)": float(words.count("high")),
+        "gains of medium certainty (number)": float(words.count("medium")),
+        "gains of low certainty (number)": float(words.count("low")),
+        "gains withheld (number)": float(sum(bool(row.withheld) for row in rows)),
+        "contradictions with measurements (number)": float(len(trust_in(measured).contradictions)),
+        "mean width of the gains' intervals (ln)": fmean(
+            math.log(row.gain.high / row.gain.low) for row in rows
+        ),
+        "limits named (number)": float(len({row.limit for row in rows})),
+        "limits named after the changes (number)": float(len({row.next_limit for row in rows})),
+    }
+
+
+def _first(one: Recommended) -> str:
+    return one.rows[0].change if one.rows else "none"
+
+
+def learnt_errors() -> Headlines:
+    """Returns the mean error of predicted changes that is learnt from pairs of configurations of
+    one recording, for each basis of a prediction."""
+    (subject, *_) = recordings.of_scenario(MEASURED)
+    found = learnt(list(changes.pairs_of(MEASURED, subject)))
+    by_basis: dict[str, list[float]] = {}
+    for one in found.kinds:
+        by_basis.setdefault(one.basis, []).append(one.doubling_sd)
+    return {
+        f"mean error of a doubling, basis {basis} (ln)": fmean(own)
+        for basis, own in by_basis.items()
+    }
+
+
+def tuned_settings() -> Headlines:
+    """Returns the headline figures of the search for settings in the cases of
+    verification/tuning.toml, if each measured gain is the predicted one: how many settings are
+    chosen, and the product of the largest gains."""
+    chosen = 0
+    gains = []
+    for name in tuning.file_systems():
+        case = tuning.case_of(name, tuning.workloads()[0])
+        point = Point(scenario=case.start.with_methods([MODEL]), labels={})
+        evidence = DecisionInput(tuning.TABLE, case.start, [point], "description")
+        search = SettingSearch(PairedModel(evidence), point, case.singles)
+        best = 0.0
+        for _ in range(CHOSEN):
+            setting = search.next()
+            if setting is None:
+                break
+            chosen += 1
+            best = max(best, setting.log_gain)
+            search.learn(setting, setting.log_gain, 0.0)
+        gains.append(best)
+    return {
+        "settings that are worth a run (number)": float(chosen),
+        "geometric mean of the largest predicted gains (ratio)": math.exp(fmean(gains)),
+    }
+
+
+def compared_recordings() -> Headlines:
+    """Returns the headline figures of the comparison of each recording of reads and writes with the
+    next one that follows the same plan: how many comparisons of metrics find a difference, and the
+    smallest change that would be found."""
+    found = [
+        compare_runs(recordings.runs(name, before), recordings.runs(name, after), (before, after))
+        for name in wu.SCENARIOS
+        for members in recordings.plans(name).values()
+        for before, after in pairwise(_first_two(members))
+    ]
+    rows = [row for one in found for row in one.rows]
+    return {
+        "comparisons that find a difference (%)": 100
+        * fmean(row.verdict in ("higher", "lower") for row in rows),
+        "median smallest change that would be found (%)": 100
+        * median(row.detectable for row in rows),
+        "median half-width of the change's interval (%)": 100
+        * median((row.high - row.low) / 2 for row in rows),
+    }
+
+
+def _first_two(members: Sequence[str]) -> Sequence[str]:
+    return members[:2]

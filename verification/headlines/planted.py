@@ -1,0 +1,209 @@
+"""Headline figures of `dfslab expect` on computed rates: the rates that the deployments of
+verification/expecting.py would show with slow hardware, and the expectation for a place of whose
+hardware little is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+from dfslab import discover
+from dfslab.instruments.discovery.place import DiscoveredPlace
+from dfslab.instruments.discovery.probes import Probed
+from dfslab.models.tree.limits import limits_of
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.systems.discovery import SystemDiscovery
+from dfslab.studies.expect.comparison import limit_words
+from dfslab.studies.expect.diagnosis import (
+    FELT,
+    SuspectedFault,
+    diagnosed,
+    long_round_trip,
+    suspects,
+)
+from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
+from dfslab.studies.expect.grid import GridOperation, planned
+from dfslab.studies.expect.hardware_facts import LATENCY, DeclaredHardware, HardwareFact, with_fact
+from dfslab.studies.expect.place_scenario import scenario_of
+
+from verification.expecting import LATE_S, NAMED_BY, TIME_S, declared
+from verification.headlines.headline import Headlines
+
+FILE_SYSTEMS = ("cephfs", "moosefs")
+PROBED = Probed(copy_bytes_per_s=2e9, call_s=1e-6)
+# Standard deviation of the natural logarithm of a computed rate, as noise of a measurement, and
+# number of series of rates with different noise for each fault.
+NOISE_SD, SERIES = 0.05, 10
+# Hardware facts that are slower than they are known to be, with the factor, and the name of none.
+SLOWER = {"client link": 2.0, "server disk": 3.0}
+NO_FAULT = "none"
+# Round trips to a metadata server, as multiples of the expected round trip.
+TRIPS = (1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
+# A place of whose hardware nothing is known, on a busy machine: the share of a processor that a
+# thread gets.
+BUSY = Probed(processor_share=0.8)
+
+
+@dataclass(frozen=True)
+class ExpectedPlace:
+    """The operations that are compared at a place, the facts about its hardware, and the expected
+    rates."""
+
+    operations: Sequence[GridOperation]
+    facts: Sequence[HardwareFact]
+    expected: Expectation
+
+    @property
+    def deployment(self) -> Deployment:
+        """The deployment with the hardware as it is known."""
+        return self.operations[0].point.scenario.deployment
+
+    @property
+    def round_trip_s(self) -> float:
+        """The expected round trip between two hosts in seconds."""
+        return next(2 * one.value for one in self.facts if one.name == LATENCY)
+
+    @property
+    def mean_rate_per_s(self) -> float:
+        """Geometric mean of the expected rates of all operations per second."""
+        return math.exp(fmean(math.log(float(one)) for one in self.expected.centre_per_s))
+
+    @property
+    def mean_log_width(self) -> float:
+        """Mean over all operations of ln(upper / lower end) of the 90 % interval of the rate."""
+        ends = [self.expected.interval_per_s(at) for at in range(len(self.operations))]
+        return fmean(math.log(high / low) for low, high in ends)
+
+
+def planted_faults() -> Headlines:
+    """Returns the headline figures of healthy deployments, of deployments with planted faults, and
+    of places of whose hardware little is known."""
+    found = [_expected(_of_testbed(name), PROBED) for name in FILE_SYSTEMS]
+    undelayed = _without_delay()
+    late = [_late(place, factor) for place in (*found, undelayed) for factor in TRIPS]
+    slow = [_named(place, *fault) for place in found for fault in SLOWER.items()]
+    healthy = [_named(place, NO_FAULT, 1.0) for place in found]
+    parts = [
+        limit_words(limits_of(situation, situation.constants))
+        for place in found
+        for situation in (situation_of(one.point.scenario) for one in place.operations)
+    ]
+    return {
+        "mean width of intervals, declared hardware (ln)": fmean(p.mean_log_width for p in found),
+        "series of rates whose slow hardware is named (number)": float(sum(n for n, _ in slow)),
+        "healthy series of rates with a named fault (number)": float(sum(n for n, _ in healthy)),
+        "operations whose gap is explained (number)": float(sum(gaps for _, gaps in slow)),
+        "round trips called late (number)": float(sum(one is not None for one in late)),
+        "late metadata servers named (number)": float(sum(map(_is_late_named, found))),
+        "operations limited by many small parts (number)": float(parts.count("many small parts")),
+        "geometric mean of rates, testbed without delay (1/s)": undelayed.mean_rate_per_s,
+        **_little_known(),
+    }
+
+
+def _of_testbed(name: str) -> DiscoveredPlace:
+    """Returns a place with the deployment that verification/expecting.py declares."""
+    deployment = declared(name)
+    roles = discover.file_system(name).roles
+    instances = {role.name: deployment.instances(role.name) for role in roles}
+    return DiscoveredPlace(
+        text=name,
+        system=name,
+        directory="/mnt/x",
+        discovery=SystemDiscovery(instances=instances),
+        deployment=deployment,
+    )
+
+
+def _expected(
+    place: DiscoveredPlace, probed: Probed, given: DeclaredHardware | None = None
+) -> ExpectedPlace:
+    made = scenario_of(place, probed, given or DeclaredHardware())
+    operations = planned(made.busy, TIME_S)
+    return ExpectedPlace(operations, made.facts, expectation(operations, made.facts))
+
+
+def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
+    """Returns (number of series of rates for which a fault is named, number of operations whose gap
+    the named faults explain) if the hardware fact `fault` is `factor` times as slow as it is known
+    to be. Only the right name counts; if `fault` is NO_FAULT, any name counts."""
+    suspected = suspects(place.operations, place.facts)
+    deployment = place.deployment
+    for fact in place.facts:
+        if fact.name == fault:
+            deployment = with_fact(deployment, fact, fact.value / factor)
+    rates = _rates_per_s(place.operations, deployment)
+    named = gaps = 0
+    for seed in range(SERIES):
+        noise = np.random.default_rng(seed).normal(0.0, NOISE_SD, len(rates))
+        found = diagnosed(suspected, place.expected, list(rates * np.exp(noise)))
+        if found is not None and fault in (NO_FAULT, found.name):
+            named += 1
+            gaps += sum(shift < -FELT for shift in found.shifts)
+    return named, gaps
+
+
+def _rates_per_s(operations: Sequence[GridOperation], deployment: Deployment) -> np.ndarray:
+    """Returns the rate of each operation on a deployment by the description, shape
+    (operations,)."""
+    found = []
+    for one in operations:
+        situation = situation_of(one.point.scenario.model_copy(update={"deployment": deployment}))
+        found.append(situation.predict(situation.constants).rate_per_s)
+    return np.array(found)
+
+
+def _late(place: ExpectedPlace, factor: float) -> SuspectedFault | None:
+    """Returns the fault that is named if the round trip to the metadata server takes `factor` times
+    as long as expected; None if none is named."""
+    return _by_round_trip(place, factor * place.round_trip_s)
+
+
+def _is_late_named(place: ExpectedPlace) -> bool:
+    """Returns whether the metadata server is named that receives each packet LATE_S later."""
+    found = _by_round_trip(place, place.round_trip_s + LATE_S)
+    return found is not None and any(
+        text in found.text for text in NAMED_BY["late metadata server"]
+    )
+
+
+def _by_round_trip(place: ExpectedPlace, trip_s: float) -> SuspectedFault | None:
+    system = discover.file_system(place.operations[0].point.scenario.file_system.name)
+    trips_s = {
+        role.name: [trip_s if role.kind == "metadata" else place.round_trip_s]
+        for role in system.roles
+        if role.kind != "client"
+    }
+    return long_round_trip(place.operations, trips_s, place.facts)
+
+
+def _without_delay() -> ExpectedPlace:
+    """Returns a testbed that was started without a delay, although its round trips are long."""
+    name = FILE_SYSTEMS[0]
+    deployment = declared(name)
+    network = deployment.network.model_copy(update={"latency": 0.0})
+    place = replace(
+        _of_testbed(name), deployment=deployment.model_copy(update={"network": network})
+    )
+    return _expected(place, replace(PROBED, round_trips_s={"mds": [0.01]}))
+
+
+def _little_known() -> Headlines:
+    """Returns the headline figures of a mount of NFS of whose hardware nothing is known, and of one
+    whose disk is declared by its kind alone."""
+    mount = DiscoveredPlace(text="nfs", system="nfs", directory="/mnt/x")
+    unknown, kind = (
+        _expected(mount, probed, DeclaredHardware(server_disk=disk))
+        for probed, disk in ((BUSY, ""), (Probed(), "nvme"))
+    )
+    asked = narrowing_fact(unknown.expected, unknown.facts)
+    return {
+        "mean width of intervals, unknown hardware (ln)": unknown.mean_log_width,
+        "mean width of intervals, known kind of disk (ln)": kind.mean_log_width,
+        "geometric mean of rates, unknown hardware (1/s)": unknown.mean_rate_per_s,
+        "hardware to declare first": "none" if asked is None else asked.name,
+    }

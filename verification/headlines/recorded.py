@@ -1,0 +1,110 @@
+"""Headline figures of recordings: the figures that bars judge, and what else a recording shows."""
+
+from __future__ import annotations
+
+from dfslab.studies import expectations
+from dfslab.studies.applications.io_advice import advise
+from dfslab.studies.server_law import server_law
+
+from verification import (
+    aiio,
+    interventions,
+    kumar,
+    liu,
+    nets,
+    pagecache,
+    recordings,
+    wu,
+    wu_namenode,
+)
+from verification.headlines.headline import Headlines, of_figures
+from verification.sampling import sampled
+
+# The seed that selects one recording of each experiment that has many.
+SEED = "constants"
+
+
+def reads_and_writes() -> Headlines:
+    """Returns the headline figures of the experiment of Wu 2013, computed from one recording of
+    reads or writes."""
+    return of_figures(wu.figures(_of_wu()))
+
+
+def _of_wu() -> str:
+    every = [one for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
+    (subject,) = sampled(every, 1 / len(every), SEED)
+    return subject
+
+
+def expected() -> Headlines:
+    """Returns the headline figures of the uncalibrated model's expectations on one recording of
+    reads or writes. They are the shares of the expectations that the measurements confirmed."""
+    name = next(name for name in wu.SCENARIOS if name in _of_wu())
+    results = recordings.runs(name, _of_wu())
+    points = list({result.point_id: result.point for result in results}.values())
+    counts = expectations.tally(expectations.score(expectations.expectations(points), results))
+    found: Headlines = {}
+    for kind, count in counts.items():
+        reported = count["hit"] + count["miss"]
+        found[f"{kind}: statements that came true"] = count["hit"] / reported if reported else None
+        found[f"{kind}: statements"] = float(sum(count.values()))
+    return found
+
+
+def metadata_server() -> Headlines:
+    """Returns the headline figures of all recordings of the metadata server, and the name of the
+    law that is selected for each curve of response times."""
+    subjects = wu_namenode.subjects()
+    laws: Headlines = {}
+    for subject in subjects:
+        name = next(name for name in wu_namenode.SCENARIOS if subject.startswith(name))
+        found = server_law(recordings.runs(name, subject))
+        for curve in found.curves if found else ():
+            if curve.fits:
+                part = f"law of {subject}, {curve.share:g} of a core, files {curve.files}"
+                laws[part] = curve.fits[0].law
+    return {**of_figures([one for each in subjects for one in wu_namenode.figures(each)]), **laws}
+
+
+def program() -> Headlines:
+    """Returns the headline figures of the recordings of a program to which no model was fitted."""
+    return of_figures(
+        [one for each in recordings.of_scenario(kumar.PROGRAM) for one in kumar.figures(each)]
+    )
+
+
+def slowed_parts() -> Headlines:
+    """Returns the headline figures of all rounds in which a part of HDFS was slowed down."""
+    return of_figures([one for each in liu.subjects() for one in liu.figures(each)])
+
+
+def simulated() -> Headlines:
+    """Returns the headline figures of all recordings that Petri nets simulate."""
+    return of_figures([one for each in nets.subjects() for one in nets.figures(each)])
+
+
+def application_logs() -> Headlines:
+    """Returns the headline figures of advice from Darshan logs: those of the pairs of logs, the
+    largest ratio of a predicted and a measured saving, in either direction, among the changes that
+    were named, and what is recommended for all logs."""
+    ratios = [one.ratio for one in aiio.pairs() if one.is_named]
+    every = [advise(one) for one in aiio.logs()]
+    return of_figures(aiio.figures(aiio.SUBJECT)) | {
+        "largest ratio of predicted and measured saving": max(ratios, default=None),
+        "changes recommended for all logs (number)": float(sum(len(one.changes) for one in every)),
+        "changes not worth making in all logs (number)": float(
+            sum(len(one.not_worth) for one in every)
+        ),
+        "expected savings for all logs (s)": sum(c.saved_s for one in every for c in one.changes),
+    }
+
+
+def carried_out() -> Headlines:
+    """Returns the headline figures of changes that were carried out."""
+    return of_figures(interventions.figures(interventions.RECORDING))
+
+
+def cached_programs() -> Headlines:
+    """Returns the headline figures of the published programs of tasks, whose files are in page
+    caches."""
+    return of_figures([one for each in pagecache.subjects() for one in pagecache.figures(each)])
