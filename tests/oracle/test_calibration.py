@@ -33,7 +33,7 @@ def results(noise: float, seed: int, repetitions: int = 3):
             factor = float(np.exp(noise * random.normal()))
             result = synthetic.measured(point, prediction.rate_per_s / factor, repetition)
             steps = [
-                Step(operation=operation, step=step, time_s_mean=time * factor, count=100)
+                Step(operation=operation, step=str(step), time_s_mean=time * factor, count=100)
                 for (operation, step), time in prediction.steps.items()
                 if time > 0
             ]

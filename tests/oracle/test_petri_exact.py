@@ -102,7 +102,7 @@ def test_latency_and_steps_are_the_formulas(system, operation, apart):
     assert latency == pytest.approx(cost.latency_s, abs=ROUNDING_S)
     # The net times only the outermost steps of an operation. The formula also times the steps
     # within them.
-    assert set(steps) == {name for name in cost.steps if "/" not in name}
+    assert set(steps) == {path for path in cost.steps if path.is_outermost}
     for step, found in steps.items():
         assert found == pytest.approx(cost.steps[step].latency_s, abs=ROUNDING_S)
 

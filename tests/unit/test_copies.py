@@ -138,7 +138,7 @@ def test_the_operations_of_a_situation_are_those_of_all_copies(tmp_path):
 @pytest.mark.parametrize(
     ("workload", "message"),
     [
-        ({"clients": 4}, "workload.clients = 4: .* 2 clients.* workload.copies = "),
+        ({"clients": 4}, "workload.clients = 4: .* for 2 of them.* workload.copies = "),
         ({"clients": 5, "copies": "private"}, "workload.clients = 5: a multiple of the trace's 2"),
         ({"clients": 1, "copies": "shared"}, "workload.clients = 1: the trace is of 2 clients"),
         ({"clients": 2, "copies": "all"}, "copies"),

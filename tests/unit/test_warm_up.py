@@ -34,7 +34,9 @@ def warm_up(**run):
             "run": run,
         },
     ).points()
-    session = SimpleNamespace(testbed=None, progress=None, notify=print, places=lambda scenario: [])
+    session = SimpleNamespace(
+        testbed=None, progress=None, notify=print, client_hosts=lambda scenario: []
+    )
     target = HdfsTarget(
         uri="hdfs://n:1", replication=3, block_size_bytes=1 << 20, direct=True, drop_caches="system"
     )

@@ -64,11 +64,16 @@ def _evidence(exhibit: Exhibit) -> list[Evidence]:
 def honest() -> tuple[str, ...]:
     """Returns the names of all sets of results without faults. They are the recordings of the
     papers' experiments and the runs in the folder HONEST. Tables of published figures are no runs:
-    they have no scenario."""
-    stems = sorted(path.stem for path in recordings.DATA.glob("*.csv"))
-    tables = [stem for stem in stems if recordings.scenario_of(stem)]
+    they have no scenario. Tables of function calls have no rates."""
+    paths = sorted(recordings.DATA.glob("*.csv"))
+    tables = [path.stem for path in paths if recordings.scenario_of(path.stem) and _has_rates(path)]
     own = sorted(path.name.removesuffix(SUFFIX) for path in HONEST.glob(f"*{SUFFIX}"))
     return (*tables, *own)
+
+
+def _has_rates(table: Path) -> bool:
+    with table.open(encoding="utf-8") as stream:
+        return "rate_per_s" in stream.readline().rstrip().split(",")
 
 
 def runs(name: str) -> list[Result]:
