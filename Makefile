@@ -71,7 +71,10 @@ demo: $(ENVIRONMENT) .venv/.core .venv/.bytecode ## the quickstart scenario: mea
 	.venv/bin/dfslab run scenarios/quickstart.toml
 
 test: setup ## everything, real file systems included; TESTBEDS=no leaves those out
-	bash scripts/lanes.sh $(if $(filter no,$(TESTBEDS)),,test-testbeds) -- test-rust test-python
+	@failed=0; \
+	bash scripts/lanes.sh $(if $(filter no,$(TESTBEDS)),,test-testbeds) -- test-rust test-python || failed=1; \
+	$(if $(filter no,$(TESTBEDS)),:,$(MAKE) test-quiet) || failed=1; \
+	exit $$failed
 
 test-rust: setup ## the tests of the compiled core
 	$(STAGE) "tests: Rust" env DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) \
@@ -81,7 +84,10 @@ test-python: setup ## the tests of the package, documents included
 	$(STAGE) "tests: Python" $(PY) -m pytest -n 3 --dist worksteal -m "not testbed"
 
 test-testbeds: setup ## real file systems, two testbeds at a time (root)
-	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m testbed tests/testbed
+	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m "testbed and not quiet" tests/testbed
+
+test-quiet: setup ## tests that judge measured speeds, one after the other, with nothing beside them (root)
+	$(STAGE) "tests: quiet" $(PY) -m pytest -m quiet tests/testbed
 
 shake: setup ## the tests of Python, testbeds and documents apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
 	bash scripts/shake.sh
@@ -202,4 +208,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds verify blind shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds test-quiet verify blind shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

@@ -81,6 +81,7 @@ def test_a_paper_has_its_rows(paper, least):
 
 
 @pytest.mark.heavy
+@pytest.mark.grid
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_rows_of_a_paper_are_current(paper):
     answers = page.answers_of(paper)

@@ -72,16 +72,16 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     assert said.exit_code == 0, said.output
     groups = json.loads(said.stdout)["groups"]
     assert set(groups) == {"brick", "client"}
-    # On every machine a limit is an upper bound. A busy machine gives less than the limit, but
-    # rarely less than 90 % of it.
+    # A limit is an upper bound. The short measurements of a busy machine may exceed it, because the
+    # time of their begin and end is uncertain, and may be far below it.
     text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
     named = tmp_path / "named.toml"
     named.write_text(text.replace("testbed = false", f'directory = "{tmp_path}"'))
     deployment = read(named).deployment
     for group in deployment.node:
-        assert 20e6 / 10 < group.disk.read_rate < 1.3 * 20e6
-        assert 30e6 / 10 < group.disk.write_rate < 1.3 * 30e6
-        assert 10e6 / 10 < group.adapter.bandwidth < 1.3 * 10e6
+        assert 20e6 / 10 < group.disk.read_rate < 2 * 20e6
+        assert 30e6 / 10 < group.disk.write_rate < 2 * 30e6
+        assert 10e6 / 10 < group.adapter.bandwidth < 2 * 10e6
     assert 0 < deployment.network.latency < 0.2
     predicted = CliRunner().invoke(app, ["predict", str(named), "--method", "sequence", "--json"])
     assert predicted.exit_code == 0, predicted.output

@@ -408,6 +408,9 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
         # The file system chooses the servers of a file, so a fault may not affect some clients.
         return
     for recovery, lasted_s in zip(reported.recoveries, away_s, strict=True):
+        if not recovery.before_per_s:
+            # The machine was so busy that no request was done between warm-up and the first fault.
+            continue
         assert recovery.lowest_per_s < 0.5 * recovery.before_per_s, recovery
         # On a busy machine the next fault may be injected before the rate has recovered from the
         # one before.

@@ -53,6 +53,7 @@ def scenario(folder, **values):
     return path
 
 
+@pytest.mark.quiet
 def test_advice_on_a_slow_disk_comes_true(nothing_left, tmp_path):
     """The disk of 15 MB/s limits the writes. A disk that is twice as fast nearly doubles the rate,
     whatever else the machine does."""
