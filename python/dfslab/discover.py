@@ -420,10 +420,12 @@ def _declared(path: Path, changed_ns: int, name: str) -> Any:
     except SyntaxError:
         body = ast.parse(text).body
     for node in body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            return ast.literal_eval(node.value)
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            assert isinstance(node, ast.Assign | ast.AnnAssign)
+            return None if node.value is None else ast.literal_eval(node.value)
     return None
 
 

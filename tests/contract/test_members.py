@@ -249,3 +249,13 @@ def test_a_member_of_the_wrong_kind_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
     with pytest.raises(discover.DiscoveryError, match=r"wrong_kind\.py: gives int for WORKLOAD"):
         discover.workload("wrong_kind")
+
+
+def test_a_member_may_annotate_what_it_declares(tmp_path, monkeypatch):
+    (tmp_path / "workloads").mkdir()
+    path = tmp_path / "workloads" / "annotated.py"
+    path.write_text('"""A workload with an annotated title."""\nTITLE: str = "x"\nWORKLOAD = 1\n')
+    monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
+    with pytest.raises(discover.DiscoveryError, match=r"annotated\.py: gives int for WORKLOAD"):
+        discover.workload("annotated")
+    assert discover.title(path) == "x"

@@ -13,7 +13,7 @@ from dfslab.report.answers.rates import by_configuration, interval, rate_table, 
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.compare import compare
+from dfslab.studies.compare import ErrorScore, compare
 from dfslab.studies.contract import Findings, FinishedRun
 
 
@@ -163,10 +163,28 @@ def test_intervals_are_relative_or_factors():
     assert interval(Metric(value=10)).text == DASH
 
 
+def test_no_baseline_is_the_best_model():
+    scores = {
+        name: ErrorScore(
+            n=4,
+            median_abs_error=error,
+            p90_abs_error=error,
+            coverage_90=1.0,
+            median_signed_error=0.0,
+        )
+        for name, error in (("serial", 0.1), ("mean", 0.2), ("ideal", 0.3), ("sequence", 0.4))
+    }
+    assert verdicts.best_model(scores) == "sequence"
+    del scores["sequence"]
+    assert verdicts.best_model(scores) is None
+
+
 def test_what_is_counted_has_a_name():
     assert unit_of(["pread"]) == "reads"
     assert unit_of(["pread", "pwrite"]) == "transfers"
     assert unit_of(["read", "stat"]) == "operations"
+    # A model may return a rate without times of operations.
+    assert unit_of([]) == "operations"
     assert common_unit([["read"], ["write"]]) == "files"
     assert common_unit([["read"], ["stat"]]) == ""
 

@@ -46,6 +46,7 @@ from dfslab.models.tree.predicted import PhaseRate, Prediction
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets import engine
 from dfslab.nets.build import Net
+from dfslab.nets.inscription import DRAW
 from dfslab.nets.net_json import json_text
 from dfslab.result import Result
 from dfslab.spec.model import InputError, build
@@ -300,7 +301,7 @@ def _of_phase(
     stream = part.first(operations, clients)
     job = job_of(situation, constants, stream, service, units)
     net, watched = job.net(scenario.name, clients, stream)
-    if not any(draw in json_text(net.document()) for draw in ("uniform(", "exponential(")):
+    if not DRAW.search(json_text(net.document())):
         replications = 1
     rated = "whole" if operations == offered else "steady"
     if situation.trace is not None:

@@ -8,6 +8,7 @@ text is not changed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -18,6 +19,11 @@ from dfslab.spec.steps.expression import Condition, Expr, condition, expression,
 # An inscription in Python: the expression on an arc, of a delay or of a token's field. It is an
 # expression object, text in the engine's language, or a constant.
 Inscription: TypeAlias = Expr | str | float | bool
+
+# The functions of the engine's language that draw at random.
+DRAW = re.compile(
+    r"\b(?:exponential|uniform|erlang|normal|lognormal|weibull|gamma|discrete|empirical)\("
+)
 
 # The infix operations, by name. Each value has the operator in the engine's language and its
 # precedence; an operator with a larger number binds more tightly.

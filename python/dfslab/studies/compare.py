@@ -20,7 +20,7 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 
 NAMES = ("comparison",)
 # Baselines: methods that predict without a model. A model has to predict better than these.
-BASELINES = ("mean", "ideal")
+BASELINES = ("mean", "ideal", "serial")
 
 
 class ComparedPoint(BaseModel):

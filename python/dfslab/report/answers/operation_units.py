@@ -52,6 +52,8 @@ def common_unit(runs: Iterable[Iterable[str]]) -> str:
 
 
 def _family(operations: frozenset[str]) -> str:
+    if not operations:
+        return ANY
     return next((name for name, members in FAMILIES if operations <= members), ANY)
 
 

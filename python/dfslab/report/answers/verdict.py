@@ -124,9 +124,8 @@ def _of_comparison(
         limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
         if mean is not None and error >= mean.median_abs_error:
             limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
-        noise = noise_of(rates)
-        is_sound = _others_share(rates) <= OTHERS and (noise is None or noise <= TOO_NOISY)
-        advice = (is_sound and scaling(rates)) or _from_memory(rates)
+        is_quiet = _others_share(rates) <= OTHERS
+        advice = (is_quiet and scaling(rates)) or _from_memory(rates)
         return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
     limit = _predicted_limit(run.of_method(model), model)
     sure = f" It errs by {error:.0%} (median, held-out configurations)."

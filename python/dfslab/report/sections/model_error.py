@@ -15,7 +15,7 @@ from dfslab.report.charts.figure import Axis, Bars, Panel, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import folded, note, number, percent, share, signed, table, wide
-from dfslab.studies.compare import Comparison, ErrorScore
+from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.crossval import CrossValidated
 
@@ -30,7 +30,7 @@ HEAD = [
     "signed median",
     "90 % coverage",
 ]
-BASELINES = {"mean": "mean (baseline)", "ideal": "ideal (bound)"}
+TEXTS = {"mean": "mean (baseline)", "ideal": "ideal (bound)", "serial": "serial (baseline)"}
 SHADES = (1.0, 0.6, 0.3)
 ScoresBySet = Mapping[str, Mapping[str, ErrorScore]]
 
@@ -94,7 +94,7 @@ def _chart(sets: ScoresBySet, noise: float) -> Markup:
     return figure(
         [Panel("", bars=bars, vertical_lines=vertical_lines)],
         Axis("median |error|", "%", from_zero=True),
-        Axis(categories=[BASELINES.get(method, method) for method in methods]),
+        Axis(categories=[TEXTS.get(method, method) for method in methods]),
         "median error of every method on each set of configurations",
         "Median |error| of every method",
     )
@@ -105,7 +105,7 @@ def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
         return Markup('<h3>{}</h3><p class="empty">None.</p>').format(title)
     rows = [
         [
-            BASELINES.get(name, name),
+            TEXTS.get(name, name),
             scores[name].n,
             percent(scores[name].median_abs_error),
             percent(scores[name].p90_abs_error),

@@ -16,7 +16,7 @@ from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
-from dfslab.studies.compare import ErrorScore, sort_key
+from dfslab.studies.compare import BASELINES, ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.step_times import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
 
@@ -27,7 +27,6 @@ FEWEST_SIZES = 4
 # The axis of time ends at the smallest time divided by this factor and at the largest time
 # multiplied by it. This is a choice for legibility.
 LIMIT_MARGIN = 4.0
-BASELINES = ("serial", "mean", "ideal")
 COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
 NOTE = (
     "Mean time of one file in each step, against the size of the file. Points are measured, with "

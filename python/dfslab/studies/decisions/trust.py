@@ -14,11 +14,9 @@ from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS
 from dfslab.spec.changes.differences import change_between, differences, largest_difference
 from dfslab.spec.scenario import Scenario
+from dfslab.studies.compare import BASELINES
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 
-# Baselines: methods that predict without a description of the system. A model has to predict better
-# than these.
-BASELINES = ("mean", "ideal")
 # The model is judged only with at least this number of held-out configurations, or of pairs of
 # configurations.
 FEWEST = 3

@@ -28,8 +28,8 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
-from dfslab.nets.cpn.monitors.levels import CHANCE
 from dfslab.nets.cpn.monitors.subnet import ReadTransition
+from dfslab.nets.inscription import DRAW
 from dfslab.spec.input_error import InputError
 
 # Stands for the value of a token in a marking, which a monitor does not know.
@@ -146,7 +146,7 @@ def without_draws(evaluator: Evaluator, drawing: Callable[[], set[str]]) -> Call
     that draws at random. `drawing` returns the names of the net's functions that draw."""
 
     def checked(value: Leaf) -> Leaf:
-        if CHANCE.search(value.text) or any(f"{name}(" in value.text for name in drawing()):
+        if DRAW.search(value.text) or any(f"{name}(" in value.text for name in drawing()):
             reason = "draws at random, which a monitor may not; draw in a code segment of the net"
             raise evaluator.wrong(value.text[:60], reason)
         return Leaf(value.text, value.kind, value.constant)

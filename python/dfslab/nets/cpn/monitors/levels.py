@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from dfslab.documents.net_run import LevelChange
 from dfslab.nets.build import Place, Put, Take, Transition
 from dfslab.nets.colour import TokenValue
+from dfslab.nets.inscription import DRAW
 from dfslab.spec.input_error import InputError
-
-# The functions of the engine's language that draw at random. A monitor cannot repeat a draw.
-CHANCE = re.compile(
-    r"\b(?:exponential|uniform|erlang|normal|lognormal|weibull|gamma|discrete|empirical)\("
-)
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ class PlaceLevels:
     def check(self, text: str, context: str) -> None:
         """Raises InputError if an expression draws at random."""
         own = (name for name in self.drawing if f"{name}(" in text)
-        if CHANCE.search(text) or any(own):
+        if DRAW.search(text) or any(own):
             reason = "draws at random, which a monitor cannot repeat; draw it in a code segment"
             raise InputError(context, text[:60], reason)
 
