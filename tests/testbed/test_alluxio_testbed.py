@@ -45,7 +45,7 @@ def testbed(own_state):
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
     # A high tolerance lets the testbed start on slower links than declared. A faster link would be
     # an error.
-    deployment = deployment.model_copy(update={"tolerance": 0.4})
+    deployment = deployment.model_copy(update={"tolerance": 0.9})
     reported = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
     with Testbed.up(reported, notify=print, deployment=deployment) as running:
         assert in_use(own_state), "the search for what is left must find what runs"

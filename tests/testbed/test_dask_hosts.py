@@ -46,7 +46,7 @@ def requested(system: str, **workload) -> Scenario:
         {
             "name": "dask-hosts",
             "deployment": {
-                "tolerance": 0.5,
+                "tolerance": 0.9,
                 "node": [
                     *(
                         {

@@ -226,7 +226,7 @@ def test_the_rate_is_that_of_the_link(nothing_left):
                 {"name": "server", "roles": {"server": 1}, **machine},
                 {"name": "client", "roles": {"client": 1}, **machine},
             ],
-            "tolerance": 0.5,
+            "tolerance": 0.9,
         }
     )
     with Testbed.up(deployment=declared) as testbed:
