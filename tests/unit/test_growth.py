@@ -237,7 +237,13 @@ def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
     # The first call is not counted. In it dfslab reads what it reads only once, such as
     # descriptions of file systems.
     WORK[name](tmp_path, EACH)()
-    assert growth(partial(WORK[name], tmp_path), SMALLER_LOTS.get(name, LOT)) <= MOST
+    lot = SMALLER_LOTS.get(name, LOT)
+    if "design" in name:
+        # A design needs quantiles that depend on its size, and so does the number of steps of a
+        # quantile. Each quantile is computed once in a process.
+        for times in (1, 2, 3):
+            WORK[name](tmp_path, times * lot)()
+    assert growth(partial(WORK[name], tmp_path), lot) <= MOST
 
 
 @pytest.mark.parametrize(("lot", "pairs"), [(LOT, 10), (20, 5)])
