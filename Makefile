@@ -86,7 +86,7 @@ test-python: setup ## the tests of the package, documents included
 test-testbeds: setup ## real file systems, two testbeds at a time (root)
 	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m "testbed and not quiet" tests/testbed
 
-test-quiet: setup ## tests that judge measured speeds, one after the other, with nothing beside them (root)
+test-quiet: setup ## tests that judge measured speeds, one after the other, when no other test runs (root)
 	$(STAGE) "tests: quiet" $(PY) -m pytest -m quiet tests/testbed
 
 shake: setup ## the tests of Python, testbeds and documents apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)

@@ -129,8 +129,8 @@ def _expected(
 
 def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
     """Returns (number of series of rates for which a fault is named, number of operations whose gap
-    the named faults explain) if the hardware fact `fault` is `factor` times as slow as it is known
-    to be. Only the right name counts; if `fault` is NO_FAULT, any name counts."""
+    the faults that are named first explain) if the hardware fact `fault` is `factor` times as slow
+    as it is known to be. Only the right name counts; if `fault` is NO_FAULT, any name counts."""
     suspected = suspects(place.operations, place.facts)
     deployment = place.deployment
     for fact in place.facts:
@@ -141,9 +141,9 @@ def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
     for seed in range(SERIES):
         noise = np.random.default_rng(seed).normal(0.0, NOISE_SD, len(rates))
         found = diagnosed(suspected, place.expected, list(rates * np.exp(noise)))
-        if found is not None and fault in (NO_FAULT, found.name):
+        if found and fault in (NO_FAULT, found[0].name):
             named += 1
-            gaps += sum(shift < -FELT for shift in found.shifts)
+            gaps += sum(shift < -FELT for shift in found[0].shifts)
     return named, gaps
 
 

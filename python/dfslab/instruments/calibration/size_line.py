@@ -1,4 +1,4 @@
-"""Fits the line through the times of requests of two sizes, and tells when noise hides its slope.
+"""Fits the line through the times of requests of two sizes, and detects that noise hides its slope.
 
 The time of a request is `fixed_s + bytes * byte_s`. If other work disturbs a measurement, the
 larger request may take less time than the smaller one. The fitted line then has no positive slope

@@ -48,7 +48,7 @@ class Invocation:
     """One invocation of an operation, which is executed `count` times. `own` is the self time of
     one execution in seconds. `rpc` distinguishes a message from a client call with the same name.
     `invokes` means that the invocation has nested invocations. `takes_part` are the roles involved
-    in the self time, `whole` those involved in the total time. `number` tells invocations apart
+    in the self time, `whole` those involved in the total time. `number` distinguishes invocations
     that have one name and different times, such as reading a block as a whole or in parts: 1 for
     the first of them in tree order.
     """

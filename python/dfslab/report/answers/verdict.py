@@ -32,9 +32,9 @@ CREDIBLE = 0.5
 # The note of a prediction that uses default constants instead of calibrated ones.
 UNCALIBRATED = "not calibrated: nothing was measured"
 # The sentence that replaces a conclusion from the growth of rates with the number of clients.
-WITHOUT_PROCESSORS = (
-    "What limits is withheld: rates would grow differently with clients if the other programs had "
-    "ended. Repeat on a quiet machine."
+BUSY_MACHINE = (
+    "What limits is withheld: without the other programs, rates may grow differently with clients. "
+    "Repeat on a quiet machine."
 )
 READS = frozenset({"read", "pread"})
 
@@ -98,7 +98,7 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     limit = scaling(rates)
     if limit and _others_share(rates) > OTHERS:
-        return RunAnswer(observed, WITHOUT_PROCESSORS, _from_memory(rates), is_withheld=True)
+        return RunAnswer(observed, BUSY_MACHINE, _from_memory(rates), is_withheld=True)
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
     elif limit and noise is not None:
