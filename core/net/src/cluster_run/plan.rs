@@ -6,12 +6,13 @@ use crate::clock::nanoseconds;
 use crate::compiled::{
     Cluster, Filter, KeyKind, Lanes, Net, Output, Place, Seat, Test, Transition, View, LANES_MAX,
 };
-use crate::expression::{Draw, Value};
+use crate::expression::{Draw, Formulas, Value};
 use crate::marking::bucket::NONE;
 
-/// What a run over clusters reads about a net. It exists only for nets in which every token waits
-/// in a cell of a cluster, and which have no inhibitor arcs, no reset arcs and no transitions that
-/// compete by weight.
+/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and no
+/// lists, inhibitor arcs, reset arcs, random places and transitions that compete by weight.
+///
+/// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
 pub(crate) struct ClusterPlan {
     /// One entry for each transition of the net.
@@ -26,14 +27,19 @@ pub(crate) struct ClusterPlan {
     pub(super) members: Vec<u32>,
     /// One entry for each place of the net.
     pub(super) seats: Vec<PlaceSeat>,
+    /// For each place of the net, whether separate transitions take its tokens.
+    pub(super) is_separate: Vec<bool>,
+    /// Whether the net has separate transitions.
+    pub(super) has_separate: bool,
 }
 
-/// A transition of a cluster, as the run fires it.
+/// A transition, as the run fires it. The fields about clusters and lanes have no meaning for a
+/// separate transition.
 #[derive(Debug)]
 pub(super) struct Move {
     pub(super) level: u32,
     pub(super) cluster: u32,
-    /// The transition as a member of its cluster: a set with one bit.
+    /// The transition as a member of its cluster: a set with one bit. 0 for a separate transition.
     pub(super) own: u32,
     /// The other members that take tokens from the lanes of the transition, as a set of bits.
     pub(super) others: u32,
@@ -54,6 +60,8 @@ pub(super) struct Move {
     pub(super) released: Box<[u16]>,
     /// The form by which a run fires the transition in fewer steps, if it has such a form.
     pub(super) shape: Shape,
+    /// The inscriptions that are computed together; None if there are none.
+    pub(super) formulas: Option<Box<Formulas>>,
 }
 
 /// A delay, evaluated before the run as far as possible.
@@ -63,7 +71,19 @@ pub(super) enum Delay {
     Constant(u64),
     /// Exponential, with this mean in seconds.
     Exponential(f64),
+    /// The position of the number of seconds among the values of the transition's formulas, and the
+    /// same delay as an inscription.
+    Formula(u8, Box<Value>),
     Any(Box<Value>),
+}
+
+/// The value of a field of an output token.
+#[derive(Debug)]
+pub(super) enum Word {
+    Value(Value),
+    /// The position among the values of the transition's formulas, and the same value as an
+    /// inscription.
+    Formula(u8, Box<Value>),
 }
 
 /// An output arc of a transition, as the run follows it.
@@ -80,7 +100,7 @@ pub(super) struct Put {
     pub(super) delay: Delay,
     /// The fields that are written, with their values: those that change if a token is forwarded,
     /// else all of them.
-    pub(super) written: Box<[(u16, Value)]>,
+    pub(super) written: Box<[(u16, Word)]>,
 }
 
 /// What is known before the run about the cell and the lane that an output token will enter.
@@ -154,16 +174,23 @@ impl ClusterPlan {
     /// clusters does not cover.
     pub(crate) fn new(net: &Net) -> Option<Self> {
         let covered = |one: &Transition| {
-            one.member.is_some()
+            !one.has_random
                 && one.rivals.is_empty()
                 && one.inhibit.is_empty()
                 && one.reset.is_empty()
         };
-        let covered = !net.transitions.is_empty() && net.transitions.iter().all(covered);
+        let covered = !net.clusters.is_empty() && net.transitions.iter().all(covered);
         if net.has_lists || !covered {
             return None;
         }
+        let mut is_separate = vec![false; net.places.len()];
+        let separate = net.transitions.iter().filter(|one| one.member.is_none());
+        for input in separate.flat_map(|one| &one.inputs) {
+            is_separate[input.place as usize] = true;
+        }
         let mut plan = Self {
+            has_separate: is_separate.contains(&true),
+            is_separate,
             moves: net.transitions.iter().map(|one| of(one, net)).collect(),
             layouts: Vec::with_capacity(net.clusters.len()),
             able: Vec::new(),
@@ -276,7 +303,36 @@ fn range_of(test: &Test, net: &Net) -> Option<Range> {
 }
 
 fn of(transition: &Transition, net: &Net) -> Move {
-    let (number, local) = transition.member.expect("the caller has checked it");
+    let mut found = match transition.member {
+        Some(member) => of_member(transition, member, net),
+        None => of_separate(transition, net),
+    };
+    found.use_formulas();
+    found
+}
+
+fn of_separate(transition: &Transition, net: &Net) -> Move {
+    let outputs = transition.outputs.iter();
+    Move {
+        level: transition.level,
+        cluster: NONE,
+        own: 0,
+        others: 0,
+        led: 0,
+        lanes: [0; LANES_MAX],
+        arc_count: 0,
+        single: false,
+        has_locals: !transition.locals.is_empty(),
+        masks: [0; LANES_MAX],
+        delay: delay_of(transition.delay.as_ref()),
+        puts: outputs.map(|one| put_of(one, transition, net)).collect(),
+        released: transition.released.clone().into_boxed_slice(),
+        shape: Shape::General,
+        formulas: None,
+    }
+}
+
+fn of_member(transition: &Transition, (number, local): (u32, u32), net: &Net) -> Move {
     let cluster = &net.clusters[number as usize];
     let arcs = &cluster.members[local as usize].arcs;
     let used = arcs.iter().fold(0, |used, mask| used | mask);
@@ -317,6 +373,7 @@ fn of(transition: &Transition, net: &Net) -> Move {
         puts,
         released: transition.released.clone().into_boxed_slice(),
         shape,
+        formulas: None,
     }
 }
 
@@ -338,7 +395,7 @@ pub(super) fn delay_of(delay: Option<&Value>) -> Delay {
 }
 
 fn put_of(output: &Output, transition: &Transition, net: &Net) -> Put {
-    let all = || (0u16..).zip(output.fields.iter().cloned()).collect();
+    let word = |(field, value): &(u16, Value)| (*field, Word::Value(value.clone()));
     Put {
         place: output.place,
         target: target_of(output, transition, net),
@@ -348,8 +405,11 @@ fn put_of(output: &Output, transition: &Transition, net: &Net) -> Put {
         counted: output.count.is_some(),
         delay: delay_of(output.delay.as_ref()),
         written: match output.forwards {
-            Some(_) => output.changed.clone(),
-            None => all(),
+            Some(_) => output.changed.iter().map(word).collect(),
+            None => (0u16..)
+                .zip(&output.fields)
+                .map(|(at, value)| (at, Word::Value(value.clone())))
+                .collect(),
         },
     }
 }

@@ -4,6 +4,7 @@
 mod chance;
 mod check;
 mod distribution;
+mod formulas;
 mod function;
 mod list;
 mod parse;
@@ -16,6 +17,7 @@ pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use distribution::draw;
 pub(crate) use distribution::{exponential, Table};
+pub(crate) use formulas::{Collector, Formulas, Values, VALUES_MAX};
 pub(crate) use function::{is_draw, is_function, Draw};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use parse::UnaryOperator;
