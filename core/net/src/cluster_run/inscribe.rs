@@ -114,11 +114,26 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 let word = exponential(*mean_s, &mut self.states[transition].stream);
                 self.in_range(f64::from_bits(word), transition, arc)
             }
-            Delay::Formula(at, value) => match self.formula_value(*at) {
-                Some(word) => self.in_range(f64::from_bits(word), transition, arc),
-                None => self.computed_delay_ns(value, transition, arc, chosen),
-            },
-            Delay::Any(value) => self.computed_delay_ns(value, transition, arc, chosen),
+            Delay::Formula(at, value) => {
+                self.formula_delay_ns(*at, value, (transition, arc), chosen)
+            }
+            Delay::Any(value) => self.computed_delay_ns(value, (transition, arc), chosen),
+        }
+    }
+
+    /// Returns a delay of the formulas in nanoseconds. `at` is the position of its value, and
+    /// `value` is the same delay as an inscription.
+    #[inline(never)]
+    fn formula_delay_ns(
+        &mut self,
+        at: u8,
+        value: &Value,
+        (transition, arc): (usize, Option<usize>),
+        chosen: &[u32],
+    ) -> Result<u64, Failed> {
+        match self.formula_value(at) {
+            Some(word) => self.in_range(f64::from_bits(word), transition, arc),
+            None => self.computed_delay_ns(value, (transition, arc), chosen),
         }
     }
 
@@ -127,8 +142,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     fn computed_delay_ns(
         &mut self,
         value: &Value,
-        transition: usize,
-        arc: Option<usize>,
+        (transition, arc): (usize, Option<usize>),
         chosen: &[u32],
     ) -> Result<u64, Failed> {
         match self.word_of(value, transition, chosen) {

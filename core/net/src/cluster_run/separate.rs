@@ -30,7 +30,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// The enabled transition that fires next, for a net with separate transitions.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn next_of_all(&mut self) -> Result<Option<u32>, Failed> {
         if !self.engine.marking.dirty.is_empty() {
             self.update_separate()?;

@@ -149,8 +149,9 @@ impl Formulas {
             values[usize::from(at) % VALUES_MAX] = field_of(arc, field);
         }
         for &(at, operation) in &self.results {
-            let words = operation.operands;
-            let words = words.map(|operand| values[usize::from(operand) % VALUES_MAX]);
+            let [first, second, third] = operation.operands;
+            let word_at = |operand: u8| values[usize::from(operand) % VALUES_MAX];
+            let words = [word_at(first), word_at(second), word_at(third)];
             let Ok(word) = operation.of(words) else {
                 return false;
             };
