@@ -167,6 +167,28 @@ class TestbedFolder:
                 _remove_marked(path, self.id)
 
 
+@contextmanager
+def launching(testbed_id: str | None) -> Iterator[None]:
+    """A context for launching a process of the testbed with this id. A take-down waits until the
+    context has ended.
+
+    The lock is inherited by the new process until it executes its program. So the take-down also
+    waits for a process whose parent was killed before that moment. Without an id, or if the testbed
+    has no folder, nothing is locked.
+    """
+    found = next(state_folder().glob(f"*-{testbed_id}"), None) if testbed_id else None
+    handle = None
+    if found is not None:
+        with suppress(FileNotFoundError):
+            handle = os.open(found, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
 def state_folder() -> Path:
     """Returns the folder of all testbed records."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "beds"
