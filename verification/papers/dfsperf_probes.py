@@ -1,9 +1,9 @@
 """Compares the DFS-Perf report with dfslab: its workloads, its modes, and its figures.
 
-The figures are compared with the latest recording of scenarios/dfs-perf-figures.toml in
-verification/data. An earlier run of it, `dfsperf_run.csv`, was made on a machine that other
-programs used at the same time, with one repetition. Its verdicts are shown beside those of the
-recording.
+The figures are compared with a run of scenarios/dfs-perf-figures.toml, `dfsperf_quiet.csv`, which
+was recorded while no other program used the machine. An earlier run, `dfsperf_run.csv`, was made on
+a machine that other programs used at the same time, with one repetition. Its verdicts are shown
+beside those of the quiet run.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ from dfslab.studies.runs import csv_runs
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged, verdict_of
 
-EARLIER = Path(__file__).with_name("dfsperf_run.csv")
 SCENARIO = "dfs-perf-figures"
 # Smallest ratio of two rates that counts as a difference. In the earlier run, other programs used
-# the machine: their load changes a rate by less than a factor of three. The other recordings were
-# made while no other program ran, each configuration twice, and a difference is read as a twentieth
-# or more. Both limits were written down before the rates were read.
+# the machine: their load changes a rate by less than a factor of three. In the quiet run, each
+# configuration was run twice, and a difference is read as a twentieth or more. Both limits were
+# written down before the rates were read.
 APART_BUSY, APART = 3.0, 1.05
+# The recorded runs, the one to judge first: file, its name in the text, smallest ratio.
+RUNS = (
+    ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
+    ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
+)
 # The report says that two rates are similar, or that one is a lot higher than the other, without
 # numbers. Rates are read as similar below this ratio, and as a lot apart from this ratio on.
 A_LOT = 1.5
@@ -68,26 +72,29 @@ class RecordedRun:
 
 @cache
 def recorded_runs() -> tuple[RecordedRun, ...]:
-    """Returns all recorded runs of SCENARIO, the latest one first."""
-    names = recordings.of_scenario(SCENARIO)
-    made = [(one, recordings.runs(SCENARIO, one), APART) for one in reversed(names)]
-    earlier = csv_runs.read(EARLIER, recordings.scenario(SCENARIO))
-    made.append(("an earlier run on a busy machine", earlier, APART_BUSY))
+    """Returns all recorded runs of SCENARIO, the one to judge first."""
+    planned = recordings.scenario(SCENARIO)
+    files = [(Path(__file__).with_name(file), name, apart) for file, name, apart in RUNS]
     return tuple(
-        RecordedRun(name, tuple(one for one in found if one.complete and one.metrics), apart)
-        for name, found, apart in made
+        RecordedRun(
+            name,
+            tuple(one for one in csv_runs.read(file, planned) if one.complete and one.metrics),
+            apart,
+        )
+        for file, name, apart in files
+        if file.exists()
     )
 
 
 def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obtained]:
-    """Returns a probe that judges the latest recorded run. Its text ends with the verdict on every
-    earlier one."""
+    """Returns a probe that judges the first recorded run. Its text ends with the verdict on every
+    other one."""
 
     @wraps(judge)
     def probe() -> Obtained:
-        latest, *earlier = recorded_runs()
-        found = judge(latest)
-        others = [f"; {one.name}: {judge(one).verdict}" for one in earlier]
+        first, *more = recorded_runs()
+        found = judge(first)
+        others = [f"; {one.name}: {judge(one).verdict}" for one in more]
         return Obtained(found.text + "".join(others), found.verdict)
 
     return probe
