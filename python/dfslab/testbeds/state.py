@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from dfslab.spec import clock
 from dfslab.spec.deployment import Deployment
-from dfslab.testbeds.cache import home, locked
+from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import Reservations, free_ports
 from dfslab.testbeds.hosts.process import LiveProcess
