@@ -149,7 +149,7 @@ class Daemon:
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:
-                raise TestbedError("failed", f"pausing {self.name}", "it runs on after SIGSTOP")
+                raise TestbedError("failed", f"pausing {self.name}", "still runs after SIGSTOP")
             self._clock.sleep(0.001)
 
     def resume(self) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
@@ -98,6 +98,19 @@ class TestbedRecord(BaseModel):
     uri: str = ""
     versions: dict[str, str] = {}
     deployment: Deployment | None = None
+
+
+class RecordChanges(TypedDict, total=False):
+    """The fields of a testbed's record that change after the record was created."""
+
+    phase: Literal["starting", "up"]
+    owner: LiveProcess | None
+    daemons: list[DaemonRecord]
+    hosts: list[HostRecord]
+    devices: list[str]
+    folders: list[str]
+    uri: str
+    deployment: Deployment
 
 
 @dataclass(frozen=True)
