@@ -1,7 +1,6 @@
 //! Computes the inscriptions of a transition's output arcs together, before its tokens are made.
 
-use super::plan::{Delay, Move, Word};
-use super::shape::Shape;
+use super::plan::{Delay, Move, Shape, Word};
 use super::{ClusterRun, HEADER};
 use crate::expression::{Collector, Formulas, Value, VALUES_MAX};
 

@@ -12,9 +12,9 @@ mod fire;
 mod formulas;
 mod inscribe;
 mod plan;
+mod planning;
 mod separate;
 mod service;
-mod shape;
 mod transfer;
 mod update;
 mod waiting;
@@ -22,12 +22,12 @@ mod waiting;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::ending::{Reason, STOP_INTERVAL};
 use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::expression::Values;
 use crate::marking::bucket::NONE;
-use crate::run::{Reason, STOP_INTERVAL};
 use cells::{Cells, State, Turn, Turns};
 pub(crate) use plan::ClusterPlan;
 

@@ -72,7 +72,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.compute_locals(transition, &chosen)?;
         }
         if self.states[transition].is_watched {
-            self.tell_monitors(transition, &chosen)?;
+            self.notify_monitors(transition, &chosen)?;
         }
         if let Some(formulas) = &this.formulas {
             self.compute_formulas(formulas, &chosen);

@@ -1,7 +1,8 @@
 //! Evaluates several inscriptions of one transition together. Equal parts of them are computed once
 //! per firing, and no stack is needed.
 
-use super::program::{on_integers, on_reals, pure, pure_integer, unary, Fault, Instruction};
+use super::fault::Fault;
+use super::program::{on_integers, on_reals, pure, pure_integer, unary, Instruction};
 
 /// Largest number of values of the formulas of one transition: constants, fields and results.
 pub(crate) const VALUES_MAX: usize = 64;
