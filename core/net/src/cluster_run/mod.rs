@@ -1,6 +1,7 @@
-//! Fires nets in which every waiting token is in a cell: the store for the tokens of one cluster of
+//! Fires nets in which waiting tokens are in cells: the stores for the tokens of one cluster of
 //! transitions that have the same key (see `cells`). Examples are nets of queues and servers joined
-//! by a key, of keyed counters, and of places that one transition reads.
+//! by a key, of keyed counters, and of places that one transition reads. Transitions that are
+//! members of no cluster leave their tokens in the buckets of the engine (see `separate`).
 //!
 //! A run takes the tokens of an engine over, fires until there is a reason to pause, and gives the
 //! tokens back. The firing rule and the random draws are those of the engine (see `engine`), but a

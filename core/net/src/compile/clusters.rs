@@ -103,8 +103,8 @@ fn cluster_of(
     let mut lanes = 0;
     for (&place, readers) in &readers {
         let definition = &places[place as usize];
-        // A transition with one input arc takes the token that arrived first, so it may find the
-        // tokens by any key.
+        // A transition with one input arc takes the token that arrived first, whatever its key. It
+        // can therefore share the cells of transitions that join tokens by a key.
         let has_key = |&&view: &&u32| {
             let reader = views[view as usize].transition as usize;
             transitions[reader].inputs.len() > 1

@@ -179,8 +179,8 @@ impl<'n> Engine<'n> {
         Ok(Some(transition))
     }
 
-    /// Determines which transitions are enabled, for those whose input places have changed since the
-    /// last call.
+    /// Determines again whether each transition is enabled whose input places have changed since
+    /// the last call.
     #[inline(always)]
     pub(crate) fn update_enabled(&mut self) -> Result<()> {
         while let Some(transition) = self.marking.next_dirty() {

@@ -50,8 +50,8 @@ impl Marking<'_> {
         self.counted = counted;
     }
 
-    /// Removes all tokens. Keeps the recorded number of tokens in each place, the time integrals and
-    /// the stays.
+    /// Removes all tokens. Keeps the recorded number of tokens in each place, the time integrals
+    /// and the stays.
     pub(crate) fn remove_tokens(&mut self) {
         let nothing = Tokens {
             rows: Vec::new(),
