@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError, last_lines
-from dfslab.testbeds.hosts.process import LiveProcess, end
+from dfslab.testbeds.hosts.process import MARK, LiveProcess, end
 
 POLL_S = 0.1
 READY_DEADLINE_S = 300.0
@@ -49,7 +50,7 @@ def spawn(
     Raises TestbedError if the command cannot be started.
     """
     try:
-        with log_path.open("ab") as log:
+        with state.launching(env.get(MARK)), log_path.open("ab") as log:
             return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from dfslab.spec import clock
 from dfslab.spec.deployment import Deployment
-from dfslab.testbeds.cache import home, locked
+from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import Reservations, free_ports
 from dfslab.testbeds.hosts.process import LiveProcess
@@ -178,6 +178,28 @@ class TestbedFolder:
         for path in dict.fromkeys([*recorded, self.in_memory, self.path]):
             if path.exists():
                 _remove_marked(path, self.id)
+
+
+@contextmanager
+def launching(testbed_id: str | None) -> Iterator[None]:
+    """A context for launching a process of the testbed with this id. A take-down waits until the
+    context has ended.
+
+    The lock is inherited by the new process until it executes its program. So the take-down also
+    waits for a process whose parent was killed before that moment. Without an id, or if the testbed
+    has no folder, nothing is locked.
+    """
+    found = next(state_folder().glob(f"*-{testbed_id}"), None) if testbed_id else None
+    handle = None
+    if found is not None:
+        with suppress(FileNotFoundError):
+            handle = os.open(found, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def state_folder() -> Path:
