@@ -4,6 +4,7 @@ terminal."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
@@ -20,12 +21,21 @@ from dfslab.documents.table import (
     number_text,
     words,
 )
-from dfslab.report.answers import changes, narrow, rates
+from dfslab.lazily import lazily
+from dfslab.report.answers import changes, rates
 from dfslab.result import Metric, Result
 from dfslab.spec import units
-from dfslab.studies.bottlenecks import Programs
-from dfslab.studies.contract import FinishedRun
 from dfslab.studies.runs import completeness
+
+# Only finished runs need these modules. `dfslab predict` has no finished run, and starts faster
+# without them.
+if TYPE_CHECKING:
+    from dfslab.report.answers import narrow
+    from dfslab.studies import bottlenecks
+    from dfslab.studies.contract import FinishedRun
+else:
+    narrow = lazily("dfslab.report.answers.narrow")
+    bottlenecks = lazily("dfslab.studies.bottlenecks")
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
@@ -65,7 +75,7 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     if not _has_summary(run):
         # If a program was traced, the tables of `Programs` already summarise its traces. Then only
         # measured results are listed here, and there is no table without them.
-        traced = run.find(Programs) is not None
+        traced = run.find(bottlenecks.Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         if results or not traced:
             shown += [result_table(results)] if wide else result_tables(results)

@@ -19,8 +19,6 @@ from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
 NAMES = ("comparison",)
-# Baselines: methods that predict without a model. A model has to predict better than these.
-BASELINES = ("mean", "ideal", "serial")
 
 
 class ComparedPoint(BaseModel):

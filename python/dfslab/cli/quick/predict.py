@@ -102,6 +102,7 @@ def predict(
         results = with_progress(
             as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
         )
-    document = [result.model_dump(mode="json") for result in results]
+    # Only JSON output needs a document. Without it, no serialiser of results has to be built.
+    document = [result.model_dump(mode="json") for result in results] if as_json else None
     shown = [documents.result_table(results)] if wide else documents.result_tables(results)
     emit(as_json, document, *shown, *map(Paragraph, changes.closing_of_predictions(results)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dfslab import discover
 from dfslab.documents import metrics
@@ -21,10 +22,16 @@ from dfslab.documents.table import (
     quantity,
     words,
 )
+from dfslab.lazily import lazily
 from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
 from dfslab.report.answers.phase_rates import PhaseRates, phases_of
 from dfslab.result import Metric, Result
-from dfslab.studies.compare import geometric_mean
+
+# Only repeated measurements have means. `dfslab predict` starts faster without this module.
+if TYPE_CHECKING:
+    from dfslab.studies import compare
+else:
+    compare = lazily("dfslab.studies.compare")
 
 SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value."
 
@@ -77,7 +84,7 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None
-    return known[0] if len(known) == 1 else geometric_mean([one.value for one in known])
+    return known[0] if len(known) == 1 else compare.geometric_mean([one.value for one in known])
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:

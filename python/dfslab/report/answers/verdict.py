@@ -9,18 +9,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dfslab.documents.table import number_text
+from dfslab.lazily import lazily
+from dfslab.method import BASELINES
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
 from dfslab.result import Result
 from dfslab.spec import units
-from dfslab.studies.checks.rules.generator import OTHERS
-from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
-from dfslab.studies.contract import FinishedRun
+
+# Only finished runs need the studies. `dfslab predict` has no finished run, and starts faster
+# without them.
+if TYPE_CHECKING:
+    from dfslab.studies import compare
+    from dfslab.studies.checks.rules import generator
+    from dfslab.studies.contract import FinishedRun
+else:
+    compare = lazily("dfslab.studies.compare")
+    generator = lazily("dfslab.studies.checks.rules.generator")
 
 # Relative standard deviation between repetitions above which no conclusion is drawn. This is a
 # choice: a gain of a quarter is then within the noise of three repetitions.
@@ -63,7 +73,7 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
     """Returns the summary of a finished run; None if the run has no rates."""
     measured = by_configuration(run.of_method("measure"))
     if measured:
-        comparison = run.find(Comparison)
+        comparison = run.find(compare.Comparison)
         if comparison is None or not run.methods:
             return _of_measurements(measured, run)
         return _of_comparison(measured, comparison, run)
@@ -97,7 +107,7 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     limit = scaling(rates)
-    if limit and _others_share(rates) > OTHERS:
+    if limit and _others_share(rates) > generator.OTHERS:
         return RunAnswer(observed, BUSY_MACHINE, _from_memory(rates), is_withheld=True)
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
@@ -107,7 +117,7 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
 
 
 def _of_comparison(
-    rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
+    rates: Sequence[ConfigurationRate], comparison: compare.Comparison, run: FinishedRun
 ) -> RunAnswer:
     observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
     noise = noise_of(rates)
@@ -124,7 +134,7 @@ def _of_comparison(
         limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
         if mean is not None and error >= mean.median_abs_error:
             limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
-        is_quiet = _others_share(rates) <= OTHERS
+        is_quiet = _others_share(rates) <= generator.OTHERS
         advice = (is_quiet and scaling(rates)) or _from_memory(rates)
         return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
     limit = _predicted_limit(run.of_method(model), model)
@@ -136,7 +146,7 @@ def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
     """Returns a sentence on other programs that ran on the clients' machine; "" if they used little
     processor time."""
     share = _others_share(rates)
-    if share <= OTHERS:
+    if share <= generator.OTHERS:
         return ""
     return f" Meanwhile other programs used {share:.0%} of this machine's processors."
 
@@ -161,7 +171,7 @@ def _too_noisy(noise: float) -> str:
     )
 
 
-def best_model(scores: dict[str, ErrorScore]) -> str | None:
+def best_model(scores: dict[str, compare.ErrorScore]) -> str | None:
     """Returns the model with the smallest median error on held-out configurations; None without
     such errors. Baselines do not count as models."""
     known = {
