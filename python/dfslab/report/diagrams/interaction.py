@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from dfslab.report.diagrams.legend import Legend, legend
-from dfslab.spec.steps.expression import Expr, function
+from dfslab.spec.steps.expression import Expr
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -32,6 +32,7 @@ from dfslab.spec.steps.node import (
     lands_at,
     walk,
 )
+from dfslab.spec.steps.numeric import function
 from dfslab.spec.systems.filesystem import FileSystem, Role
 
 # The MARTE stereotype of executions on each kind of resource. A delay uses no resource.
