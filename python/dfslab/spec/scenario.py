@@ -9,9 +9,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tomlkit
 from pydantic import (
     ConfigDict,
     Field,
@@ -22,6 +21,7 @@ from pydantic import (
 )
 
 from dfslab.documents.metrics import PATTERN
+from dfslab.lazily import lazily
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, LevelValue
 from dfslab.spec.fault import Fault
@@ -34,6 +34,12 @@ from dfslab.spec.streams.layer import Layer
 from dfslab.spec.systems.choice import FORMER_SYSTEMS, NAME_KEY, ComparedSystem, FileSystemChoice
 from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
+
+# Only writing a scenario needs this library, reading does not.
+if TYPE_CHECKING:
+    import tomlkit
+else:
+    tomlkit = lazily("tomlkit")
 
 # Limits of the load generator (core/load/src/plan.rs): a run lasts at most a year, and the number
 # of errors fits into a signed 64-bit integer.
