@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from dfslab.documents.table import Paragraph
 from dfslab.report import run_document
-from dfslab.report.answers.changes import closing, closing_of_predictions
+from dfslab.report.answers.changes import closing
 from dfslab.report.answers.first_screen import first_screen
+from dfslab.report.answers.predicted_answer import closing_of_predictions
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.decisions.decision_input import evidence_of_description
@@ -19,7 +20,7 @@ from support import synthetic
 
 
 def not_computed(source: str) -> str:
-    return f"What a change would gain was not computed; `dfslab advise {source}` would tell."
+    return f"What a change would gain was not computed; `dfslab advise {source}` computes it."
 
 
 def predicted_run(*, is_advised: bool) -> FinishedRun:

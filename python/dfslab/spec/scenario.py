@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     ConfigDict,
@@ -20,8 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from dfslab.documents.metrics import PATTERN
-from dfslab.lazily import lazily
+from dfslab.documents.metrics import PATTERN, RATE
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, LevelValue
 from dfslab.spec.fault import Fault
@@ -34,12 +33,6 @@ from dfslab.spec.streams.layer import Layer
 from dfslab.spec.systems.choice import FORMER_SYSTEMS, NAME_KEY, ComparedSystem, FileSystemChoice
 from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
-
-# Only writing a scenario needs this library, reading does not.
-if TYPE_CHECKING:
-    import tomlkit
-else:
-    tomlkit = lazily("tomlkit")
 
 # Limits of the load generator (core/load/src/plan.rs): a run lasts at most a year, and the number
 # of errors fits into a signed 64-bit integer.
@@ -101,7 +94,7 @@ class RunSettings(CheckedModel):
         0.0, description="More runs until `precise` is known to this share of it; 0: no more"
     )
     precise: Annotated[str, Field(pattern=PATTERN)] = Field(
-        "rate_per_s", description="The metric that is to be precise"
+        RATE, description="The metric that is to be precise"
     )
     most_repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(
         30, description="Runs of a configuration, at most, where precision is asked for"
@@ -213,6 +206,8 @@ class Scenario(CheckedModel):
 
     def toml(self) -> str:
         """Returns the scenario as TOML text, which is read back as an equal scenario."""
+        import tomlkit
+
         return tomlkit.dumps(self.model_dump(mode="json"))
 
     def brief_toml(self) -> str:
@@ -221,6 +216,8 @@ class Scenario(CheckedModel):
         If no testbed is started, keys of disks that only a testbed uses, such as their capacity,
         are left out, too. The text therefore states no hardware that was neither found nor given.
         """
+        import tomlkit
+
         of_testbeds = {"capacity", "file_system", "medium", "iops"}
         disks = {"deployment": {"node": {"__all__": {"disk": of_testbeds}}}}
         left_out = None if self.file_system.access.testbed else disks

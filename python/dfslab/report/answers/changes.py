@@ -3,42 +3,31 @@ the page and the last sentences in the terminal both use these texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from dfslab.lazily import lazily
-from dfslab.report.answers.verdict import RunAnswer, of_predictions, verdict
-from dfslab.result import Result
-
-# Only finished runs need the studies. `dfslab predict` has no finished run, and starts faster
-# without them.
-if TYPE_CHECKING:
-    from dfslab.studies.contract import FinishedRun
-    from dfslab.studies.decisions import advised
-    from dfslab.studies.decisions.advice_table import Recommendation
-else:
-    advised = lazily("dfslab.studies.decisions.advised")
+from dfslab.report.answers.predicted_answer import RunAnswer, gains_hint
+from dfslab.report.answers.verdict import verdict
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.advice_table import Recommendation
+from dfslab.studies.decisions.advised import Advised
 
 MOST_CHANGES = 3
-NOT_COMPUTED = "What a change would gain was not computed"
 
 
 def is_computed(run: FinishedRun) -> bool:
     """Returns whether the run has predicted gains of changes. Gains are predicted only for a
     scenario that names at least one model."""
-    return run.find(advised.Advised) is not None and bool(run.methods)
+    return run.find(Advised) is not None and bool(run.methods)
 
 
 def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
     """Returns the changes that gain most, each with its interval, or the reason why they are
     withheld. The list is empty if no gains were computed. If no change gains more than 2 %, the
     list says so."""
-    found = run.find(advised.Advised)
-    if found is None or not is_computed(run):
+    advised = run.find(Advised)
+    if advised is None or not is_computed(run):
         return []
     if answer.is_withheld:
         return ["Withheld, because what limits is not known."]
-    rows = found.advice.rows
+    rows = advised.advice.rows
     if not rows:
         return ["No change is predicted to gain more than 2 %."]
     known = [one for one in rows if not one.withheld]
@@ -68,16 +57,4 @@ def closing(run: FinishedRun) -> list[str]:
     best = changes(run, answer)[:1]
     if not best and run.is_of_table:
         return answer.sentences
-    return [*answer.sentences, f"Change: {best[0]}" if best else _advise("RUN")]
-
-
-def closing_of_predictions(results: Sequence[Result]) -> list[str]:
-    """Returns the sentences that `dfslab predict` prints last. `dfslab predict` computes no gains
-    of changes, so the last sentence names the command that does. The list is empty if there is
-    nothing to summarise."""
-    answer = of_predictions(results)
-    return [] if answer is None else [*answer.sentences, _advise("SCENARIO")]
-
-
-def _advise(source: str) -> str:
-    return f"{NOT_COMPUTED}; `dfslab advise {source}` would tell."
+    return [*answer.sentences, f"Change: {best[0]}" if best else gains_hint("RUN")]

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from dfslab.lazily import lazily
 from dfslab.result import Metric, Result
 from dfslab.spec.streams.workload import LAST_BARRIER
-
-# Only measured phases have means. `dfslab predict` starts faster without this module.
-if TYPE_CHECKING:
-    from dfslab.studies import compare
-else:
-    compare = lazily("dfslab.studies.compare")
+from dfslab.studies.runs.means import geometric_mean
 
 # Largest number of phases that tables of rates list separately. A workload with more phases, such
 # as the epochs of a training, is listed as a whole only.
@@ -81,9 +74,9 @@ def _phases(result: Result) -> list[tuple[str, Metric, float]]:
 
 def _mean(rates: Sequence[Metric]) -> Metric:
     """Returns the geometric mean; a single rate keeps its own interval."""
-    return rates[0] if len(rates) == 1 else compare.geometric_mean([one.value for one in rates])
+    return rates[0] if len(rates) == 1 else geometric_mean([one.value for one in rates])
 
 
 def _moved(bytes_per_s: Sequence[float]) -> float | None:
     """Returns the geometric mean of throughputs in bytes per second; None if one of them is 0."""
-    return compare.geometric_mean(bytes_per_s).value if all(bytes_per_s) else None
+    return geometric_mean(bytes_per_s).value if all(bytes_per_s) else None

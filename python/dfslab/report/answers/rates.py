@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dfslab import discover
 from dfslab.documents import metrics
@@ -22,16 +21,10 @@ from dfslab.documents.table import (
     quantity,
     words,
 )
-from dfslab.lazily import lazily
 from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
 from dfslab.report.answers.phase_rates import PhaseRates, phases_of
 from dfslab.result import Metric, Result
-
-# Only repeated measurements have means. `dfslab predict` starts faster without this module.
-if TYPE_CHECKING:
-    from dfslab.studies import compare
-else:
-    compare = lazily("dfslab.studies.compare")
+from dfslab.studies.runs.means import geometric_mean
 
 SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value."
 
@@ -84,7 +77,7 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None
-    return known[0] if len(known) == 1 else compare.geometric_mean([one.value for one in known])
+    return known[0] if len(known) == 1 else geometric_mean([one.value for one in known])
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:
@@ -194,9 +187,14 @@ def interval(metric: Metric) -> TableCell:
 def limit_of(result: Result) -> str:
     """Returns the strongest limit of a predicted configuration, with its share of the time if the
     method states shares; "" if the method names no limit."""
-    if result.limits:
-        return f"{result.limits[0].name} ({result.limits[0].share:.0%})"
-    return result.binding
+    share = f" ({result.limits[0].share:.0%})" if result.limits else ""
+    return f"{limit_name(result)}{share}"
+
+
+def limit_name(result: Result) -> str:
+    """Returns the strongest limit of a predicted configuration, without its share of the time; ""
+    if the method names no limit."""
+    return result.limits[0].name if result.limits else result.binding
 
 
 def title_of(results: Sequence[Result]) -> str:

@@ -6,31 +6,18 @@ A sentence that the results do not support is replaced by the reason why it is w
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dfslab.documents.table import number_text
-from dfslab.lazily import lazily
 from dfslab.method import BASELINES
 from dfslab.report.answers.growth import scaling
-from dfslab.report.answers.operation_units import operations_of, unit_of
-from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
-from dfslab.result import Result
-from dfslab.spec import units
-
-# Only finished runs need the studies. `dfslab predict` has no finished run, and starts faster
-# without them.
-if TYPE_CHECKING:
-    from dfslab.studies import compare
-    from dfslab.studies.checks.rules import generator
-    from dfslab.studies.contract import FinishedRun
-else:
-    compare = lazily("dfslab.studies.compare")
-    generator = lazily("dfslab.studies.checks.rules.generator")
+from dfslab.report.answers.operation_units import operations_of
+from dfslab.report.answers.predicted_answer import RunAnswer, most, of_predictions, predicted_limit
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration
+from dfslab.studies.checks.rules.generator import OTHERS
+from dfslab.studies.compare import Comparison, ErrorScore
+from dfslab.studies.contract import FinishedRun
 
 # Relative standard deviation between repetitions above which no conclusion is drawn. This is a
 # choice: a gain of a quarter is then within the noise of three repetitions.
@@ -39,8 +26,6 @@ TOO_NOISY = 0.2
 # configurations is at most this fraction. This is a choice: a model with a larger error confuses
 # one resource with another.
 CREDIBLE = 0.5
-# The note of a prediction that uses default constants instead of calibrated ones.
-UNCALIBRATED = "not calibrated: nothing was measured"
 # The sentence that replaces a conclusion from the growth of rates with the number of clients.
 BUSY_MACHINE = (
     "What limits is withheld: without the other programs, rates may grow differently with clients. "
@@ -49,31 +34,11 @@ BUSY_MACHINE = (
 READS = frozenset({"read", "pread"})
 
 
-@dataclass(frozen=True)
-class RunAnswer:
-    """Sentences that summarise a run. A sentence that the results do not support is empty.
-
-    `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
-    would raise the rate, or what to measure next. `is_withheld`: true if the results support no
-    statement on what limits the rate.
-    """
-
-    observed: str
-    limit: str = ""
-    advice: str = ""
-    is_withheld: bool = False
-
-    @property
-    def sentences(self) -> list[str]:
-        """The sentences in their order, without empty ones."""
-        return [one for one in (self.observed, self.limit, self.advice) if one]
-
-
 def verdict(run: FinishedRun) -> RunAnswer | None:
     """Returns the summary of a finished run; None if the run has no rates."""
     measured = by_configuration(run.of_method("measure"))
     if measured:
-        comparison = run.find(compare.Comparison)
+        comparison = run.find(Comparison)
         if comparison is None or not run.methods:
             return _of_measurements(measured, run)
         return _of_comparison(measured, comparison, run)
@@ -81,33 +46,13 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
     return of_predictions(predicted)
 
 
-def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
-    """Returns the summary of a run without measurements, from the predictions of the first method
-    that is not a baseline; None if there is no such method."""
-    names = [one.method for one in results if one.method not in BASELINES]
-    if not names:
-        return None
-    of_method = [one for one in results if one.method == names[0]]
-    rates = by_configuration(of_method)
-    if not rates:
-        return None
-    uncalibrated = any(UNCALIBRATED in one.notes for one in of_method)
-    sure = (
-        "nothing was measured, so its error is not known; --from RUN calibrates it"
-        if uncalibrated
-        else "its error on these configurations is not known"
-    )
-    observed = f"Predicted by {names[0]} ({sure}): {_most(rates)}."
-    return RunAnswer(observed, _predicted_limit(of_method, names[0]))
-
-
 def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
+    observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
     noise = noise_of(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     limit = scaling(rates)
-    if limit and _others_share(rates) > generator.OTHERS:
+    if limit and _others_share(rates) > OTHERS:
         return RunAnswer(observed, BUSY_MACHINE, _from_memory(rates), is_withheld=True)
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
@@ -117,9 +62,9 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
 
 
 def _of_comparison(
-    rates: Sequence[ConfigurationRate], comparison: compare.Comparison, run: FinishedRun
+    rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
 ) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
+    observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
     noise = noise_of(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
@@ -134,11 +79,11 @@ def _of_comparison(
         limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
         if mean is not None and error >= mean.median_abs_error:
             limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
-        is_quiet = _others_share(rates) <= generator.OTHERS
+        is_quiet = _others_share(rates) <= OTHERS
         advice = (is_quiet and scaling(rates)) or _from_memory(rates)
         return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
-    limit = _predicted_limit(run.of_method(model), model)
-    sure = f" It errs by {error:.0%} (median, held-out configurations)."
+    limit = predicted_limit(run.of_method(model), model)
+    sure = f" The model errs by {error:.0%} (median, held-out configurations)."
     return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
 
 
@@ -146,7 +91,7 @@ def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
     """Returns a sentence on other programs that ran on the clients' machine; "" if they used little
     processor time."""
     share = _others_share(rates)
-    if share <= generator.OTHERS:
+    if share <= OTHERS:
         return ""
     return f" Meanwhile other programs used {share:.0%} of this machine's processors."
 
@@ -171,7 +116,7 @@ def _too_noisy(noise: float) -> str:
     )
 
 
-def best_model(scores: dict[str, compare.ErrorScore]) -> str | None:
+def best_model(scores: dict[str, ErrorScore]) -> str | None:
     """Returns the model with the smallest median error on held-out configurations; None without
     such errors. Baselines do not count as models."""
     known = {
@@ -180,42 +125,6 @@ def best_model(scores: dict[str, compare.ErrorScore]) -> str | None:
         if name not in BASELINES and np.isfinite(one.median_abs_error)
     }
     return min(known, key=lambda name: known[name], default=None)
-
-
-def _predicted_limit(results: Sequence[Result], model: str) -> str:
-    """Returns a sentence on the limit that a model predicts most often; "" if the model names no
-    limit."""
-    counts = Counter(limit_of(one).partition(" (")[0] for one in results if limit_of(one))
-    if not counts:
-        return ""
-    name, number = counts.most_common(1)[0]
-    return f"The limit by {model}, in {number} of {len(results)} configurations: {name}."
-
-
-def _most(rates: Sequence[ConfigurationRate]) -> str:
-    """Returns a sentence with the highest rate of each type of operation and the highest
-    throughput, and their configurations."""
-    names = short_names(one.labels for one in rates)
-    best: dict[str, tuple[float, str]] = {}
-    bytes_best = (0.0, "")
-    for one, name in zip(rates, names, strict=True):
-        unit = unit_of(operations_of(one.results[0]))
-        best[unit] = max(best.get(unit, (0.0, "")), (one.rate.value, name))
-        if one.throughput is not None:
-            bytes_best = max(bytes_best, (one.throughput.value, name))
-    alone = len(rates) == 1
-    found = [
-        f"{number_text(value)} {unit}/s" + ("" if alone else f" ({name})")
-        for unit, (value, name) in best.items()
-    ]
-    if bytes_best[0]:
-        shown = units.text(bytes_best[0], "B/s", 3)
-        found.append(shown + ("" if alone else f" ({bytes_best[1]})"))
-    return ("" if alone else "highest ") + _and(found)
-
-
-def _and(items: Sequence[str]) -> str:
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def noise_of(rates: Sequence[ConfigurationRate]) -> float | None:
@@ -245,6 +154,6 @@ def _from_memory(rates: Sequence[ConfigurationRate]) -> str:
     reads = any(READS & set(operations_of(one.results[0])) for one in moved)
     what = "reads and writes" if reads else "writes"
     return (
-        f"Page cache: {what} were not kept from this machine's memory (cache = warm); --cold or "
-        "--direct (workload.cache in a scenario) measures what is behind it."
+        f"Page cache: this machine's memory may have served {what} (cache = warm); --cold or "
+        "--direct (workload.cache in a scenario) measures the storage behind the page cache."
     )

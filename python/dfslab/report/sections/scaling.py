@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.metrics import RATE
 from dfslab.documents.table import Tab
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
@@ -14,8 +15,9 @@ from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import DASH, folded, note, number, table
 from dfslab.result import Result
-from dfslab.studies.compare import geometric_mean, sort_key
+from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.runs.means import geometric_mean
 
 TITLE = "Scaling"
 ORDER = 25
@@ -42,7 +44,7 @@ def render(study: FinishedRun) -> Markup | None:
         return None
     panel_of: dict[str, Groups] = {}
     for result in measured:
-        if "rate_per_s" in result.metrics and result.value() > 0:
+        if RATE in result.metrics and result.value() > 0:
             series = panel_of.setdefault(way(result), {})
             places = series.setdefault(rest(result, study), {})
             places.setdefault(result.point.scenario.workload.clients, []).append(result)
