@@ -125,6 +125,28 @@ def test_a_prediction_by_sequence_loads_no_library_but_numpy(scenario):
     assert "numpy" in modules
 
 
+@pytest.mark.parametrize("method", ["sequence", "petri"])
+def test_a_prediction_imports_no_module_for_finished_runs(scenario, method):
+    """`dfslab predict` imports neither the studies of finished runs, except for the check of
+    complete results, nor instruments, nor libraries that write scenarios or count processors."""
+    program = PROGRAM.replace('name.partition(".")[0] for name', "name for name")
+    commands = json.dumps([["predict", str(scenario), "--method", method]])
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, "[]", commands],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    codes, names = json.loads(done.stdout.rstrip("\n").rpartition("\n")[2])
+    assert codes == [0]
+    assert f"dfslab.models.{method}" in names
+    rooms = ("dfslab.studies.", "dfslab.instruments.", "dfslab.web.", "dfslab.laboratory")
+    found = {name for name in names if name.startswith(rooms)}
+    assert found == {"dfslab.studies.runs", "dfslab.studies.runs.completeness"}
+    assert not set(names) & {"tomlkit", "psutil", "sympy", "scipy"}
+
+
 def test_predictions_of_every_file_system_need_only_the_base():
     """One configuration of each file system's own scenario can be predicted with the base
     installation, without optional dependencies."""

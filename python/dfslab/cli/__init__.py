@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import atexit
 import gc
 import os
 import signal
@@ -66,6 +67,9 @@ def in_this_process() -> None:
     SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.
     """
     gc.set_threshold(OBJECTS_BETWEEN_SEARCHES)
+    # When Python exits, it searches all objects for cyclic garbage, which takes a sixth of the
+    # processor time of a short command. `gc.freeze` exempts the objects from this search.
+    atexit.register(gc.freeze)
     sys.unraisablehook = deliver_interrupt_again
     try:
         for number in (signal.SIGTERM, signal.SIGHUP):

@@ -110,9 +110,10 @@ def _emit_limits(as_json: bool, limits: Sequence[ServerLimits]) -> None:
 
 
 def _emit_predictions(as_json: bool, results: Sequence[Result], wide: bool) -> None:
-    from dfslab.report import run_document as documents
-    from dfslab.report.answers.changes import closing_of_predictions
+    from dfslab.report.answers.predicted_answer import closing_of_predictions
+    from dfslab.report.answers.result_tables import result_table, result_tables
 
-    document = [result.model_dump(mode="json") for result in results]
-    shown = [documents.result_table(results)] if wide else documents.result_tables(results)
+    # Only JSON output needs a document. Without it, no serialiser of results has to be built.
+    document = [result.model_dump(mode="json") for result in results] if as_json else None
+    shown = [result_table(results)] if wide else result_tables(results)
     emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results)))
