@@ -76,7 +76,7 @@ def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
     done = dfslab("init", place, "-o", "mine.toml", "--server-disk", "nvme 3 GB/s", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "mine.toml").read_text()
-    assert text.startswith("# server disk 3 GB/s (declared)")
+    assert text.startswith("# disk of this machine 3 GB/s (declared)")
     again = dfslab("init", place, "-o", "mine.toml", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr
