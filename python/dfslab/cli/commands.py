@@ -198,7 +198,10 @@ def report(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the page of a run again (HTML). `dfslab export` writes other forms."""
+    """Write the page of a run again (HTML).
+
+    `dfslab export` writes the results in other forms.
+    """
     if form != "page":
         # `dfslab export RUN --as FORM` was called `dfslab report RUN --as FORM`.
         write_form(run_folder, form, output, force, as_json)

@@ -33,8 +33,8 @@ class Scaling:
 
 def is_of_rates(path: Path, has_counts: bool) -> bool:
     """Returns whether the CSV table in `path` has measured rates, and not hardware. `has_counts`:
-    numbers of clients or servers are asked for, so that a table without a known column is one of
-    rates, whose error then names the lacking column."""
+    the command line has numbers of clients or servers. Then a table without a known column counts
+    as one of rates, whose error names the lacking column."""
     text = inputs.text("TABLE", path)
     is_of_hardware = hardware_table.is_of_systems(text)
     return not is_of_hardware and (has_counts or load_table.is_of_rates(text))
