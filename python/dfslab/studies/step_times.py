@@ -179,7 +179,7 @@ class StepFunctions(StudyResult):
             "operation",
             "step",
             "points",
-            "left over",
+            "residual",
             "function",
             "intervals",
             left=("step", "function", "intervals"),
