@@ -76,10 +76,12 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
 
 
 def result_tables(results: Sequence[Result]) -> list[Table]:
-    """Returns a table for each method, with one line for each configuration."""
+    """Returns the tables of each method, with one line for each configuration."""
     names = dict.fromkeys(one.method for one in results)
     of_method = [[one for one in results if one.method == name] for name in names]
-    return [rates.rate_table(group, rates.title_of(group)) for group in of_method]
+    return [
+        table for group in of_method for table in narrow.rate_tables(group, rates.title_of(group))
+    ]
 
 
 def every_table(run: FinishedRun) -> list[Table]:

@@ -4,12 +4,14 @@ measurements shows only the best model."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from dfslab.documents.table import Table, TableCell, absent, heads, number, signed, words
-from dfslab.report.answers.operation_units import common_unit
+from dfslab.documents.table import NARROW, Table, TableCell, absent, heads, number, signed, words
+from dfslab.report.answers.operation_units import common_unit, operations_of, unit_of
 from dfslab.report.answers.phase_rates import phases_of
-from dfslab.report.answers.rates import SURE, interval, short_names
+from dfslab.report.answers.rates import SURE, interval, rate_table, short_names
 from dfslab.report.answers.verdict import best_model
+from dfslab.result import Result
 from dfslab.studies.compare import BASELINES, Comparison
 from dfslab.studies.contract import FinishedRun, StudyResult
 
@@ -21,6 +23,22 @@ def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
         return found.tables(run)
     _, *others = found.tables(run)
     return [comparison(found, run), *others]
+
+
+def rate_tables(results: Sequence[Result], title: str) -> list[Table]:
+    """Returns a table with the rate of each configuration by one method. A table that is wider than
+    a small terminal and has operations of several units is split into one table for each unit, such
+    as files read/s. Notes on all of them follow the last table."""
+    whole = rate_table(results, title)
+    groups: dict[str, list[Result]] = {}
+    for one in results:
+        groups.setdefault(unit_of(operations_of(one)), []).append(one)
+    if len(groups) < 2 or whole.terminal_width <= NARROW:
+        return [whole]
+    tables = [rate_table(group, f"{title}: {unit}") for unit, group in groups.items()]
+    own = [[note for note in one.notes if note not in whole.notes] for one in tables]
+    own[-1] += whole.notes
+    return [replace(one, notes=notes) for one, notes in zip(tables, own, strict=True)]
 
 
 def comparison(found: Comparison, run: FinishedRun) -> Table:
