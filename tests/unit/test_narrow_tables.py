@@ -41,9 +41,14 @@ def test_no_word_is_broken_where_words_fit():
         assert word in text, text
 
 
-def test_a_smaller_terminal_is_not_exceeded():
-    lines = printed(table(["sequential_write, 64 KiB, 1 client"]), 50)
-    assert max(map(len, lines)) <= 50
+@pytest.mark.parametrize("columns", [50, 70, NARROW])
+def test_every_line_is_whole_at_every_width(columns):
+    """A line that is too long is cut, so that its last bar is missing."""
+    names = ["sequential_write, 64 KiB, 1 client", "metadata, create, 16 clients, 100 files each"]
+    lines = printed(table(names), columns)
+    assert max(map(len, lines)) <= columns
+    rows = [line for line in lines if line.startswith("│")]
+    assert all(line.endswith("│") for line in rows)
 
 
 @pytest.mark.parametrize("scenario", ["quickstart", "pvfs", "nfs"])

@@ -5,6 +5,8 @@ This module only parses and prints.
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -53,7 +55,10 @@ def show_mount(
 ) -> None:
     """What an existing mount or cluster says of itself; nothing is written."""
     found = testbeds.existing(place, web_address).document()
-    emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
+    named = shlex.quote(place)
+    measured = f"dfslab measure {named}; " if Path(place).is_dir() else ""
+    following = f"next: {measured}dfslab expect {named}"
+    emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()), following)
 
 
 @app.command("scenario")

@@ -43,14 +43,14 @@ def drawn(contents: Contents, columns: int = NARROW) -> Table:
     table = Table(title=escape(contents.title), caption=escape("\n".join(contents.notes)) or None)
     contents = _with_narrow_heads(contents)
     whole = _numbers_fit(contents)
-    least = _word_widths(contents) if columns >= NARROW else [0] * len(contents.columns)
+    widths = _text_widths(contents, columns)
     for number, column in enumerate(contents.columns):
         table.add_column(
             escape(column.title),
             justify=column.align,
             overflow="fold",
             no_wrap=whole and column.align == "right",
-            min_width=least[number] or None,
+            width=widths.get(number),
         )
     for row in contents.rows:
         table.add_row(*map(_text, row))
@@ -81,17 +81,23 @@ def _numbers_fit(contents: Contents) -> bool:
     return _needed(contents, [LEAST_WORDS] * len(contents.columns)) <= NARROW
 
 
-def _word_widths(contents: Contents) -> list[int]:
-    """Returns the smallest width of each column of texts at which no word is broken; 0 for other
-    columns, and for all columns if these widths do not fit into 80 characters."""
-    widths = [
-        0
-        if column.align == "right"
-        else _widest(contents, number, _longest_word, _longest_word(column.title))
-        for number, column in enumerate(contents.columns)
-    ]
-    fits = _needed(contents, widths) <= NARROW
-    return [width if fits else 0 for width in widths]
+def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
+    """Returns the widths of the columns of texts, by index, at which the table is at most `columns`
+    wide and no word is broken. The widest columns are made narrower first. Returns an empty
+    dictionary if the table fits as it is, or if it cannot fit without a broken word."""
+    texts = [n for n, column in enumerate(contents.columns) if column.align != "right"]
+    least, widths = [0] * len(contents.columns), [0] * len(contents.columns)
+    for number in texts:
+        title = contents.columns[number].title
+        least[number] = _widest(contents, number, _longest_word, _longest_word(title))
+        widths[number] = _widest(contents, number, _longest_line, _longest_line(title))
+    excess = _needed(contents, widths) - columns
+    if excess <= 0 or _needed(contents, least) > columns:
+        return {}
+    for _ in range(excess):
+        widest = max((n for n in texts if widths[n] > least[n]), key=lambda n: widths[n])
+        widths[widest] -= 1
+    return {number: widths[number] for number in texts}
 
 
 def _needed(contents: Contents, of_texts: Sequence[int]) -> int:

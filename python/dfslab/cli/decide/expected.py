@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli.decide.asking import lines
+from dfslab.cli.live.quiet import QUIET
 from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
@@ -183,6 +184,9 @@ def _discovered(
     found = places.find(place, texts["--web"] or "")
     # An option that does not fit the place is refused before the probes, which take seconds.
     scenario_of(found, Probed(), given)
+    if not QUIET.get():
+        kinds = "memory, disk and calls" if found.is_local else "memory and round trips"
+        note(f"probing {kinds}: some seconds, longer on a busy machine")
     probed = places.probed(found)
     return found, probed, scenario_of(found, probed, given)
 
