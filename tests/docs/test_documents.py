@@ -36,10 +36,9 @@ NOT_EXECUTED = {
     ("docs/guide/expecting.md", "expect /mnt/x"): "needs a mounted file system",
     ("docs/guide/replaying.md", "measure my.toml --record"): "the scenario is the reader's own",
     ("docs/guide/serving.md", "serve --host 0.0.0.0"): "answers on all network addresses",
-    (
-        "docs/howto/my-mount.md",
-        "expect .",
-    ): "takes a minute; docs/guide/expecting.md runs a short one",
+    ("docs/howto/my-mount.md", "expect ."): "takes a minute; guide/expecting.md has a short one",
+    ("docs/howto/my-mount.md", "init ."): "probes the disk; guide/expecting.md runs it in memory",
+    ("docs/howto/my-mount.md", "whatif found.toml"): "guide/expecting.md asks such a scenario",
     ("docs/howto/batch-systems.md", "measure fleet.toml --scheduler"): "needs the nodes of a job",
     ("docs/kumar.md", "calibrate scenarios/kumar-glusterfs.toml"): "root; replaces recorded data",
     ("docs/tutorial.md", "run quickstart"): "takes minutes; `make demo` runs it",
