@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dfslab.documents.table import number_text
+from dfslab.report.answers.file_systems import fastest
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
@@ -45,22 +46,29 @@ class RunAnswer:
 
     `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
     would raise the rate, or what to measure next. `is_withheld`: true if the results support no
-    statement on what limits the rate.
+    statement on what limits the rate. `compared`: which of several file systems is fastest.
     """
 
     observed: str
     limit: str = ""
     advice: str = ""
     is_withheld: bool = False
+    compared: str = ""
 
     @property
     def sentences(self) -> list[str]:
         """The sentences in their order, without empty ones."""
-        return [one for one in (self.observed, self.limit, self.advice) if one]
+        every = (self.compared, self.observed, self.limit, self.advice)
+        return [one for one in every if one]
 
 
 def verdict(run: FinishedRun) -> RunAnswer | None:
     """Returns the summary of a finished run; None if the run has no rates."""
+    answer = _of_rates(run)
+    return None if answer is None else replace(answer, compared=fastest(run))
+
+
+def _of_rates(run: FinishedRun) -> RunAnswer | None:
     measured = by_configuration(run.of_method("measure"))
     if measured:
         comparison = run.find(Comparison)
