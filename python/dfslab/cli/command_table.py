@@ -79,13 +79,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "runs nothing.",
         ),
         CommandEntry(
-            "learn",
-            "Coefficients, importance, validation and the next runs, from runs that are "
-            "there already.",
+            "learn", "Coefficients, importance, validation and the next runs, from existing runs."
         ),
         CommandEntry(
             "search",
-            "The highest rate of an open load that keeps to a latency objective, and the knee.",
+            "The highest rate of an open workload that meets a latency objective, and the knee.",
         ),
         CommandEntry(
             "visibility",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, Force, RunFolder, commands_work, emit, named_output, note
+from dfslab.cli.shared import AsJson, Force, RunFolder, emit, named_output, note
 from dfslab.spec.files.outputs import STANDARD_OUTPUT
 from dfslab.spec.input_error import InputError
 
@@ -43,6 +43,8 @@ def write_form(
     the name of the file. `form`: the name of the exporter."""
     if output is None and as_json:
         raise InputError("--json", True, f"needs --output FILE: the form {form} is no JSON answer")
+    from dfslab.cli import commands_work
+
     named = named_output(output or Path(STANDARD_OUTPUT), force, as_json)
     if form == ROWS:
         rows = commands_work.export_runs(run_folder, named)
