@@ -207,7 +207,7 @@ def test_with_nothing_but_the_base_what_is_promised_of_it_works(scenario, tmp_pa
 
     refused = [
         ["report", folder],
-        ["report", folder, "--as", "parquet"],
+        ["export", folder, "--as", "parquet"],
         ["show", "filesystem", "hdfs", "--as", "formula"],
     ]
     codes, _, _, errors = dfslab(*refused, absent=set(BROUGHT_BY))

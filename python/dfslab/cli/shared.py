@@ -332,4 +332,5 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
             # Uses `print`, which does not wrap lines, because programs may parse this text.
             print(printable(table))
         else:
-            console.print(terminal.drawn(table) if isinstance(table, Table) else table)
+            shown = terminal.drawn(table, console.width) if isinstance(table, Table) else table
+            console.print(shown)

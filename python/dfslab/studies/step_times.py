@@ -180,7 +180,7 @@ class StepFunctions(StudyResult):
             "operation",
             "step",
             "points",
-            "left over",
+            "residual",
             "function",
             "intervals",
             left=("step", "function", "intervals"),

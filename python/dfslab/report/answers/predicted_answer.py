@@ -25,18 +25,20 @@ class RunAnswer:
 
     `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
     would raise the rate, or what to measure next. `is_withheld`: true if the results support no
-    statement on what limits the rate.
+    statement on what limits the rate. `compared`: which of several file systems is fastest.
     """
 
     observed: str
     limit: str = ""
     advice: str = ""
     is_withheld: bool = False
+    compared: str = ""
 
     @property
     def sentences(self) -> list[str]:
         """The sentences in their order, without empty ones."""
-        return [one for one in (self.observed, self.limit, self.advice) if one]
+        every = (self.compared, self.observed, self.limit, self.advice)
+        return [one for one in every if one]
 
 
 def of_predictions(results: Sequence[Result]) -> RunAnswer | None:

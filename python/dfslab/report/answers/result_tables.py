@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.table import (
+    NARROW,
     Table,
     TableCell,
     absent,
@@ -17,15 +19,32 @@ from dfslab.documents.table import (
     words,
 )
 from dfslab.report.answers import rates
+from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 
 
 def result_tables(results: Sequence[Result]) -> list[Table]:
-    """Returns a table for each method, with one line for each configuration."""
+    """Returns the tables of each method, with one line for each configuration."""
     names = dict.fromkeys(one.method for one in results)
     of_method = [[one for one in results if one.method == name] for name in names]
-    return [rates.rate_table(group, rates.title_of(group)) for group in of_method]
+    return [table for group in of_method for table in rate_tables(group, rates.title_of(group))]
+
+
+def rate_tables(results: Sequence[Result], title: str) -> list[Table]:
+    """Returns a table with the rate of each configuration by one method. A table that is wider than
+    a small terminal and has operations of several units is split into one table for each unit, such
+    as files read/s. Notes on all of them follow the last table."""
+    whole = rates.rate_table(results, title)
+    groups: dict[str, list[Result]] = {}
+    for one in results:
+        groups.setdefault(unit_of(operations_of(one)), []).append(one)
+    if len(groups) < 2 or whole.terminal_width <= NARROW:
+        return [whole]
+    tables = [rates.rate_table(group, f"{title}: {unit}") for unit, group in groups.items()]
+    own = [[note for note in one.notes if note not in whole.notes] for one in tables]
+    own[-1] += whole.notes
+    return [replace(one, notes=notes) for one, notes in zip(tables, own, strict=True)]
 
 
 def result_table(results: Iterable[Result]) -> Table:

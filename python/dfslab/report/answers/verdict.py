@@ -7,10 +7,12 @@ A sentence that the results do not support is replaced by the reason why it is w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dfslab.method import BASELINES
+from dfslab.report.answers.file_systems import fastest
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of
 from dfslab.report.answers.predicted_answer import RunAnswer, most, of_predictions, predicted_limit
@@ -36,6 +38,11 @@ READS = frozenset({"read", "pread"})
 
 def verdict(run: FinishedRun) -> RunAnswer | None:
     """Returns the summary of a finished run; None if the run has no rates."""
+    answer = _of_rates(run)
+    return None if answer is None else replace(answer, compared=fastest(run))
+
+
+def _of_rates(run: FinishedRun) -> RunAnswer | None:
     measured = by_configuration(run.of_method("measure"))
     if measured:
         comparison = run.find(Comparison)

@@ -41,6 +41,7 @@ def render(study: FinishedRun) -> Markup | None:
 def _answer(found: FirstScreen, study: FinishedRun) -> Markup:
     answer = found.answer
     rows = [
+        ("Fastest", _lines([answer.compared])),
         ("Measured" if found.is_measured else "Predicted", _lines([answer.observed])),
         ("Limit", _lines([answer.limit])),
         ("Change", _lines(found.changes)),
