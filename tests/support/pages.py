@@ -21,7 +21,6 @@ from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.paired_runs import compare_runs
 from dfslab.studies.decisions.slider_points import slider_points
-from dfslab.studies.runs import csv_runs
 from dfslab.studies.systems import compared
 
 from support import recorded, synthetic
@@ -84,7 +83,7 @@ def _of_recorded_systems(path: Path, systems: Sequence[str] = ()) -> Path:
     scenario = recordings.scenario(dfsperf_probes.SCENARIO)
     results = [
         one
-        for one in csv_runs.read(dfsperf_probes.RUN, scenario)
+        for one in dfsperf_probes.recorded_runs()[0].results
         if not systems or one.labels[NAME_KEY] in systems
     ]
     return written(
