@@ -49,6 +49,17 @@ PARAMETERS = Parameters(
         minimum=4096,
     ),
     Parameter(
+        "sync_read",
+        "The kernel reads a file with one request at a time (1) or with several (0)",
+        "1",
+        "filesystem",
+        0.0,
+        "",
+        "mount option sync_read of libfuse",
+        choices=(0.0, 1.0),
+        testbed_default=1.0,
+    ),
+    Parameter(
         "write_through",
         "Files go to the under-store and are read from it (1), or stay in workers' memory (0)",
         "1",
@@ -93,7 +104,9 @@ PARAMETERS = Parameters(
         1e-3,
     ),
     Parameter("entry_cpu", "Master time of one listed entry", "s", "calibrated", 1e-5),
-    Parameter("connect", "Opening a block at a worker", "s", "calibrated", 2e-3),
+    Parameter(
+        "connect_cpu", "Worker time of opening a block (gRPC stream, Java)", "s", "calibrated", 2e-3
+    ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 2e-9),
     Parameter("worker_byte_cpu", "Worker time of a byte moved", "s/B", "calibrated", 2e-9),
 )

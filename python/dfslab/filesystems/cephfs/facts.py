@@ -80,9 +80,8 @@ PARAMETERS = Parameters(
         "osd pool create … pg_num",
         minimum=1,
     ),
-    Parameter(
-        "client_call_cpu", "Client time of one file operation (FUSE)", "s", "calibrated", 1e-4
-    ),
+    Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 1e-4),
+    Parameter("client_entry_cpu", "Client time of one listed entry", "s", "calibrated", 2e-6),
     Parameter(
         "lookup_cpu", "Metadata server time of a request that only reads", "s", "calibrated", 1e-4
     ),

@@ -79,6 +79,13 @@ _TRANSLATORS = (
         "performance.write-behind",
         acts=True,
     ),
+    _switch(
+        "strict_o_direct",
+        "Direct I/O bypasses write-behind",
+        0,
+        "performance.strict-o-direct",
+        acts=True,
+    ),
     _number(
         "write_behind_window_size",
         "Bytes written behind of one file",
@@ -194,9 +201,10 @@ PARAMETERS = Parameters(
     ),
     Parameter("data_cpu", "Brick time of one read or write request", "s", "calibrated", 6e-5),
     Parameter("entry_cpu", "Brick time of one listed entry", "s", "calibrated", 5e-6),
+    Parameter("client_entry_cpu", "Client time of one listed entry", "s", "calibrated", 5e-6),
     Parameter(
         "short_cpu",
-        "Client time of an open or close that no brick hears of",
+        "Client time of a FUSE request that is sent to no brick",
         "s",
         "calibrated",
         3e-5,

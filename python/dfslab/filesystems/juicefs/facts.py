@@ -40,9 +40,8 @@ PARAMETERS = Parameters(
         minimum=1,
         daemons_only=True,
     ),
-    Parameter(
-        "client_call_cpu", "Client time of one file operation (FUSE)", "s", "calibrated", 8e-5
-    ),
+    Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 8e-5),
+    Parameter("client_command_cpu", "Client time of one database command", "s", "calibrated", 2e-5),
     Parameter("lookup_cpu", "Database time of a call that only reads", "s", "calibrated", 2e-5),
     Parameter("update_cpu", "Database time of a transaction", "s", "calibrated", 6e-5),
     Parameter("entry_cpu", "Database time of one listed entry", "s", "calibrated", 2e-6),

@@ -51,9 +51,7 @@ PARAMETERS = Parameters(
         "fixed at 64 KiB in the protocol (MFSBLOCKSIZE)",
         choices=(65536.0,),
     ),
-    Parameter(
-        "client_call_cpu", "Client time of one file operation (FUSE)", "s", "calibrated", 5e-5
-    ),
+    Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 5e-5),
     Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-5),
     Parameter("update_cpu", "Master time of a call that changes metadata", "s", "calibrated", 5e-5),
     Parameter("entry_cpu", "Master time of one listed entry", "s", "calibrated", 1e-6),

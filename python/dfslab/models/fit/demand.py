@@ -19,6 +19,7 @@ from dfslab import quantiles
 from dfslab.arrays import Floats
 from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.fit.description_error import description_sd
 from dfslab.models.tree.predicted import OpenPrediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
@@ -162,7 +163,8 @@ def uncalibrated(situation: Situation) -> Calibration:
         for key in keys
     )
     covariance = np.diag([situation.spread(key) ** 2 for key in keys])
-    return Calibration(constants, covariance, {"*": UNCALIBRATED_SD}, UNCALIBRATED_FREEDOM)
+    residual = {"*": description_sd(situation)}
+    return Calibration(constants, covariance, residual, UNCALIBRATED_FREEDOM)
 
 
 def operations_key(situation: Situation) -> str:
@@ -201,10 +203,14 @@ def calibrate(results: Sequence[Result]) -> Calibration:
 
     Calls with equal results return the same cached calibration.
     """
-    observed = tuple(observations(results))
+    return calibrate_on(observations(results))
+
+
+def calibrate_on(observed: Sequence[Observation]) -> Calibration:
+    """Fits the constants to observations of one file system, as `calibrate` does for results."""
     if not observed:
         raise RunFailed("nothing to calibrate on: no complete measurement of a fitted point")
-    return _calibrate(observed)
+    return _calibrate(tuple(observed))
 
 
 @dataclass(frozen=True)
