@@ -81,6 +81,7 @@ def text(campaigns: Sequence[CampaignFiles]) -> str:
         refit.observation(one.after, machine)
         for machine, own in zip(machines, each, strict=True)
         for one in own
+        if refit.is_fitted(one.after)
     ]
     names = ", ".join(files.recording for files in campaigns)
     lines = [

@@ -2,7 +2,8 @@
 
 The fit is the product's calibration, with the priors of the descriptions. Where processors limit
 several clients, the time that other programs used is taken off: the constants are those of an idle
-machine.
+machine. Where processors limit a single client, its latency also has waits for processors that
+other programs hold, which no counter separates. Such points are left out.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ def observation(one: Judged, machine: MachineProfile) -> Observation:
         scenario = scenario.replace({f"deployment.node.{name}.share": share for name in names})
     situation = situation_of(scenario)
     return Observation(situation, tuple(sorted(situation.mix)), one.rate_per_s, {})
+
+
+def is_fitted(one: Judged) -> bool:
+    """Returns whether a point tells of the constants of an idle machine."""
+    return one.predicted.regime != PROCESSOR or one.predicted.clients > 1
 
 
 def refitted(observed: Sequence[Observation]) -> Mapping[str, Calibration]:

@@ -262,8 +262,11 @@ early = named("answered_early", P.write_behind & ~_strict & ~P.forced)
 writes = named("writes", select(early & ~P.scattered, merged_writes, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
+# The client sends a byte to each brick that stores it, which takes processor time for each.
 _sent = cpu(
-    "client", calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu, "request"
+    "client",
+    calls / writes * P.client_call_cpu + P.copies * written_piece_bytes * P.client_byte_cpu,
+    "request",
 )
 # Data that must be on disk before the file is closed is written to disk at this point.
 _stored = (

@@ -151,7 +151,10 @@ _make_chunk = call(
     "master",
     "writeChunk",
     cpu("master", P.update_cpu),
-    par(call("chunkserver", "create"), copies=P.goal),
+    par(
+        call("chunkserver", "create", delay("chunkserver", P.make_chunk, "makeChunk")),
+        copies=P.goal,
+    ),
     request_bytes=128,
     response_bytes=128,
 )
