@@ -20,6 +20,7 @@ from verification.blind.machine import MachineProfile
 
 # Standard deviations that are tried, in steps of 0.01.
 TRIED = [step / 100 for step in range(301)]
+POOLED_POINTS = 20
 QUANTILE = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
 
 
@@ -60,16 +61,20 @@ def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> floa
     )
 
 
+def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
+    """Returns the learnt standard deviation of a group's points, regularised towards that of every
+    point, which has the weight of POOLED_POINTS points."""
+    parts = len(own) * learnt_sd(own) ** 2 + POOLED_POINTS * learnt_sd(every) ** 2
+    return math.sqrt(parts / (len(own) + POOLED_POINTS))
+
+
 def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
     """Yields each point with whether its measured rate is inside the interval that is learnt from
     the other testbeds of its size class."""
     for one in found:
-        others = [
-            other
-            for other in found
-            if other.size_class == one.size_class and other.testbed != one.testbed
-        ]
-        yield one, bool(others) and one.is_inside(learnt_sd(others))
+        others = [other for other in found if other.testbed != one.testbed]
+        own = [other for other in others if other.size_class == one.size_class]
+        yield one, bool(own) and one.is_inside(regularised_sd(own, others))
 
 
 def text(found: Sequence[Residual]) -> Iterator[str]:
@@ -77,7 +82,7 @@ def text(found: Sequence[Residual]) -> Iterator[str]:
     yield "standard deviation of ln(predicted / measured) besides the priors of constants"
     for name in sorted({one.size_class for one in found}):
         own = [one for one in found if one.size_class == name]
-        yield f"  {name:24} {len(own):4} points: {learnt_sd(own):.2f}"
+        yield f"  {name:24} {len(own):4} points: {regularised_sd(own, found):.2f}"
     tested = list(held_out(found))
     yield f"  held-out testbeds inside: {fmean(inside for _, inside in tested):.0%}"
     for name in sorted({one.system for one in found}):

@@ -381,9 +381,9 @@ _fsync = when(
     ),
 )
 
-# Every set of bricks stores a part of a directory's names, which one brick of the set lists. The
-# client asks for as many bytes of names as the kernel asked the client for: with Linux 6.16 and
-# later, as many as a program's buffer holds (32 KiB in the C library's readdir), before that a page
+# Every set of bricks stores a part of a directory's names, which one brick of the set lists. A
+# request lists as many bytes of names as the kernel's request to the client: since Linux 6.16 the
+# size of the program's buffer (32 KiB in the C library's readdir), before that a page
 # (fs/fuse/readdir.c).
 LISTING_BYTES, ENTRY_BYTES = 32768, 200
 _entries = P.entries / subvolumes
