@@ -111,6 +111,7 @@ class RecordChanges(TypedDict, total=False):
     folders: list[str]
     uri: str
     deployment: Deployment
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True)
