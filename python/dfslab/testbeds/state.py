@@ -112,6 +112,7 @@ class RecordChanges(TypedDict, total=False):
     uri: str
     versions: dict[str, str]
     deployment: Deployment
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True)

@@ -92,16 +92,26 @@ def predict(
     if metadata_server:
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
-            limits = predicting.metadata_limits(
-                chosen, bound_s, burst_s, _count(servers), fitted_on
-            )
+            measured = _measured(fitted_on)
+            limits = predicting.metadata_limits(chosen, bound_s, burst_s, _count(servers), measured)
         _emit_limits(as_json, limits)
         return
     with of(scenario):
+        measured = _measured(fitted_on)
         results = with_progress(
-            as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
+            as_json, lambda report: predicting.predict(chosen, method, measured, report)
         )
     _emit_predictions(as_json, results, wide)
+
+
+def _measured(run: Path | None) -> list[Result] | None:
+    """Returns the measurements of a run; None if no run is given. Raises InputError if the folder
+    is no run folder."""
+    if run is None:
+        return None
+    from dfslab.studies.runs.store import results_of
+
+    return [one for one in results_of(run) if one.method == "measure"]
 
 
 def _emit_limits(as_json: bool, limits: Sequence[ServerLimits]) -> None:
