@@ -112,7 +112,6 @@ class RecordChanges(TypedDict, total=False):
     uri: str
     versions: dict[str, str]
     deployment: Deployment
-    versions: dict[str, str]
 
 
 @dataclass(frozen=True)
