@@ -144,6 +144,7 @@ def bars_of(figures: dict[str, float]) -> dict[str, Bar]:
 def main() -> None:
     """Runs the bench. Prints each figure with its limit, and all of them as one JSON object on the
     last line."""
+    print(f"load of this machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-page-") as name, chromium() as browser:
         folder = Path(name)
         figures = pages(browser, folder)
