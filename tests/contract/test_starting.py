@@ -147,6 +147,20 @@ def test_a_prediction_imports_no_module_for_finished_runs(scenario, method):
     assert not set(names) & {"tomlkit", "psutil", "sympy", "scipy"}
 
 
+@pytest.mark.parametrize("library", ["json", "duckdb"])
+def test_a_command_ends_without_a_word(library):
+    """At its exit, a process prints nothing, even if it has loaded a library that reports objects
+    which Python did not collect."""
+    program = f"from dfslab.cli import in_this_process as run; run(); import {library} as one"
+    if library == "duckdb":
+        program += "; one.sql('select 1').fetchall()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("dfslab ")
+    assert done.stderr == ""
+
+
 def test_predictions_of_every_file_system_need_only_the_base():
     """One configuration of each file system's own scenario can be predicted with the base
     installation, without optional dependencies."""
