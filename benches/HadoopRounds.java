@@ -20,7 +20,7 @@ import org.apache.log4j.spi.LoggingEvent;
 /** Runs Hadoop's benchmarks, and plain loops with the same calls, one round per line of input. */
 public final class HadoopRounds {
   /** Copies the log lines of a benchmark to the output, each with the prefix "said". */
-  private static final class Said extends AppenderSkeleton {
+  private static final class LogPrinter extends AppenderSkeleton {
     @Override
     protected void append(LoggingEvent event) {
       System.out.println("said " + event.getRenderedMessage());
@@ -169,10 +169,10 @@ public final class HadoopRounds {
       Logger logger = Logger.getLogger(benchmark);
       logger.setLevel(Level.INFO);
       logger.setAdditivity(false);
-      logger.addAppender(new Said());
+      logger.addAppender(new LogPrinter());
     }
-    BufferedReader told = new BufferedReader(new InputStreamReader(System.in));
-    for (String line = told.readLine(); line != null; line = told.readLine()) {
+    BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = input.readLine(); line != null; line = input.readLine()) {
       String[] round = line.split(" ");
       String[] rest = java.util.Arrays.copyOfRange(round, 1, round.length);
       Configuration conf = new Configuration();

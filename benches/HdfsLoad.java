@@ -48,8 +48,8 @@ public final class HdfsLoad {
   public static void main(String[] words) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     system.mkdirs(new Path("/bench"));
-    BufferedReader told = new BufferedReader(new InputStreamReader(System.in));
-    for (String line = told.readLine(); line != null; line = told.readLine()) {
+    BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = input.readLine(); line != null; line = input.readLine()) {
       String[] round = line.split(" ");
       long start = System.nanoTime();
       long end = start + (long) (Double.parseDouble(round[1]) * 1e9);

@@ -75,8 +75,8 @@ public final class HdfsMix {
     }
     DistributedFileSystem system = (DistributedFileSystem) FileSystem.get(configuration);
     system.mkdirs(new Path("/mix"));
-    BufferedReader told = new BufferedReader(new InputStreamReader(System.in));
-    for (String line = told.readLine(); line != null; line = told.readLine()) {
+    BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = input.readLine(); line != null; line = input.readLine()) {
       String[] part = line.split(" ");
       int files = Integer.parseInt(part[1]);
       long start = System.nanoTime();

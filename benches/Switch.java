@@ -12,14 +12,14 @@ public final class Switch {
   /** Attaches to each process at its first command; the argument is the agent's jar. */
   public static void main(String[] words) throws Exception {
     Map<String, VirtualMachine> joined = new HashMap<>();
-    BufferedReader told = new BufferedReader(new InputStreamReader(System.in));
-    for (String line = told.readLine(); line != null; line = told.readLine()) {
-      String[] asked = line.split(" ");
-      for (int at = 1; at < asked.length; at++) {
-        if (!joined.containsKey(asked[at])) {
-          joined.put(asked[at], VirtualMachine.attach(asked[at]));
+    BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = input.readLine(); line != null; line = input.readLine()) {
+      String[] request = line.split(" ");
+      for (int at = 1; at < request.length; at++) {
+        if (!joined.containsKey(request[at])) {
+          joined.put(request[at], VirtualMachine.attach(request[at]));
         }
-        joined.get(asked[at]).loadAgent(words[0], asked[0]);
+        joined.get(request[at]).loadAgent(words[0], request[0]);
       }
       System.out.println("done");
     }

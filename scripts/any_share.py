@@ -1,8 +1,9 @@
 """Checks types by mypy, and that the share of expressions typed `Any` has not risen.
 
-`python scripts/any_share.py` runs mypy once for both checks. It prints the share of each folder of
-the package. It exits with 1 if mypy finds errors, or if the share of the whole package is above
-`[tool.any-share] percent_max` in pyproject.toml. That number may only fall.
+`python scripts/any_share.py` runs mypy once for both checks, on the package and on `verification`.
+It prints the share of each folder of the package. It exits with 1 if mypy finds errors, or if the
+share of the whole package is above `[tool.any-share] percent_max` in pyproject.toml. That number
+may only fall.
 """
 
 from __future__ import annotations

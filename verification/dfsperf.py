@@ -1,5 +1,6 @@
-"""Recomputes the statements of the DFS-Perf report that compare two rates which may differ little:
-processes and threads, own files and any client's files, memory and the file system below it."""
+"""Recomputes two kinds of statements of the DFS-Perf report. The first kind compares two rates
+which may differ little: processes and threads, own files and any client's files, memory and the
+file system below it. The second kind is about the growth of throughput with the number of nodes."""
 
 from __future__ import annotations
 
@@ -12,22 +13,25 @@ from dfslab.studies.compare import geometric_mean
 from verification import recordings
 from verification.figures import Figure
 
-SCENARIO = "dfs-perf-pairs"
+SCENARIO, NODES = "dfs-perf-pairs", "dfs-perf-nodes"
 METADATA, ITERATE = "dfsperf_metadata", "dfsperf_iterate"
 # The systems of each statement.
 OF_METADATA = ("local", "hdfs", "glusterfs", "alluxio")
 OF_LOCALITY = ("hdfs", "glusterfs", "alluxio")
 OF_PROCESSES = ("glusterfs", "alluxio")
 MEMORY, THROUGH = "alluxio", "alluxio-through"
+OF_NODES = ("glusterfs", "hdfs")
 
 
 def subjects() -> list[str]:
-    """Returns the names of all recordings of this scenario."""
-    return list(recordings.of_scenario(SCENARIO))
+    """Returns the names of all recordings of the two scenarios."""
+    return [one for name in (SCENARIO, NODES) for one in recordings.of_scenario(name)]
 
 
 def figures(subject: str) -> list[Figure]:
     """Returns all figures that are computed from one recording."""
+    if recordings.scenario_of(subject) == NODES:
+        return of_nodes(subject, recordings.runs(NODES, subject))
     return of_runs(subject, recordings.runs(SCENARIO, subject))
 
 
@@ -50,6 +54,27 @@ def of_runs(subject: str, runs: Sequence[Result]) -> list[Figure]:
         pair = [_reads_per_s(runs, system, apart=apart) for apart in (True, False)]
         made.append(_figure(subject, "read-processes", system, *pair))
     return made
+
+
+def of_nodes(subject: str, runs: Sequence[Result]) -> list[Figure]:
+    """Returns, by system, the throughput of the largest number of client nodes over that of the
+    smallest. `subject` names the recording."""
+    made = []
+    for system in OF_NODES:
+        nodes = {int(str(one.labels["workload.nodes"])): one for one in _on(runs, system)}
+        pair = [[_throughput(nodes[count])] for count in (max(nodes), min(nodes))]
+        made.append(_figure(subject, "nodes", system, *pair))
+    return made
+
+
+def _on(runs: Sequence[Result], system: str) -> list[Result]:
+    """Returns the runs on one system."""
+    return [one for one in runs if one.labels["file_system.name"] == system]
+
+
+def _throughput(run: Result) -> float:
+    """Returns the bytes per second that all clients of a run read together."""
+    return run.value("throughput_bytes_per_s")
 
 
 def _figure(

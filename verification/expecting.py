@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 from unittest.mock import patch
 
 from dfslab import discover
@@ -77,7 +77,7 @@ def declared(file_system: str) -> Deployment:
 
 
 @contextmanager
-def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed]:
+def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed[Any]]:
     """A context with a running testbed that has a fault. The testbed's own record has the declared
     deployment without the fault."""
     roles = discover.file_system(file_system).roles

@@ -13,9 +13,9 @@ from typing import Any
 from dfslab.instruments.tracing import callprofile
 
 from verification import recordings
-from verification.figures import Figure
+from verification.figures import HERE, Figure
 
-sys.path.append(str(recordings.HERE.parent / "benches"))
+sys.path.append(str(HERE.parent / "benches"))
 
 import interventions as bench  # noqa: E402
 

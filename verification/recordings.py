@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
 
+from dfslab.documents.document import Document
 from dfslab.result import Result
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import Point, Scenario, read
@@ -59,9 +60,23 @@ def every_file() -> set[str]:
     return {path.name.split(".")[0] for path in DATA.iterdir()}
 
 
+class _Origin(Document):
+    """Where a recording was made; `started`: when, in ISO 8601."""
+
+    started: str
+
+
+class _About(Document):
+    """What the JSON file of a recording states of its rows."""
+
+    configurations: int
+    provenance: _Origin
+
+
 @lru_cache(maxsize=64)
-def _about(recording: str) -> dict:
-    return json.loads((DATA / f"{recording}.json").read_text(encoding="utf-8"))
+def _about(recording: str) -> _About:
+    text = (DATA / f"{recording}.json").read_text(encoding="utf-8")
+    return _About.model_validate_json(text)
 
 
 def recorded(recording: str) -> datetime:
@@ -81,14 +96,14 @@ def recorded(recording: str) -> datetime:
     if interventions.exists():
         with interventions.open(encoding="utf-8") as lines:
             return moment(json.loads(next(lines))["written"])
-    return moment(_about(recording)["provenance"]["started"])
+    return moment(_about(recording).provenance.started)
 
 
 def configurations(recording: str) -> int:
     """Returns the number of configurations in a recording, which distinguishes the plans of one
     scenario.
     """
-    return _about(recording)["configurations"]
+    return _about(recording).configurations
 
 
 @cache

@@ -21,7 +21,6 @@ from dfslab.documents.table import Value
 from dfslab.documents.traces.trace_analysis import TraceAnalysis
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.laboratory import Laboratory, quiet
-from dfslab.lazily import lazily
 from dfslab.nets import files as _nets
 from dfslab.report.answers import trace_answer as _trace_answer
 from dfslab.report.answers.changes import closing as _closing
@@ -53,9 +52,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from dfslab.documents.net_definition import NetDefinition
-else:
-    pandas = lazily("pandas")
-    pyarrow = lazily("pyarrow")
 
 __all__ = [
     "InputError",
@@ -134,6 +130,8 @@ class Run:
 
     def frame(self) -> pandas.DataFrame:
         """The rows as a pandas table. Needs the extra `fit`, which installs pandas."""
+        import pandas
+
         return pandas.DataFrame(self.rows())
 
     def arrow(self) -> pyarrow.Table:
@@ -143,6 +141,8 @@ class Run:
         rows = self.rows()
         names = dict.fromkeys(name for row in rows for name in row)
         complete = [{name: row.get(name) for name in names} for row in rows]
+        import pyarrow
+
         return pyarrow.Table.from_pylist(complete)
 
 

@@ -5,8 +5,8 @@ The members of one type are modules with a common interface. They are found in t
 first is this package, where each type has a folder. The second is the folders of DFSLAB_PATH, which
 have the same layout (`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
 `report/sections/NAME.py`, `exports/formats/NAME.py`, `imports/formats/NAME.py`,
-`imports/results/NAME.py`, `studies/checks/rules/NAME.py`). The third is the entry points of
-installed packages, with one group for each type.
+`imports/results/NAME.py`, `nets/formats/NAME.py`, `studies/checks/rules/NAME.py`). The third is the
+entry points of installed packages, with one group for each type.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dfslab.spec.systems.filesystem import FileSystem
 
 PACKAGE = Path(__file__).parent
+# The function with which a file makes the members that it names.
+MAKE = re.compile(r"^def make\(", re.MULTILINE)
 Kind = TypeVar("Kind")
 
 
@@ -70,6 +72,7 @@ SECTIONS = Room("section", "report/sections", "dfslab.sections")
 EXPORTERS = Room("exporter", "exports/formats", "dfslab.exporters")
 IMPORTERS = Room("importer", "imports/formats", "dfslab.importers")
 RESULT_READERS = Room("result reader", "imports/results", "dfslab.result_readers")
+NET_FORMATS = Room("net format", "nets/formats", "dfslab.net_formats")
 RULES = Room("rule", "studies/checks/rules", "dfslab.rules", by_names=True)
 ROOMS = (
     FILE_SYSTEMS,
@@ -81,6 +84,7 @@ ROOMS = (
     EXPORTERS,
     IMPORTERS,
     RESULT_READERS,
+    NET_FORMATS,
     RULES,
 )
 
@@ -158,11 +162,26 @@ def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Pat
 
 def _names(room: Room, path: Path) -> tuple[str, ...]:
     """Returns the names of the members in the file (or folder) `path`. For a type with `by_names`,
-    these are the names that the file declares as NAMES, none if it declares none. For other types,
-    it is the name of the folder, or that of the file without its extension."""
+    these are the names that the file declares as NAMES. A file that declares neither NAMES nor
+    `make` has no members, but help for members. For other types, it is the name of the folder, or
+    that of the file without its extension.
+
+    Raises DiscoveryError for a file with `make` and without NAMES.
+    """
     if not room.by_names:
         return (path.name if room.of_folders else path.stem,)
-    return tuple(_declared(path, path.stat().st_mtime_ns, "NAMES") or ())
+    changed_ns = path.stat().st_mtime_ns
+    found = _declared(path, changed_ns, "NAMES")
+    if not found and _makes(path, changed_ns):
+        raise DiscoveryError(f"{path}: lacks NAMES, the names of what it makes")
+    return tuple(found or ())
+
+
+@lru_cache(maxsize=512)
+def _makes(path: Path, changed_ns: int) -> bool:
+    """Returns whether a file defines `make`. `changed_ns`: modification time of the file, which is
+    part of the cache key."""
+    return MAKE.search(path.read_text(encoding="utf-8")) is not None
 
 
 @dataclass(frozen=True)

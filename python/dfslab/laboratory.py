@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from dfslab import discover
 from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
-from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
@@ -44,9 +43,6 @@ from dfslab.studies.runs.sweep import (
 
 if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch
-    from dfslab.report import page as pages
-else:
-    pages = lazily("dfslab.report.page")
 
 
 def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
@@ -289,7 +285,7 @@ class Laboratory:
             plan.scenario, _within(plan, session), opened, self._report, stages, plan.job_s
         )
         if session.is_recording_due:
-            allowed = "all runs were there already; --fresh runs them again"
+            allowed = "all runs are stored already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
             # Closing the session ends daemons and clients. Only then is their processor time known,
@@ -335,6 +331,8 @@ class Laboratory:
         run complete."""
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
             with stages.of("page"):
+                from dfslab.report import page as pages
+
                 pages.write(run)
         run.processor_time = stages.spent
         run.findings.notes += opened.finish(run_document.of(run))
@@ -355,6 +353,8 @@ class Laboratory:
         self._ask(LearningStudy(), run, Stages(self._clock))
         if page is not None:
             taught = Findings.of(run.find(Learning))
+            from dfslab.report import page as pages
+
             pages.write(FinishedRun(scenario, results, taught, data), page)
         return run
 
@@ -457,5 +457,7 @@ def write_page(run: FinishedRun, output: Output | None = None) -> Path:
 
     Returns the path of the page.
     """
+    from dfslab.report import page as pages
+
     pages.write(run, output)
     return run.page if output is None else output.path

@@ -25,6 +25,7 @@ from dfslab.documents.answers import (
     StreamSimulation,
 )
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
+from dfslab.documents.metrics import RATE
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.spec import clock
 from dfslab.spec.scenario import Point
@@ -86,6 +87,8 @@ class Result(BaseModel):
     `documents.metrics`. `phases`: the predicted phases of a workload with several phases; measured
     phases are part of `load`. The fields from `load` on are optional. They have the details of a
     measured workload run or program, its call profile, and the basis of a model's prediction.
+    `is_calibrated`: whether measurements determined the constants of the model; None for a method
+    without calibrated constants.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -104,6 +107,7 @@ class Result(BaseModel):
     load: MeasuredLoad | None = None
     program: ProgramRun | None = None
     profile: TraceProfile | None = None
+    is_calibrated: bool | None = None
     fit: CalibrationFit | None = None
     regression: RegressionFit | None = None
     simulation: StreamSimulation | None = None
@@ -111,7 +115,7 @@ class Result(BaseModel):
     open_load: OpenLoadAnswer | None = None
     provenance: Provenance
 
-    def value(self, metric: str = "rate_per_s") -> float:
+    def value(self, metric: str = RATE) -> float:
         """Returns the value of one metric in SI units.
 
         Raises KeyError if the result does not have the metric.

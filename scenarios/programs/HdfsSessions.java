@@ -18,7 +18,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Sessions of read requests that arrive by themselves, each with a file system of its own.
+ * Sessions of read requests that arrive as an open workload, each with a separate file system.
  *
  * <p>The shape of AliCloud's load (Ren and others 2017): a rate of sessions times a factor,
  * lognormal times between them, a geometric number of requests in each, lognormal read sizes.
@@ -32,7 +32,7 @@ public final class HdfsSessions {
   private static final long ALL_BYTES = 256L << 20;
   private static final double WARM_UP_PER_S = 5;
 
-  private final Map<String, String> told = new HashMap<>();
+  private final Map<String, String> settings = new HashMap<>();
   private final Configuration configuration = new Configuration();
   private final String folder;
   private final long fileBytes;
@@ -42,16 +42,16 @@ public final class HdfsSessions {
   private HdfsSessions(String[] words) {
     for (String word : words) {
       String[] setting = word.split("=", 2);
-      told.put(setting[0], setting[1]);
+      settings.put(setting[0], setting[1]);
     }
-    folder = told.get("folder");
+    folder = settings.get("folder");
     fileBytes = (long) number("file_size");
     files = (int) Math.max(2, Math.min(MOST_FILES, ALL_BYTES / fileBytes));
     random = new Random((long) number("seed"));
   }
 
   private double number(String key) {
-    return Double.parseDouble(told.get(key));
+    return Double.parseDouble(settings.get(key));
   }
 
   private void write() throws IOException {
@@ -71,7 +71,7 @@ public final class HdfsSessions {
     return new Path(folder + "/data-" + file);
   }
 
-  /** A request: which file, and how much of it from where; all of it if no size was asked for. */
+  /** A request: which file, and how much of it from where; all of it if no size was requested. */
   private record Request(int file, long from, long bytes) {}
 
   private Request request() {
@@ -124,7 +124,7 @@ public final class HdfsSessions {
     return null;
   }
 
-  /** Writes its files, warms up, waits for a line, and does what was asked. */
+  /** Writes its files, warms up, waits for a line, and does what was requested. */
   public static void main(String[] words) throws Exception {
     HdfsSessions load = new HdfsSessions(words);
     load.write();

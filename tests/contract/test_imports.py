@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from support.rust_modules import uses_of_files
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "python" / "dfslab"
@@ -118,6 +119,55 @@ def test_the_search_for_cycles_can_fail(tmp_path):
     (package / "b.py").write_text("from dfslab.c import x\n")
     (package / "c.py").write_text("import dfslab.a\nx = 1\n")
     assert cycles(imports_of_files(tmp_path)) == [["dfslab.a", "dfslab.b", "dfslab.c"]]
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_no_rust_file_uses_itself_through_others(crate):
+    """Among the source files of a crate, no file names what another file defines if that file
+    names, directly or through others, what the first one defines. Calls of methods and unit tests
+    are not counted."""
+    graph = uses_of_files(ROOT / "core" / crate / "src")
+    assert graph, "the crate has no source files"
+    assert cycles(graph) == []
+
+
+def crate_of(folder, **files):
+    """Writes a Rust crate and returns its graph. A key of `files` is the path of a source file
+    without suffix, with two underscores for a slash."""
+    for name, text in files.items():
+        path = folder / (name.replace("__", "/") + ".rs")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return uses_of_files(folder)
+
+
+def test_the_search_for_rust_cycles_can_fail(tmp_path):
+    parent = "mod child;\nuse child::grow;\npub struct Tree;\nfn f() { grow() }\n"
+    child = "use super::Tree;\npub fn grow() {}\nimpl Tree { fn g(&self) {} }\n"
+    graph = crate_of(tmp_path / "a", lib="mod tree;\n", tree__mod=parent, tree__child=child)
+    assert cycles(graph) == [["tree/child.rs", "tree/mod.rs"]]
+    # A qualified path, an alias, a list of imports, a glob and a re-export count as well.
+    graph = crate_of(
+        tmp_path / "b",
+        lib="mod a;\nmod b;\nmod c;\npub use c::Last;\n",
+        a="pub enum First { One }\nfn f() { crate::b::second(1) }\n",
+        b="use crate::{Last as L};\npub fn second(x: u8) -> L { L(x) }\n",
+        c="use crate::a::*;\npub struct Last(First);\n",
+    )
+    assert cycles(graph) == [["a.rs", "b.rs", "c.rs"]]
+
+
+def test_what_is_no_cycle_of_rust_files(tmp_path):
+    in_text = '//! See crate::b::two.\npub struct One;\nconst T: &\'static str = "crate::b::two";\n'
+    in_test = "#[cfg(test)]\nmod tests {\n    use crate::two;\n    fn t() { two() }\n}\n"
+    graph = crate_of(
+        tmp_path,
+        # A parent that only declares its children and re-exports what they define.
+        lib="mod a;\nmod b;\npub use a::One;\npub use b::{self, two};\n",
+        a=in_text + in_test,
+        b="use crate::One;\npub fn two() -> One { One }\n",
+    )
+    assert graph == {"lib.rs": set(), "a.rs": set(), "b.rs": {"a.rs"}}
 
 
 def imports_of_files(folder):

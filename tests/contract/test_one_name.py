@@ -1,13 +1,41 @@
-"""Tests that no two classes and no two modules of the package have the same name, except where a
-reason is listed."""
+"""Tests that no two classes and no two modules of the package have the same name, and that no class
+has the name of a type of a Rust crate with another meaning, except where a reason is listed."""
 
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2] / "python" / "dfslab"
+from support.rust_modules import exported_types
+
+REPOSITORY = Path(__file__).parents[2]
+ROOT = REPOSITORY / "python" / "dfslab"
+# For each JSON Schema that is generated from Rust types: the Python files whose classes are
+# generated from it or compared with it.
+SCHEMAS = {
+    "load/schema.json": ("documents/load_report.py",),
+    "load/plan_schema.json": (
+        "spec/streams/vocabulary.py",
+        "spec/streams/target.py",
+        "spec/streams/plan.py",
+        "spec/streams/layer.py",
+    ),
+    "net/schema.json": ("documents/net_definition.py",),
+    "trace/schema.json": ("documents/traces/trace_profile.py",),
+}
+# For each class and Rust type of one name that no schema connects: why they have one name.
+ONE_MEANING = {
+    "Game": "the token game: the Python class calls the Rust type",
+    "Histogram": "a histogram of latencies: the Python class is its JSON",
+    "LiveCounts": "the counts of a run in progress, with the same fields on both sides",
+    "NetDefinition": "a net as data: the Python class is its JSON, the Rust type the parsed JSON",
+    "Reading": "the options for reading traces: the Rust type has them after they were checked",
+    "Result": "each Rust crate names its results so, as the standard library does",
+    "Stream": "a stream of operations: specified in Python, generated in Rust",
+    "Until": "the condition that ends a replication: the Python class is its JSON",
+}
 # Modules that discovery looks for in every file system's folder, so their names may repeat.
 FIXED = ("facts", "operations", "testbed", "existing", "counters", "net")
 # For each class or type alias that several files declare: the reason why this is allowed.
@@ -107,3 +135,61 @@ def test_the_check_finds_a_class_an_alias_and_a_module_of_two_meanings():
     }
     assert shared_modules(["studies/order.py", "report/sections/order.py"]) == {}
     assert shared_modules(["studies/runs/order.py", "report/sections/order.py"]) != {}
+
+
+def of_schemas() -> dict[tuple[str, str], str]:
+    """Returns the description of each type in a JSON Schema of the core by (Python file with the
+    class, name of the type)."""
+    found = {}
+    for schema, files in SCHEMAS.items():
+        document = json.loads((REPOSITORY / "core" / schema).read_text("utf-8"))
+        types = {document["title"]: document, **document["$defs"]}
+        for file in files:
+            for name, one in types.items():
+                found[file, name] = " ".join(one.get("description", "").split())
+    return found
+
+
+def other_meanings(
+    exported: Mapping[str, Mapping[str, str]],
+    texts: Mapping[str, str],
+    described: Mapping[tuple[str, str], str],
+) -> dict[str, list[str]]:
+    """Returns for each class that has the name of a Rust type with another meaning the crates and
+    the Python files that define the name.
+
+    `exported` has the documentation of each type that a crate exports, `texts` the sources of the
+    Python files, and `described` what `of_schemas` returns. A class and a type have one meaning if
+    the schema from which the class is made describes it with the documentation of the Rust type.
+    """
+    found: dict[str, list[str]] = {}
+    for path, text in texts.items():
+        tree = ast.parse(text)
+        for name in {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}:
+            for crate, documented in exported.items():
+                if name in documented and described.get((path, name)) != documented[name]:
+                    found.setdefault(name, []).extend([crate, path])
+    return found
+
+
+def test_a_class_and_a_rust_type_of_one_name_mean_the_same():
+    crates = sorted(path.parent for path in (REPOSITORY / "core").glob("*/src"))
+    exported = {crate.name: exported_types(crate / "src") for crate in crates}
+    assert sum(map(len, exported.values())) > 50, "the types of the crates were not found"
+    found = other_meanings(exported, sources(), of_schemas())
+    assert {name: homes for name, homes in found.items() if name not in ONE_MEANING} == {}
+    assert set(ONE_MEANING) <= set(found), "a reason whose name is used once by now"
+
+
+def test_the_check_finds_a_class_that_is_no_rust_type_of_its_name(tmp_path):
+    (tmp_path / "lib.rs").write_text("mod a;\npub use a::{Row, Seat, Table};\n")
+    (tmp_path / "a.rs").write_text(
+        "/// A row of\n/// values.\n#[derive(Clone)]\npub struct Row;\npub trait Seat {}\n"
+        "/// A table.\npub type Table = Vec<Row>;\npub struct Hidden;\n"
+    )
+    exported = {"x": exported_types(tmp_path)}
+    assert exported == {"x": {"Row": "A row of values.", "Seat": "", "Table": "A table."}}
+    texts = {"rows.py": "class Row: ...\nclass Table: ...\nclass Hidden: ...\n"}
+    same = {("rows.py", "Row"): "A row of values.", ("rows.py", "Table"): "A wooden table."}
+    assert other_meanings(exported, texts, same) == {"Table": ["x", "rows.py"]}
+    assert set(other_meanings(exported, texts, {})) == {"Row", "Table"}

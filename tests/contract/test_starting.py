@@ -16,12 +16,9 @@ from dfslab.cli import command_table, listing, root
 from dfslab.extras import BROUGHT_BY, missing
 from dfslab.spec import units
 from dfslab.spec.files import ready
+from support.late_libraries import HEAVY, PARSING
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
-# Libraries for parsing and for terminal tables, which a command that only prints an overview must
-# not import.
-PARSING = {"numpy", "pydantic", "typer", "rich", "tomlkit", "psutil"}
 PROGRAM = """
 import json, sys
 from dfslab.cli import in_this_process

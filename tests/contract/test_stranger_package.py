@@ -17,6 +17,7 @@ from dfslab import discover
 from dfslab.exports import contract as exports
 from dfslab.imports import contract as imports
 from dfslab.method import Instrument, Model
+from dfslab.nets.contract import net_format
 from dfslab.report.contract import page_section
 from dfslab.studies import contract as studies
 from dfslab.testbeds.found import testbed_class
@@ -97,6 +98,7 @@ def test_one_of_each_kind_is_listed(installed):
         ("sections", "repetitions"),
         ("importers", "lines"),
         ("exporters", "rates"),
+        ("net formats", "places"),
     }
     assert found["filesystems", "shelf"]["testbed"] == "yes"
     assert found["exporters", "rates"]["title"] == "Rates, one in a line"
@@ -114,6 +116,7 @@ def test_each_keeps_the_contract_of_its_kind(installed):
     assert page_section("repetitions").order == 11
     assert exports.find(exports.ResultExporter, "rates") is not None
     assert imports.importer("lines").recognises(b"#lines\n1 a 2\n")
+    assert net_format("places").recognises(b"#places\nqueue\n")
 
 
 @pytest.mark.heavy
@@ -147,6 +150,16 @@ def test_what_its_importer_reads_is_replayed(installed, tmp_path):
     assert result["load"]["operations"]["pwrite"]["bytes"] == 4096 + 8192
 
 
+def test_a_net_of_its_format_is_read_and_written(installed, tmp_path):
+    """The commands for nets read a file of the package's format, and write nets in the format."""
+    path = tmp_path / "one.places"
+    path.write_text("#places\nqueue\nserver\n")
+    shown = command.dfslab("net", "show", path, "--as", "json")
+    assert [one["name"] for one in json.loads(shown.stdout)["places"]] == ["queue", "server"]
+    again = command.dfslab("net", "show", path, "--as", "places")
+    assert again.stdout == path.read_text()
+
+
 # The keys are names that the third-party package adds. Each value is the kind of member, and so the
 # folder below DFSLAB_PATH in which a single file could add the same member.
 FOLDERS = {
@@ -157,6 +170,7 @@ FOLDERS = {
     "repetitions": discover.SECTIONS,
     "lines": discover.IMPORTERS,
     "rates": discover.EXPORTERS,
+    "places": discover.NET_FORMATS,
 }
 
 
@@ -180,6 +194,7 @@ def test_the_same_files_in_a_folder_are_members_too(tmp_path, monkeypatch):
         assert page_section("repetitions").title == "Number of runs"
         assert exports.find(exports.ResultExporter, "rates") is not None
         assert imports.importer("lines").title == "Written files, one in a line"
+        assert net_format("places").title == "Places, one in a line"
     finally:
         for name in set(sys.modules) - before:
             if str(vars(sys.modules[name]).get("__file__")).startswith(str(tmp_path)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
 from dfslab import discover
@@ -54,6 +55,62 @@ def test_a_study_is_what_its_name_says(name):
     if study.result.section_order is not None:
         assert study.result.title
         assert study.result.empty.endswith(".")
+
+
+STUDY = '''"""A study with a section of the page."""
+
+from dfslab.studies.contract import Study, StudyResult
+
+NAMES = ("own",)
+
+
+class Own(StudyResult):
+    """An empty result."""
+
+    study = "own"
+    title = "Own"
+    empty = "Nothing."
+
+
+class OwnStudy(Study[Own]):
+    """Finds nothing."""
+
+    name, result = "own", Own
+
+    def run(self, run, progress):
+        """Returns no result."""
+
+
+def make(name):
+    """Returns the study."""
+    return OwnStudy()
+'''
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('    title = "Own"\n    empty = "Nothing."\n', "", ""),
+        ("    title =", "    section_order = 3\n    title =", ""),
+        ("", "", "Own states title, empty of a section of the page, but no section_order"),
+        ('NAMES = ("own",)\n', "", "own.py: lacks NAMES, the names of what it makes"),
+    ],
+)
+def test_no_declaration_of_a_study_is_ignored(tmp_path, monkeypatch, before, after, message):
+    """A study with the title of a section needs the place of the section, and a file with `make`
+    needs the names of its members."""
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "own.py").write_text(STUDY.replace(before, after, 1))
+    monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "dfslab.studies.own", raising=False)
+    try:
+        if message:
+            with pytest.raises(discover.DiscoveryError, match=re.escape(message)):
+                contract.find("own")
+        else:
+            assert contract.find("own").name == "own"
+    finally:
+        sys.modules.pop("dfslab.studies.own", None)
 
 
 @pytest.mark.parametrize("name", NAMES)

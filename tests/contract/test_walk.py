@@ -44,12 +44,19 @@ def steps() -> list[Step]:
 
 def signature(function: ast.FunctionDef) -> tuple[tuple[tuple[str, str], ...], str]:
     """Returns the signature of a function: name and annotation of each parameter, in order and
-    without `self`, and the annotation of the returned value. A missing annotation is ""."""
+    without `self`, and the annotation of the returned value. A missing annotation is "". The pair
+    ("*", "*") is before the parameters that are given by keyword only."""
     arguments = function.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-    given = tuple((one.arg, _text(one.annotation)) for one in every if one.arg != "self")
-    return given, _text(function.returns)
+    given = [_stated(one) for one in (*arguments.posonlyargs, *arguments.args) if one.arg != "self"]
+    given += [] if arguments.vararg is None else [_stated(arguments.vararg)]
+    given += [("*", "*")] if arguments.kwonlyargs else []
+    given += [_stated(one) for one in arguments.kwonlyargs]
+    given += [] if arguments.kwarg is None else [_stated(arguments.kwarg)]
+    return tuple(given), _text(function.returns)
+
+
+def _stated(parameter: ast.arg) -> tuple[str, str]:
+    return parameter.arg, _text(parameter.annotation)
 
 
 def _text(annotation: ast.expr | None) -> str:
@@ -88,11 +95,12 @@ def test_a_step_of_the_walk_is_a_function_of_exactly_that_signature(step):
         "def f(self, scenario: Scenario, path: Path | None = None, *more: str) -> Plan: ...",
         "def f(self, scenario: Scenario, path: Path | None = None, **more: str) -> Plan: ...",
         "def f(self, path: Path | None, scenario: Scenario) -> Plan: ...",
+        "def f(self, scenario: Scenario, path: Path | None) -> Plan: ...",
     ],
 )
 def test_a_changed_signature_differs(changed):
-    """A parameter that is missing, additional, renamed, moved or of another type makes another
-    signature, and so does another returned type."""
+    """A parameter that is missing, additional, renamed, moved, of another type, or given by
+    position instead of by keyword makes another signature, and so does another returned type."""
     declared = ast.parse("def f(self, scenario: Scenario, *, path: Path | None) -> Plan: ...")
     other = ast.parse(changed)
     assert signature(declared.body[0]) != signature(other.body[0])

@@ -10,6 +10,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+from support.rust_modules import comments, identifiers
+
 ROOT = Path(__file__).parents[2]
 # The keys are banned words, and the values say what to write instead. These words are banned in
 # names and in prose.
@@ -78,6 +80,16 @@ KEPT_NAMES = {
 # Words that are allowed in the prose of one file although they are banned. The key is (file, word),
 # and the value is the reason. Help texts are output, which tests/golden/help.txt records.
 KEPT_PROSE = {("python/dfslab/cli/testbed_commands.py", "of its own"): "a help text"}
+# Words that are banned in names of Rust and Java, in addition to `WORDS` and `IN_NAMES`.
+IN_RUST_AND_JAVA = {"together": "shared state, merge, batch"}
+# Words of Rust names that are allowed although they are banned. The key is (start of the path, name
+# or word), and the value is the reason.
+KEPT_IN_RUST = {
+    ("core/net/", "lane"): "a first-in first-out list of a cell",
+    ("core/net/", "lanes"): "the first-in first-out lists of a cell",
+    ("core/py/", "trace_together"): "a function that Python calls",
+    ("core/", "files_together"): "a key of the load plan",
+}
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 PROSE = re.compile(
     "|".join([*(rf"\b{word}\b" for word in WORDS), *(rf"\b{phrase}" for phrase in PHRASES)]),
@@ -157,11 +169,27 @@ def python_prose(text: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def rust_prose(text: str) -> Iterator[tuple[int, str]]:
-    """Returns (line, text) of each line of a Rust file that is a documentation comment."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith(("///", "//!")):
-            yield number, line.strip()
+def wrong_identifiers(text: str, file: str = "") -> list[str]:
+    """Returns one message for each name of a Rust or Java source with a banned part: the line, the
+    name and what to write instead."""
+    banned = WORDS | IN_NAMES | IN_RUST_AND_JAVA
+    kept = {word for start, word in KEPT_IN_RUST if file.startswith(start)}
+    return [
+        f"{line}: {name}: not {part!r} but {banned[part]}"
+        for line, name in identifiers(text)
+        if name not in kept
+        for part in map(str.lower, PART.findall(name))
+        if part in banned and part not in kept
+    ]
+
+
+def rust_and_java() -> Iterator[tuple[str, str]]:
+    """Returns (path relative to the repository, text) of each Rust and Java source."""
+    folders = ("core/*/**/*.rs", "agent/*/src/**/*.java", "python/dfslab/**/*.java")
+    others = ("benches/*.java", "scenarios/**/*.java", "tests/**/*.java")
+    for pattern in (*folders, *others):
+        for path in sorted(ROOT.glob(pattern)):
+            yield str(path.relative_to(ROOT)), path.read_text()
 
 
 def wrong_prose(file: str, prose: Iterator[tuple[int, str]]) -> list[str]:
@@ -188,9 +216,19 @@ def test_docstrings_and_comments_are_in_the_fields_words():
     wrong = []
     for path in sorted((ROOT / "python" / "dfslab").rglob("*.py")):
         wrong += wrong_prose(str(path.relative_to(ROOT)), python_prose(path.read_text()))
-    for path in sorted((ROOT / "core").glob("*/src/**/*.rs")):
-        wrong += wrong_prose(str(path.relative_to(ROOT)), rust_prose(path.read_text()))
+    for file, text in rust_and_java():
+        wrong += wrong_prose(file, comments(text))
     assert not wrong, "\n".join([*wrong, "STYLE.md and this test have the words to use."])
+
+
+def test_names_of_rust_and_java_are_the_fields_words():
+    wrong, files = [], 0
+    for file, text in rust_and_java():
+        wrong += [f"{file}:{line}" for line in wrong_identifiers(text, file)]
+        wrong += [f"{file}: the file's name" for _ in wrong_identifiers(Path(file).stem, file)]
+        files += 1
+    assert not wrong, "\n".join(wrong)
+    assert files > 200, "the sources were not found"
 
 
 def test_the_checks_of_words_can_fail():
@@ -208,7 +246,16 @@ def test_the_checks_of_words_can_fail():
     assert not wrong_names("testbed = holdings = 'told'")
     assert wrong_prose("x.py", python_prose('"""Whoever waits."""'))
     assert wrong_prose("x.py", python_prose("x = 1  # a profile of its own"))
-    assert wrong_prose("x.rs", rust_prose("    /// The rows of so many calls."))
+    assert wrong_prose("x.rs", comments("    /// The rows of so many calls."))
+    assert wrong_prose("x.rs", comments("let x = 1; // What is\n// left is small."))
+    assert wrong_prose("X.java", comments("/**\n * The clock of\n * its own.\n */"))
+    assert not wrong_prose("x.rs", comments('let url = "http://told"; // fine'))
+    assert wrong_identifiers("fn tell_monitors(&self) {}")
+    assert wrong_identifiers("pub struct Together<'a> {}")
+    assert wrong_identifiers("final class Woven { static final long TOLD = 1; }")
+    assert wrong_identifiers("let lanes = 1;", "core/trace/src/x.rs")
+    assert not wrong_identifiers("let first_lane = 1;", "core/net/src/x.rs")
+    assert not wrong_identifiers("let x = \"told\"; // told\nlet c = 't';")
     assert not wrong_prose("x.py", python_prose('"""The folder `beds/` and the key "seen"."""'))
 
 
@@ -219,3 +266,6 @@ def test_every_exception_is_needed():
     for file, word in KEPT_PROSE:
         prose = python_prose((ROOT / file).read_text())
         assert any(word in found for _, found in prose), (file, word)
+    for start, word in KEPT_IN_RUST:
+        texts = (text for file, text in rust_and_java() if file.startswith(start))
+        assert any(re.search(rf"(?<![a-z]){word}(?![a-z])", text) for text in texts), (start, word)

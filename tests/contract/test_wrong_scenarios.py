@@ -123,7 +123,7 @@ WRONG = {
     "no access": (hdfs(file_system__access={}), ["testbed = true or a uri"]),
     "unreachable HDFS": (
         hdfs(file_system__access={"uri": "hdfs://127.0.0.1:SILENT"}),
-        ["nobody answers"],
+        ["no server answers at"],
     ),
     "direct I/O in odd sizes": (
         local(workload__cache="direct", workload__transfer_size="1000 B"),

@@ -116,7 +116,7 @@ def test_equally_slow_links_are_one_limit(system):
     assert first.share > 0.5
     assert gain(given, named) > 1.3
     assert all(gain(given, [one]) < 1.1 for one in named)
-    assert "only both together gain" in text_of([first])
+    assert "only a change of both helps" in text_of([first])
 
 
 def test_unequal_links_are_not_joined():

@@ -253,12 +253,12 @@ def test_minutes_of_the_ocean_model_count_the_bytes_of_writes_and_reads_only():
 
 def test_ratios_of_a_busy_machine_are_decided_from_three_on():
     """The first rate of a pair is the one that the statement says is the larger one."""
-    near = dfsperf_probes.greater([("a", 2.9, 1.0), ("b", 1.0, 2.9)])
+    near = dfsperf_probes.greater([("a", 2.9, 1.0), ("b", 1.0, 2.9)], 3.0)
     assert near.verdict == "not judged"
-    assert near.text.endswith("closer than a busy machine can tell: a 2.9, b 0.345")
-    assert dfsperf_probes.greater([("a", 3.0, 1.0), ("b", 1.0, 2.9)]).verdict == "hit"
-    assert dfsperf_probes.greater([("a", 3.0, 1.0), ("b", 1.0, 3.1)]).verdict == "miss"
-    lacking = dfsperf_probes.greater([("a", 3.0, 1.0), ("b", None, 1.0), ("c", 1.0, None)])
+    assert near.text.endswith("no difference: a 2.9, b 0.345")
+    assert dfsperf_probes.greater([("a", 3.0, 1.0), ("b", 1.0, 2.9)], 3.0).verdict == "hit"
+    assert dfsperf_probes.greater([("a", 3.0, 1.0), ("b", 1.0, 3.1)], 3.0).verdict == "miss"
+    lacking = dfsperf_probes.greater([("a", 3.0, 1.0), ("b", None, 1.0), ("c", 1.0, None)], 3.0)
     assert lacking.verdict == "not judged"
     assert lacking.text == "1 of 3 ratios decided; confirmed: a 3; not recorded: 2"
 

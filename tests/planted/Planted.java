@@ -224,7 +224,7 @@ public final class Planted {
   /** A random walk through call paths that counts its calls by path. */
   static final class Walk {
     final Random random;
-    final TreeMap<String, int[]> seen = new TreeMap<>();
+    final TreeMap<String, int[]> countsByPath = new TreeMap<>();
     int left;
 
     Walk(long seed, int calls) {
@@ -235,7 +235,7 @@ public final class Planted {
     /** Counts a call of the path; one of fifty calls fails. */
     void on(String path) {
       left--;
-      int[] counts = seen.computeIfAbsent(path, absent -> new int[2]);
+      int[] counts = countsByPath.computeIfAbsent(path, absent -> new int[2]);
       counts[0]++;
       if (random.nextInt(50) == 0) {
         counts[1]++;
@@ -287,7 +287,7 @@ public final class Planted {
               });
       thread.start();
       thread.join();
-      walk.seen.forEach(
+      walk.countsByPath.forEach(
           (path, count) -> System.out.println(path + " " + count[0] + " " + count[1]));
     }
   }

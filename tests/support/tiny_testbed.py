@@ -86,7 +86,7 @@ class Testbed(BaseTestbed):
 
     def record(self, **changes: Any) -> None:
         """Updates fields of the testbed's record."""
-        self._now(**changes)
+        self._change_record(**changes)
 
     def memory(self) -> Path:
         """Returns the testbed's in-memory folder, and creates the folder if it is missing."""

@@ -19,7 +19,7 @@ from support import synthetic
 
 
 def not_computed(source: str) -> str:
-    return f"What a change would gain was not computed; `dfslab advise {source}` would tell."
+    return f"What a change would gain was not computed; `dfslab advise {source}` computes it."
 
 
 def predicted_run(*, is_advised: bool) -> FinishedRun:

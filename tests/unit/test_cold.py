@@ -281,7 +281,7 @@ def test_a_cold_run_notes_servers_out_of_reach(name, reached, cache, reported):
     given = point("sequential_read", cache).scenario
     choice = FileSystemChoice.model_validate({"name": name, "access": reached})
     notes = cold.unverified(given.model_copy(update={"file_system": choice}))
-    assert [note.startswith("only the clients were made cold") for note in notes] == [
+    assert [note.startswith("only the clients' caches were emptied") for note in notes] == [
         True
     ] * reported
 

@@ -136,7 +136,7 @@ def test_nothing_of_a_program_outlives_its_limit(tmp_path):
         ({"command": ["echo"], "word": 1}, "workload.word = 1: is no word of the command"),
         ({"command": "echo"}, "workload.command"),
         ({"command": ["/no/such/program"], "install": "make it"}, "`make it` installs it"),
-        ({"command": ["no-such-program"]}, "is no program here"),
+        ({"command": ["no-such-program"]}, "is not a program on this machine"),
         ({"methods": ["measure", "sequence"]}, "only measure and trace can run it"),
         ({"methods": ["trace"]}, "file_system.access.testbed = true"),
         ({"verify": "after"}, "no verification"),

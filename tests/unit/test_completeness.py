@@ -15,7 +15,7 @@ from support import synthetic
 from support.command import dfslab
 
 SIZES, CLIENTS = ["64 KiB"], (1, 2)
-REASON = "the load was not over when run.time_limit was"
+REASON = "run.time_limit ended the workload run"
 
 
 def cut_short(result):

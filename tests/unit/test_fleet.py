@@ -221,6 +221,16 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
     assert left == ["c2", "c3"]
 
 
+def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path):
+    """`nsenter` keeps the output open while the kernel holds the agent in a call to a file system
+    that does not answer. Here a shell does so after the agent has ended."""
+    lasting = ClientHost("lasting", ("sh", "-c", '"$@"; exec sleep 3641', "sh"))
+    report, _, _ = run.run_load(plan(tmp_path, 2), (HERE, lasting))
+    assert report.complete
+    assert [client.count for client in report.per_client] == [60, 60]
+    assert not [one for one in psutil.Process().children() if "3641" in one.cmdline()]
+
+
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.WrongPlan, match="left: target.root|right: target.root"):
         run.run_load(plan(tmp_path / "missing"), TWO)

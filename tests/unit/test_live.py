@@ -16,6 +16,7 @@ from dfslab.cli.live.live import LoadView
 from dfslab.fleet import run
 from dfslab.fleet.client_hosts import HERE, ClientHost
 from dfslab.fleet.watch import LiveCounts
+from dfslab.report import terminal
 from dfslab.spec.streams.plan import LoadPlan
 from rich.console import Console
 from support.command import DFSLAB
@@ -103,7 +104,7 @@ def test_programs_and_pipes_see_nothing_of_it(monkeypatch):
     shared.QUIET.set(False)
     for as_json, is_terminal in ((True, True), (False, False), (False, True)):
         console = Console(file=io.StringIO(), force_terminal=is_terminal)
-        monkeypatch.setattr(shared.terminal, "console", lambda _, chosen=console: chosen)
+        monkeypatch.setattr(terminal, "console", lambda _, chosen=console: chosen)
         watched = shared.with_progress(as_json, lambda report: report.watch is not None)
         assert watched == (is_terminal and not as_json), json.dumps([as_json, is_terminal])
 

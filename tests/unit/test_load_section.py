@@ -189,7 +189,7 @@ def phases(**judged: Steady | None) -> list[MeasuredPhase]:
     [
         ({"steady": SETTLED}, []),
         ({"steady": None}, []),
-        ({"steady": RESTLESS}, [f"the load {UNSETTLED}: its rate is no steady one"]),
+        ({"steady": RESTLESS}, [f"the run {UNSETTLED}: the run has no steady rate"]),
         ({"steady": RESTLESS, "phases": phases(a=SETTLED)}, []),
         (
             {"steady": None, "phases": phases(a=RESTLESS, b=None, c=RESTLESS)},

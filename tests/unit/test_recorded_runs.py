@@ -93,7 +93,9 @@ def test_recorded_runs_are_compared_without_a_testbed(recorded, monkeypatch):
     found = json.loads(said.stdout)
     assert found["held_out"]["sequence"]["n"] == 1
     assert [row["repetitions"] for row in found["points"]] == [2, 2, 2, 1]
-    assert found["notes"][0].endswith("not every configuration was recorded as often as the others")
+    assert found["notes"][0].endswith(
+        "the configuration has fewer recorded repetitions than others"
+    )
     page = (recorded / "out" / "recorded" / "latest" / "report.html").read_text()
     assert "Operations by size and count" in page
 

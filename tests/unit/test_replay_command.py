@@ -176,7 +176,7 @@ def test_a_replay_prints_calls_times_and_sentences(tmp_path):
     told = " ".join(answer.stdout.split())
     assert "Replayed 8 of 16 calls, those on files in /app/run (a guess;" in told
     assert "These calls took 114 ms in the recording and take" in told
-    assert "Recorded times hold what strace adds to each call" in told
+    assert "Recorded times include the time that strace adds to each call" in told
 
 
 def test_the_document_has_every_number(tmp_path):

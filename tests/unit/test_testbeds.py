@@ -16,7 +16,7 @@ from dfslab.testbeds import cache, registry, state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import ports
 from dfslab.testbeds.hosts.ports import Reservations, can_listen, free_ports
-from dfslab.testbeds.hosts.process import marked
+from dfslab.testbeds.hosts.process import MARK, marked
 from support.clock import ManualClock
 from support.ports import PORT, own_address
 from support.tiny_testbed import Testbed
@@ -119,6 +119,44 @@ def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
         assert [testbed.name for testbed in registry.list_testbeds()] == [needed.name]
     assert registry.take_down("--stale") == registry.list_testbeds() == []
     assert marked(testbed_id) == []
+
+
+def test_a_process_that_only_its_log_file_identifies_is_ended():
+    """While a process begins to execute its program, its environment is not yet visible."""
+    testbed = Testbed.up({})
+    quiet = {name: value for name, value in os.environ.items() if name != MARK}
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    log_path = testbed.held.path / "late.log"
+    with log_path.open("ab") as log, log_path.open("rb") as read:
+        begun = subprocess.Popen(sleep, stdout=log, env=quiet)
+        reader = subprocess.Popen(sleep, stdin=read, env=quiet)
+    try:
+        assert registry.take_down("--all") == ["tiny"]
+        assert begun.wait(timeout=60) == -signal.SIGTERM
+        assert reader.poll() is None
+    finally:
+        for process in (begun, reader):
+            process.kill()
+            process.wait()
+
+
+def test_a_take_down_waits_for_a_process_that_is_being_launched():
+    testbed = Testbed.up({})
+    taking_down = threading.Thread(target=registry.dismantle, args=[testbed.held])
+    with state.launching(testbed.held.id):
+        copy = os.fork()
+        if copy == 0:
+            signal.pause()
+    try:
+        taking_down.start()
+        taking_down.join(0.5)
+        assert taking_down.is_alive()
+        assert testbed.held.path.exists()
+    finally:
+        os.kill(copy, signal.SIGKILL)
+        os.waitpid(copy, 0)
+    taking_down.join(60)
+    assert not testbed.held.path.exists()
 
 
 def test_four_take_downs_at_once_do_not_disturb_each_other():

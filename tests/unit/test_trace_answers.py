@@ -71,7 +71,7 @@ def test_the_step_that_would_gain_most_is_named_with_its_interval(tmp_path):
 
 def test_one_call_tree_asks_for_more(tmp_path):
     (_, gain) = trace_answer.sentences(tracing.profile([jaeger(tmp_path, 1)]))
-    assert gain.endswith("; one call tree tells little of others: record 20 or more.")
+    assert gain.endswith(", by one call tree only: record 20 or more call trees.")
 
 
 def test_a_trace_of_jvms_names_hardware_and_doubt():
@@ -80,7 +80,7 @@ def test_a_trace_of_jvms_names_hardware_and_doubt():
     said = " ".join(answer.stdout.split("┘")[-1].split())
     assert "client:put/create_file_system 2 times faster would save 8.0%" in said
     assert "client: processor 2 times faster would save most" in said
-    assert "not sure from this trace" in said
+    assert "does not show for certain" in said
 
 
 def test_counters_give_no_gain():
@@ -91,7 +91,7 @@ def test_counters_give_no_gain():
 
 @pytest.mark.parametrize(
     ("verdict", "words"),
-    [("cannot tell", "No gain is sure"), ("no gain", "No single step 2 times faster")],
+    [("cannot tell", "No saving is certain"), ("no gain", "No single step 2 times faster")],
 )
 def test_an_unsure_gain_is_not_an_answer(tmp_path, verdict, words):
     profile = tracing.profile([jaeger(tmp_path, 2)])
@@ -111,8 +111,8 @@ def test_names_of_steps_are_not_cut():
 def test_wide_has_further_columns(tmp_path):
     path = jaeger(tmp_path, 3)
     narrow, wide = (dfslab("trace", "report", path, *words).stdout for words in ((), ("--wide",)))
-    assert "by sum" not in narrow
-    assert "by sum" in wide
+    assert "share of self" not in narrow
+    assert "share of self" in wide
     profile = tracing.profile([path])
     assert len(ranking_tables(profile)) == len(ranking_tables(profile, True))
 

@@ -110,7 +110,7 @@ def test_loops_are_recognised_by_their_counts(tmp_path):
 def test_omissions_are_reported_everywhere(otlp, tmp_path):
     page = tmp_path / "page.html"
     done = run("report", otlp, "--drop", "attempt", "--page", page)
-    line = "Left out by “attempt”: 6 calls of 600 ns in all, 420 ns of their own"
+    line = "Left out by “attempt”: 6 calls with a total time of 600 ns; their self time of 420 ns"
     assert line in " ".join(done.stdout.split()), done
     assert line in page.read_text()
     dropped = reading(drop=["attempt"])

@@ -95,7 +95,7 @@ def test_otlp_beyond_its_size_holds_whole_trees_and_says_so(tmp_path, monkeypatc
     again.write_bytes(written.document)
     found = trace.profile([again])
     assert (found.spans, found.trees, found.losses["missing_parents"]) == (6, 2, 0)
-    assert written.note == "3 call trees are not in it: it holds 7 spans"
+    assert written.note == "3 call trees are left out: a file has at most 7 spans"
 
 
 def test_the_slowest_tree_is_shown_in_time(tmp_path):

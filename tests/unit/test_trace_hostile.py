@@ -145,7 +145,9 @@ def test_a_rate_of_sampling_scales_counts_and_is_reported(tmp_path):
     done = dfslab(*words, "0.01")
     assert done.returncode == 0, done.stderr
     reported = " ".join(done.stdout.split())
-    assert "about 1,900 spans, estimated from 19 that were kept with probability 0.01" in reported
+    assert (
+        "about 1,900 spans, estimated from 19 that were recorded with probability 0.01" in reported
+    )
     found = trace_work.profile([path], Reading(sampled=0.01))
     assert (found.ranking[0].count, found.ranking[0].read) == (1900, 19)
     rows = trace_store.tables(found)["calls"]

@@ -46,7 +46,7 @@ def test_dask_is_joined_or_refused():
         requested({"fleet": "dask", "scheduler": "tcp://head:8786"}, nodes=3, processes=2)
     )
     assert (joined.scheduler, joined.wanted, joined.processes) == ("tcp://head:8786", 3, 2)
-    with pytest.raises(InputError, match="a testbed has a scheduler of its own"):
+    with pytest.raises(InputError, match="dfslab starts the scheduler of a testbed"):
         names(requested({"fleet": "dask", "scheduler": "tcp://head:8786"}), ("left",))
     with pytest.raises(InputError, match="not slurm"):
         names(requested({"fleet": "slurm"}), ("left",))

@@ -98,7 +98,7 @@ def _lean(result: Result) -> Result:
     load, origin = result.load, result.provenance.model_copy(update={"host": ""})
     if load is None:
         return result.model_copy(update={"provenance": origin})
-    dropped = {"histograms": {}, "response_histograms": {}}
+    dropped: dict[str, object] = {"histograms": {}, "response_histograms": {}}
     lean = load.model_copy(update=dropped)
     return result.model_copy(update={"load": lean, "steps": [], "provenance": origin})
 

@@ -1,15 +1,16 @@
 """Compares the DFS-Perf report with dfslab: its workloads, its modes, and its figures.
 
-The figures are compared with the recorded run `dfsperf_run.csv` of scenarios/dfs-perf-figures.toml,
-on a machine that other programs used at the same time. Therefore two rates are compared only if
-their ratio is at least three; closer rates are not judged. This rule was written down before the
-recorded rates were read. Each configuration was run once.
+The figures are compared with a run of scenarios/dfs-perf-figures.toml, `dfsperf_quiet.csv`, which
+was recorded while no other program used the machine. An earlier run, `dfsperf_run.csv`, was made on
+a machine that other programs used at the same time, with one repetition. Its verdicts are shown
+beside those of the quiet run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, wraps
 from pathlib import Path
 
 from dfslab import discover
@@ -21,12 +22,21 @@ from dfslab.studies.runs import csv_runs
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged, verdict_of
 
-RUN = Path(__file__).with_name("dfsperf_run.csv")
 SCENARIO = "dfs-perf-figures"
-# Other programs used the machine during the recorded run. Their load changes a rate by less than
-# this factor.
-APART = 3.0
-# Up to this number of ratios that are closer than APART are listed one by one.
+# Smallest ratio of two rates that counts as a difference. In the earlier run, other programs used
+# the machine: their load changes a rate by less than a factor of three. In the quiet run, each
+# configuration was run twice, and a difference is read as a twentieth or more. Both limits were
+# written down before the rates were read.
+APART_BUSY, APART = 3.0, 1.05
+# The recorded runs, the one to judge first: file, its name in the text, smallest ratio.
+RUNS = (
+    ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
+    ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
+)
+# The report says that two rates are similar, or that one is a lot higher than the other, without
+# numbers. Rates are read as similar below this ratio, and as a lot apart from this ratio on.
+A_LOT = 1.5
+# Up to this number of ratios that are too close to count as a difference are listed one by one.
 NEAR_LISTED_MAX = 8
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
@@ -40,52 +50,88 @@ MODES = {"threads": 0, "processes": 4}
 MIXES = {20: (8, 2), 50: (5, 5), 80: (2, 8)}
 
 
+@dataclass(frozen=True)
+class RecordedRun:
+    """A recorded run of SCENARIO. `apart` is the smallest ratio of two of its rates that counts as
+    a difference."""
+
+    name: str
+    results: tuple[Result, ...]
+    apart: float
+
+    def selected(self, system: str, workload: str, labels: Mapping[str, object]) -> list[Result]:
+        """Returns the results of a workload on a file system whose `labels` have these values."""
+        wanted = {f"workload.{key}": value for key, value in labels.items()}
+        wanted |= {"file_system.name": system, "workload.name": workload}
+        return [
+            one
+            for one in self.results
+            if all(one.labels.get(key) == value for key, value in wanted.items())
+        ]
+
+
 @cache
-def _results() -> tuple[Result, ...]:
-    found = csv_runs.read(RUN, recordings.scenario(SCENARIO))
-    return tuple(one for one in found if one.complete and one.metrics)
+def recorded_runs() -> tuple[RecordedRun, ...]:
+    """Returns all recorded runs of SCENARIO, the one to judge first."""
+    planned = recordings.scenario(SCENARIO)
+    files = [(Path(__file__).with_name(file), name, apart) for file, name, apart in RUNS]
+    return tuple(
+        RecordedRun(
+            name,
+            tuple(one for one in csv_runs.read(file, planned) if one.complete and one.metrics),
+            apart,
+        )
+        for file, name, apart in files
+        if file.exists()
+    )
 
 
-def _selected(system: str, workload: str, labels: dict[str, object]) -> list[Result]:
-    wanted = {f"workload.{key}": value for key, value in labels.items()}
-    wanted |= {"file_system.name": system, "workload.name": workload}
-    return [
-        one
-        for one in _results()
-        if all(one.labels.get(key) == value for key, value in wanted.items())
-    ]
+def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obtained]:
+    """Returns a probe that judges the first recorded run. Its text ends with the verdict on every
+    other one."""
+
+    @wraps(judge)
+    def probe() -> Obtained:
+        first, *more = recorded_runs()
+        found = judge(first)
+        others = [f"; {one.name}: {judge(one).verdict}" for one in more]
+        return Obtained(found.text + "".join(others), found.verdict)
+
+    return probe
 
 
-def rate(system: str, workload: str, **labels: object) -> float | None:
+def rate(run: RecordedRun, system: str, workload: str, **labels: object) -> float | None:
     """Returns the recorded operations per second of a workload, as a geometric mean over the runs
     that have the given `labels`; None if there is no such run."""
-    found = [one.value() for one in _selected(system, workload, labels)]
+    found = [one.value() for one in run.selected(system, workload, labels)]
     return geometric_mean(found).value if found else None
 
 
-def moved(system: str, workload: str, operation: str, **labels: object) -> float | None:
+def moved(
+    run: RecordedRun, system: str, workload: str, operation: str, **labels: object
+) -> float | None:
     """Returns the bytes per second of one client during an operation, as a geometric mean over the
     runs that have the given `labels`; None if no run recorded the operation."""
     key = f"latency_s_mean.{operation}"
     found = [
         FILE_BYTES / one.value(key)
-        for one in _selected(system, workload, labels)
+        for one in run.selected(system, workload, labels)
         if key in one.metrics and one.value(key) > 0
     ]
     return geometric_mean(found).value if found else None
 
 
-def greater(pairs: Sequence[Pair]) -> Obtained:
+def greater(pairs: Sequence[Pair], apart: float) -> Obtained:
     """Judges whether the first rate of each pair exceeds the second one.
 
-    A pair is decided if one rate is at least APART times the other. The verdict follows from the
+    A pair is decided if one rate is at least `apart` times the other. The verdict follows from the
     numbers of decided pairs by the rule of `verdict_of`. The text lists the ratios of decided
     pairs. It lists the other ratios if there are few of them, else their range.
     """
     known = [(what, larger, smaller) for what, larger, smaller in pairs if larger and smaller]
     ratios = {what: larger / smaller for what, larger, smaller in known}
-    confirmed = [what for what, ratio in ratios.items() if ratio >= APART]
-    contradicted = [what for what, ratio in ratios.items() if ratio <= 1 / APART]
+    confirmed = [what for what, ratio in ratios.items() if ratio >= apart]
+    contradicted = [what for what, ratio in ratios.items() if ratio <= 1 / apart]
     near = [what for what in ratios if what not in (*confirmed, *contradicted)]
     texts = [
         f"{verb} {_ratios(ratios, names)}"
@@ -95,7 +141,7 @@ def greater(pairs: Sequence[Pair]) -> Obtained:
     if near:
         span = [ratios[what] for what in near]
         listed = _ratios(ratios, near) if len(near) <= NEAR_LISTED_MAX else _span(span)
-        texts.append(f"closer than a busy machine can tell: {listed}")
+        texts.append(f"no difference: {listed}")
     if len(known) < len(pairs):
         texts.append(f"not recorded: {len(pairs) - len(known)}")
     decided = len(confirmed) + len(contradicted)
@@ -115,29 +161,32 @@ def _text(value: float) -> str:
     return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _metadata(system: str, mode: str) -> float | None:
-    return rate(system, METADATA, clients=4, processes=MODES[mode])
+def _metadata(run: RecordedRun, system: str, mode: str) -> float | None:
+    return rate(run, system, METADATA, clients=4, processes=MODES[mode])
 
 
-def _mixed(system: str, mode: str, operation: str, percent: int) -> float | None:
+def _mixed(run: RecordedRun, system: str, mode: str, operation: str, percent: int) -> float | None:
     reads, writes = MIXES[percent]
     labels = {"read_files": reads, "write_files": writes, "processes": MODES[mode]}
-    return moved(system, MIXTURE, operation, **labels)
+    return moved(run, system, MIXTURE, operation, **labels)
 
 
-def _iterated(system: str, mode: str, operation: str, shuffle: bool) -> float | None:
-    return moved(system, ITERATE, operation, processes=MODES[mode], shuffle=shuffle)
+def _iterated(
+    run: RecordedRun, system: str, mode: str, operation: str, shuffle: bool
+) -> float | None:
+    return moved(run, system, ITERATE, operation, processes=MODES[mode], shuffle=shuffle)
 
 
 def _systems() -> list[str]:
     return list(recordings.scenario(SCENARIO).systems)
 
 
-def figure_1() -> Obtained:
+@of_recordings
+def figure_1(run: RecordedRun) -> Obtained:
     """Judges whether the recording has the rates of figure 1: those of metadata operations with
     four threads and with four processes, on at least four systems."""
     found = {
-        mode: [(one, value) for one in _systems() if (value := _metadata(one, mode))]
+        mode: [(one, value) for one in _systems() if (value := _metadata(run, one, mode))]
         for mode in MODES
     }
     texts = [
@@ -148,174 +197,202 @@ def figure_1() -> Obtained:
     return judged(enough, f"per second, {'; '.join(texts)}")
 
 
-def _metadata_pairs(larger: Sequence[str], smaller: Sequence[str]) -> list[Pair]:
+def _metadata_pairs(run: RecordedRun, larger: Sequence[str], smaller: Sequence[str]) -> list[Pair]:
     return [
-        (f"{one} over {other} ({mode})", _metadata(one, mode), _metadata(other, mode))
+        (f"{one} over {other} ({mode})", _metadata(run, one, mode), _metadata(run, other, mode))
         for mode in MODES
         for one in larger
         for other in smaller
     ]
 
 
-def local_is_fastest() -> Obtained:
+@of_recordings
+def local_is_fastest(run: RecordedRun) -> Obtained:
     """Judges whether metadata operations are faster on the local file system than on each
     distributed one, with threads and with processes."""
-    return greater(_metadata_pairs(["local"], DISTRIBUTED))
+    return greater(_metadata_pairs(run, ["local"], DISTRIBUTED), run.apart)
 
 
-def glusterfs_is_slowest() -> Obtained:
+@of_recordings
+def glusterfs_is_slowest(run: RecordedRun) -> Obtained:
     """Judges whether metadata operations are slower on GlusterFS than on HDFS and on Alluxio, with
     threads and with processes."""
-    return greater(_metadata_pairs(["hdfs", "alluxio"], ["glusterfs"]))
+    return greater(_metadata_pairs(run, ["hdfs", "alluxio"], ["glusterfs"]), run.apart)
 
 
-def hdfs_is_slower() -> Obtained:
+@of_recordings
+def hdfs_is_slower(run: RecordedRun) -> Obtained:
     """Judges whether metadata operations are slower on HDFS than on Alluxio, with threads and with
     processes."""
-    return greater(_metadata_pairs(["alluxio"], ["hdfs"]))
+    return greater(_metadata_pairs(run, ["alluxio"], ["hdfs"]), run.apart)
 
 
-def hdfs_and_alluxio() -> Obtained:
+@of_recordings
+def hdfs_and_alluxio(run: RecordedRun) -> Obtained:
     """Judges whether HDFS and Alluxio have similar metadata rates, with threads and with processes.
 
-    Rates that differ by the factor APART are not similar, which is a miss. Closer rates may be
-    similar or not, since a busy machine cannot tell, so they are not judged.
+    Rates are similar if their ratio is below A_LOT. If the run cannot tell so small a ratio, rates
+    that it cannot tell apart are not judged.
     """
     texts, similar = [], True
+    limit = max(A_LOT, run.apart)
     for mode in MODES:
-        alluxio, hdfs = _metadata("alluxio", mode), _metadata("hdfs", mode)
+        alluxio, hdfs = _metadata(run, "alluxio", mode), _metadata(run, "hdfs", mode)
         if not alluxio or not hdfs:
             return not_judged(f"4 {mode}: not both recorded")
-        similar = similar and 1 / APART < hdfs / alluxio < APART
+        similar = similar and 1 / limit < hdfs / alluxio < limit
         rates = f"hdfs {_text(hdfs)}/s, alluxio {_text(alluxio)}/s"
         texts.append(f"4 {mode}: {rates}, ratio {hdfs / alluxio:.3g}")
-    return not_judged("; ".join(texts)) if similar else judged(False, "; ".join(texts))
+    can_tell = run.apart <= A_LOT
+    text = "; ".join(texts)
+    return judged(similar, text) if can_tell or not similar else not_judged(text)
 
 
-def _faster_processes(systems: Sequence[str]) -> list[Pair]:
-    return [(one, _metadata(one, "processes"), _metadata(one, "threads")) for one in systems]
+def _faster_processes(run: RecordedRun, systems: Sequence[str]) -> list[Pair]:
+    return [
+        (one, _metadata(run, one, "processes"), _metadata(run, one, "threads")) for one in systems
+    ]
 
 
-def metadata_processes() -> Obtained:
+@of_recordings
+def metadata_processes(run: RecordedRun) -> Obtained:
     """Judges whether metadata operations are faster with four processes than with four threads, on
     every system."""
-    return greater(_faster_processes(_systems()))
+    return greater(_faster_processes(run, _systems()), run.apart)
 
 
-def local_processes() -> Obtained:
-    """Judges whether metadata operations of the local file system are at least APART times as fast
+@of_recordings
+def local_processes(run: RecordedRun) -> Obtained:
+    """Judges whether metadata operations of the local file system are at least A_LOT times as fast
     with four processes as with four threads."""
-    return greater(_faster_processes(["local"]))
+    return greater(_faster_processes(run, ["local"]), max(A_LOT, run.apart))
 
 
-def _ratio_of_writes(operation: str) -> Obtained:
+def _ratio_of_writes(run: RecordedRun, operation: str) -> Obtained:
     """Judges whether the throughput of `operation` falls from 20 to 50 to 80 % of writes, on every
     system, with threads and with processes."""
     return greater(
         [
             (
                 f"{system} ({mode}, {few} over {many} % writes)",
-                _mixed(system, mode, operation, few),
-                _mixed(system, mode, operation, many),
+                _mixed(run, system, mode, operation, few),
+                _mixed(run, system, mode, operation, many),
             )
             for system in _systems()
             for mode in MODES
             for few, many in ((20, 50), (50, 80), (20, 80))
-        ]
+        ],
+        run.apart,
     )
 
 
-def figure_2_reads() -> Obtained:
+@of_recordings
+def figure_2_reads(run: RecordedRun) -> Obtained:
     """Judges whether reads are slower the more of the mixture of reads and writes are writes."""
-    return _ratio_of_writes("read")
+    return _ratio_of_writes(run, "read")
 
 
-def figure_2_writes() -> Obtained:
+@of_recordings
+def figure_2_writes(run: RecordedRun) -> Obtained:
     """Judges whether writes are slower the more of the mixture of reads and writes are writes."""
-    return _ratio_of_writes("write")
+    return _ratio_of_writes(run, "write")
 
 
-def writes_are_slower() -> Obtained:
+@of_recordings
+def writes_are_slower(run: RecordedRun) -> Obtained:
     """Judges whether the distributed systems read faster than they write, in every mixture, with
     threads and with processes."""
     return greater(
         [
             (
                 f"{system} ({mode}, {percent} % writes)",
-                _mixed(system, mode, "read", percent),
-                _mixed(system, mode, "write", percent),
+                _mixed(run, system, mode, "read", percent),
+                _mixed(run, system, mode, "write", percent),
             )
             for system in DISTRIBUTED
             for mode in MODES
             for percent in MIXES
-        ]
+        ],
+        run.apart,
     )
 
 
-def processes_help_mixture() -> Obtained:
+@of_recordings
+def processes_help_mixture(run: RecordedRun) -> Obtained:
     """Judges whether four processes read and write faster than four threads do, in every mixture,
     on every distributed system."""
     return greater(
         [
             (
                 f"{system} ({operation}s, {percent} % writes)",
-                _mixed(system, "processes", operation, percent),
-                _mixed(system, "threads", operation, percent),
+                _mixed(run, system, "processes", operation, percent),
+                _mixed(run, system, "threads", operation, percent),
             )
             for system in DISTRIBUTED
             for operation in ("read", "write")
             for percent in MIXES
-        ]
+        ],
+        run.apart,
     )
 
 
-def _without_shuffling(systems: Sequence[str], operation: str) -> Obtained:
+def _without_shuffling(run: RecordedRun, systems: Sequence[str], operation: str) -> Obtained:
     """Judges whether the throughput of `operation` is higher without shuffling than with it, with
     threads and with processes."""
     return greater(
         [
             (
                 f"{system} ({mode})",
-                _iterated(system, mode, operation, False),
-                _iterated(system, mode, operation, True),
+                _iterated(run, system, mode, operation, False),
+                _iterated(run, system, mode, operation, True),
             )
             for system in systems
             for mode in MODES
-        ]
+        ],
+        run.apart,
     )
 
 
-def figure_3_shuffle() -> Obtained:
+@of_recordings
+def figure_3_shuffle(run: RecordedRun) -> Obtained:
     """Judges whether distributed systems read faster without shuffling than with it."""
-    return _without_shuffling(DISTRIBUTED, "read")
+    return _without_shuffling(run, DISTRIBUTED, "read")
 
 
-def figure_3_writes() -> Obtained:
+@of_recordings
+def figure_3_writes(run: RecordedRun) -> Obtained:
     """Judges whether writes to Alluxio's memory are faster without shuffling than with it."""
-    return _without_shuffling(["alluxio"], "write")
+    return _without_shuffling(run, ["alluxio"], "write")
 
 
-def figure_3_memory() -> Obtained:
+@of_recordings
+def figure_3_memory(run: RecordedRun) -> Obtained:
     """Judges whether reads without shuffling are faster from Alluxio's memory than through Alluxio
     from HDFS."""
     memory, through = "alluxio", "alluxio-through"
     return greater(
         [
-            (mode, _iterated(memory, mode, "read", False), _iterated(through, mode, "read", False))
+            (
+                mode,
+                _iterated(run, memory, mode, "read", False),
+                _iterated(run, through, mode, "read", False),
+            )
             for mode in MODES
-        ]
+        ],
+        run.apart,
     )
 
 
-def figure_3_processes() -> Obtained:
+@of_recordings
+def figure_3_processes(run: RecordedRun) -> Obtained:
     """Judges whether GlusterFS reads, and Alluxio in memory reads and writes, faster with four
     processes than with four threads, with and without shuffling."""
     return greater(
         [
             (
                 f"{system} ({operation}s, {'' if shuffle else 'not '}shuffled)",
-                _iterated(system, "processes", operation, shuffle),
-                _iterated(system, "threads", operation, shuffle),
+                _iterated(run, system, "processes", operation, shuffle),
+                _iterated(run, system, "threads", operation, shuffle),
             )
             for system, operation in (
                 ("glusterfs", "read"),
@@ -323,7 +400,8 @@ def figure_3_processes() -> Obtained:
                 ("alluxio", "write"),
             )
             for shuffle in (False, True)
-        ]
+        ],
+        run.apart,
     )
 
 

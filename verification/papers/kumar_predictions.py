@@ -37,7 +37,7 @@ FIXED: Values = {
     "workload.file_size": "8 MiB",
     "workload.data_per_client": "32 MiB",
 }
-PARAMETERS = {
+PARAMETERS: Mapping[str, Sequence[LevelValue]] = {
     "workload.transfer_size": ["2 KiB", "4 KiB", "32 KiB", "256 KiB", "2 MiB", "8 MiB"],
     "file_system.cache_size": ["4 MiB", "64 MiB"],
     "file_system.quick_read": [0, 1],
@@ -71,7 +71,8 @@ ABOUT_ONE, READS = 0.9, 0.78
 def _rates(scenario: Scenario, every: Sequence[Values]) -> Floats:
     """Returns the predicted bytes per second of all clients together, for each set of values."""
     points = [Point(scenario=scenario.with_values(dict(one)), labels=dict(one)) for one in every]
-    return np.exp(Priors(None).matrix(points)[:, 0])
+    rates: Floats = np.exp(Priors(None).matrix(points)[:, 0])
+    return rates
 
 
 def _study() -> Scenario:

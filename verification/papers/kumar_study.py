@@ -216,8 +216,10 @@ def iozone() -> Obtained:
     """Judges whether `dfslab compat iozone` translates the options of section 3.3 to four clients
     and direct I/O."""
     found = compat.iozone(IOZONE.split()).workload
-    tests = ", ".join(found.parameters["tests"])
-    return judged(found.clients == 4 and found.cache == "direct", f"4 clients, direct I/O: {tests}")
+    tests: object = found.parameters["tests"]
+    assert isinstance(tests, list)
+    text = f"4 clients, direct I/O: {', '.join(map(str, tests))}"
+    return judged(found.clients == 4 and found.cache == "direct", text)
 
 
 def days_of_measurement() -> Obtained:

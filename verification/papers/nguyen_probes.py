@@ -182,10 +182,10 @@ def interleaved() -> Obtained:
     """Judges whether the rate of each client falls from 1 to 4 to 8 clients if they read from
     disks, which seek between more files then. Without seeks, the rate at 8 clients must be more
     than 1.3 times as high."""
-    keys = {"file_size": FILE_BYTES, "block_size": 4 * MIB, "cached": False, "grain": "chunk"}
-    each = [simulate(Setup("read", n, **keys)).throughput_bytes_per_s / n for n in (1, 4, 8)]
+    one = Setup("read", file_size=FILE_BYTES, block_size=4 * MIB, cached=False, grain="chunk")
+    each = [simulate(replace(one, clients=n)).throughput_bytes_per_s / n for n in (1, 4, 8)]
     still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
-    free = simulate(Setup("read", 8, hardware=still, **keys)).throughput_bytes_per_s / 8
+    free = simulate(replace(one, clients=8, hardware=still)).throughput_bytes_per_s / 8
     text = f"a client gets {_of(each)}; without seeks {free / 1e6:.0f} MB/s at 8 clients"
     return judged(each[0] > each[1] > each[2] and free > 1.3 * each[2], text)
 
@@ -261,9 +261,10 @@ def dequeue() -> Obtained:
     growing = replace(PaperHardware(), dequeue_s=2e-3)
     kept = []
     for block in (64 * KIB, 16 * MIB):
-        keys = {"file_size": 16 * MIB, "block_size": block, "grain": "chunk"}
-        slow = simulate(Setup("write", 8, hardware=growing, **keys)).throughput_bytes_per_s
-        kept.append(slow / rate("write", 8, block, 16 * MIB))
+        slow = Setup(
+            "write", 8, file_size=16 * MIB, block_size=block, grain="chunk", hardware=growing
+        )
+        kept.append(simulate(slow).throughput_bytes_per_s / rate("write", 8, block, 16 * MIB))
     text = f"of the rate remain {kept[0]:.0%} with blocks of 64 KiB, {kept[1]:.0%} with 16 MiB"
     return judged(kept[0] < kept[1], text)
 
@@ -279,12 +280,12 @@ def errors_by_clients() -> Obtained:
 def larger_clusters() -> Obtained:
     """Judges whether 16 clients and 8 servers have about twice the rate of the paper's 8 clients
     and 4 servers."""
-    keys = {"file_size": 16 * MIB, "block_size": 4 * MIB, "grain": "chunk"}
     pairs = ((8, 4), (16, 8))
-    rates = [
-        simulate(Setup("read", clients, servers, **keys)).throughput_bytes_per_s
+    setups = [
+        Setup("read", clients, servers, file_size=16 * MIB, block_size=4 * MIB, grain="chunk")
         for clients, servers in pairs
     ]
+    rates = [simulate(one).throughput_bytes_per_s for one in setups]
     return judged(1.8 < rates[1] / rates[0] < 2.1, f"{_of(rates)} with 4 and with 8 servers")
 
 
@@ -302,10 +303,8 @@ def bottleneck() -> Obtained:
 def synchronised_at_close() -> Obtained:
     """Judges whether synchronisation at close more than doubles the time to write a file of 64
     KiB."""
-    keys = {"file_size": 64 * KIB, "block_size": 64 * KIB, "grain": "chunk"}
-    synced, free = (
-        simulate(Setup("write", sync_on_close=sync, **keys)).time_s for sync in (True, False)
-    )
+    one = Setup("write", file_size=64 * KIB, block_size=64 * KIB, grain="chunk")
+    synced, free = (simulate(replace(one, sync_on_close=sync)).time_s for sync in (True, False))
     return judged(synced > 2 * free, f"{synced * 1e3:.1f} ms with, {free * 1e3:.1f} ms without")
 
 

@@ -83,7 +83,7 @@ def _summary(answers: dict[str, list[Answer]]) -> str:
     of the rows with the verdict "miss"."""
     lines = ["| paper | rows | hit | miss | not judged |", "|---|---|---|---|---|"]
     for paper, found in answers.items():
-        counts = Counter(one.verdict for _, one in found)
+        counts = Counter[str](one.verdict for _, one in found)
         verdicts = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
         lines.append(f"| {PAPERS[paper]} | {len(found)} | {verdicts} |")
     for verdict in ("miss", "not judged"):

@@ -10,8 +10,9 @@ from dfslab import discover
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.invocations import Invocation, dependences, invocations
 from dfslab.report.description import parameter_rows
+from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.interaction import Event, Fragment, interaction, messages
-from dfslab.report.diagrams.uml import COMPUTING, MEDIA, PARTS, uml
+from dfslab.report.diagrams.uml import uml
 
 from verification.papers.obtained import Obtained, judged
 
@@ -48,7 +49,7 @@ def figure_1() -> Obtained:
     drawn = uml(HDFS)
     classes = {one.name for one in drawn.classes}
     wanted = {"DataNode", "NameNode", "ClientNode", "File", "Block"}
-    stereotypes = {*COMPUTING, MEDIA, *(name for name, _ in PARTS.values())}
+    stereotypes = {*marte.NODE, marte.LINK, *marte.HARDWARE.values()}
     marked = ", ".join(f"«{name}»" for name in sorted(stereotypes))
     text = f"classes {_listed(classes)}; {len(drawn.machines)} nodes; {marked}"
     return judged(wanted <= classes and len(drawn.machines) == 3, text)
@@ -212,6 +213,6 @@ def file_list() -> Obtained:
     """Judges whether the formula of the operation File List exists and depends on the number of
     directory entries."""
     found = _by_label("list")
-    entries = sympy.Symbol("entries", positive=True)
+    entries = sympy.Symbol("entries", nonnegative=True)
     symbols = {str(symbol) for one in found.values() for symbol in one.own.free_symbols}
     return judged(str(entries) in symbols, f"T_t_list = {' + '.join(found)}; grows with entries")

@@ -11,5 +11,5 @@ mod message;
 mod queue;
 mod schedule;
 
-pub use line::{run, Line, Report};
+pub use line::{run, LinkDirection, LinkReport};
 pub use schedule::Schedule;

@@ -16,7 +16,7 @@ const STOP_POLL_NS: u64 = 50_000_000;
 /// One direction of a link: the queue that receives its packets, and the delay and loss to emulate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct LinkDirection {
     /// Path of the network namespace that has the queue, such as "/proc/PID/ns/net".
     pub netns: String,
     /// The number of the NFQUEUE queue in the namespace.
@@ -36,7 +36,7 @@ pub struct Line {
 
 /// What happened to the packets of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
+pub struct LinkReport {
     /// Number of packets received (an unsegmented GSO packet counts once).
     pub packets: u64,
     /// Number of packets dropped on purpose.
@@ -49,7 +49,11 @@ pub struct Report {
 /// queues are bound. Returns one report for each entry of `lines`, in the same order. An error on
 /// any queue stops all threads; the returned error is a text without line breaks that names the
 /// queue.
-pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Vec<Report>, String> {
+pub fn run(
+    lines: &[LinkDirection],
+    stop: &AtomicBool,
+    ready: impl FnOnce(),
+) -> Result<Vec<LinkReport>, String> {
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         let threads: Vec<_> = lines
@@ -78,7 +82,11 @@ pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Ve
     })
 }
 
-fn hold(line: &Line, stop: &AtomicBool, sender: &mpsc::Sender<()>) -> std::io::Result<Report> {
+fn hold(
+    line: &LinkDirection,
+    stop: &AtomicBool,
+    sender: &mpsc::Sender<()>,
+) -> std::io::Result<LinkReport> {
     let mut queue = Queue::bind(&line.netns, line.queue)?;
     // By default the kernel may let this thread sleep up to 50 us longer than requested.
     // SAFETY: the call sets an attribute of the calling thread.
@@ -87,7 +95,7 @@ fn hold(line: &Line, stop: &AtomicBool, sender: &mpsc::Sender<()>) -> std::io::R
     let began = Instant::now();
     let now = || began.elapsed().as_nanos() as u64;
     let mut schedule = Schedule::new(line.delay_s, line.jitter_s, line.loss, line.seed);
-    let mut report = Report::default();
+    let mut report = LinkReport::default();
     while !stop.load(Ordering::Relaxed) {
         if let Some((id, late)) = schedule.release(now()) {
             queue.accept_up_to(id)?;

@@ -4,6 +4,7 @@ mod empty_file;
 pub(crate) mod perform;
 pub(crate) mod preparation;
 mod removal;
+mod sampling;
 mod single_transfer;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,11 @@
 mod caches;
 pub(crate) mod control;
 mod ending;
+mod guard;
+pub(crate) mod hung;
 mod own_cost;
 mod pace;
 pub(crate) mod runner;
 pub(crate) mod setup;
+mod shared_state;
 pub(crate) mod watch;

@@ -163,12 +163,12 @@ impl Part {
         };
         kind.succeeded(moved, one, done);
         let mut latency = end - start;
-        if let Some(intended) = one.intended {
-            latency = end.saturating_sub(intended);
+        if let Some(scheduled) = one.scheduled {
+            latency = end.saturating_sub(scheduled);
             of_responses(&mut kind.response).record(latency);
             // When a client is behind its schedule, most operations begin as soon as the previous
             // one ends, so the generator itself does not delay them.
-            match start.saturating_sub(intended.max(self.free_at)) {
+            match start.saturating_sub(scheduled.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),
             }
@@ -405,11 +405,11 @@ impl Record {
     pub fn succeeded(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         when: (u64, u64),
         done: &[Done],
     ) {
-        self.waiting.put(operation, intended, when, done);
+        self.waiting.put(operation, scheduled, when, done);
     }
 
     /// Queues a successful operation of a single call for counting.
@@ -417,11 +417,11 @@ impl Record {
     pub fn succeeded_at_once(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         when: (u64, u64),
         step: Step,
     ) {
-        self.waiting.put_single(operation, intended, when, step);
+        self.waiting.put_single(operation, scheduled, when, step);
     }
 
     /// Counts an operation that failed with `error` at the time `at`, ns of the monotonic clock.

@@ -133,7 +133,7 @@ fn place(name: &str) -> PathBuf {
 }
 
 #[test]
-fn phases_begin_together_and_read_what_neighbours_wrote() {
+fn phases_begin_at_a_common_time_and_read_what_neighbours_wrote() {
     let root = place("phases");
     let text = format!(
         r#"{{"stream":{{"seed":3,"clients":3,"file_size":{{"uniform":{{"low":1,"high":50000}}}},

@@ -36,7 +36,7 @@ fn directory(name: &str) -> PathBuf {
 /// outcomes of both.
 fn in_two_parts(root: &str) -> Vec<Outcome> {
     let parts = [(0, 2), (2, CLIENTS)].map(|(from, to)| {
-        let (plan, control) = (plan(root, from, to), Arc::new(Control::gated()));
+        let (plan, control) = (plan(root, from, to), Arc::new(Control::with_barrier()));
         let its = Arc::clone(&control);
         (control, std::thread::spawn(move || run(&plan, &its)))
     });
@@ -113,7 +113,7 @@ fn merged_reports_equal_the_report_of_one_recorder() {
 fn a_run_that_is_stopped_at_its_gate_leaves_nothing() {
     let root = directory("gate");
     let plan = plan(&root.display().to_string(), 1, 3);
-    let control = Arc::new(Control::gated());
+    let control = Arc::new(Control::with_barrier());
     let its = Arc::clone(&control);
     let thread = std::thread::spawn(move || run(&plan, &its));
     while !control.waiting() {

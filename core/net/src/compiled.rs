@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::cluster::Cluster;
 use crate::cluster_run::ClusterPlan;
 use crate::definition::FieldType;
 use crate::expression::{BinaryOperator, Code, Instruction, Library, Value};
@@ -17,7 +18,7 @@ pub(crate) type Key = [u64; KEY_FIELDS_MAX];
 
 /// A net that was checked and compiled by [`crate::compile()`], ready to run.
 #[derive(Debug)]
-pub struct Net {
+pub struct CompiledNet {
     pub(crate) name: String,
     pub(crate) places: Vec<Place>,
     pub(crate) transitions: Vec<Transition>,
@@ -73,33 +74,6 @@ pub(crate) struct Place {
     /// Where the place's tokens wait if the transitions that take them form a cluster. None if the
     /// tokens wait in buckets.
     pub(crate) seat: Option<Seat>,
-}
-
-/// Largest number of lanes of a cluster. A cell with its lanes then fills one cache line.
-pub(crate) const LANES_MAX: usize = 6;
-
-/// Largest number of transitions of a cluster: one bit each.
-pub(crate) const MEMBERS_MAX: usize = 32;
-
-/// A cluster consists of transitions that share input places, directly or through others, and of
-/// these places. A place belongs to at most one cluster. The engine keeps the waiting tokens of a
-/// cluster in cells. A cell holds the tokens with one value of the joined fields (the key), in
-/// first-in first-out lanes.
-#[derive(Debug, Default)]
-pub(crate) struct Cluster {
-    pub(crate) members: Vec<Member>,
-    /// For each lane, the members that take tokens from it, as a set of bits.
-    pub(crate) takers: [u32; LANES_MAX],
-    /// For each lane, the members whose first input arc takes tokens from it, as a set of bits.
-    pub(crate) led: [u32; LANES_MAX],
-}
-
-/// A transition as a member of its cluster.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) transition: u32,
-    /// For each input arc, the lanes from which it takes tokens, as a set of bits.
-    pub(crate) arcs: Box<[u32]>,
 }
 
 /// Where the tokens of a place wait: the cluster of the place, the fields that select a cell, and
@@ -345,7 +319,7 @@ impl Output {
     }
 }
 
-impl Net {
+impl CompiledNet {
     /// The name of the net.
     pub fn name(&self) -> &str {
         &self.name

@@ -10,10 +10,12 @@
 //! Invariant: this crate does not depend on what a net models.
 
 mod clock;
+mod cluster;
 mod cluster_run;
 mod compile;
 mod compiled;
 mod definition;
+mod ending;
 mod engine;
 mod error;
 mod explore;
@@ -31,11 +33,12 @@ mod run;
 mod stream;
 
 pub use compile::compile;
-pub use compiled::Net;
+pub use compiled::CompiledNet;
 pub use definition::NetDefinition;
+pub use ending::Reason;
 pub use engine::{Engine, Firing};
 pub use error::{ErrorKind, NetError, Result};
 pub use explore::{state_space, Game};
 pub use lint::lint;
 pub use options::{MonitorDefinition, RunOptions, StationDefinition, Until};
-pub use run::{run, Reason};
+pub use run::run;

@@ -2,11 +2,11 @@
 
 use serde_json::{json, Value as Json};
 
-use crate::compiled::{Discipline, Net};
+use crate::compiled::{CompiledNet, Discipline};
 
 /// Reports as JSON the numbers of places, transitions and arcs, and the slow input arcs. An arc is
 /// slow if its tokens are tested one by one instead of being looked up by equal fields.
-pub fn lint(net: &Net) -> Json {
+pub fn lint(net: &CompiledNet) -> Json {
     let scans: Vec<Json> = (0..net.transitions.len())
         .flat_map(|at| scans(net, at))
         .collect();
@@ -27,7 +27,7 @@ pub fn lint(net: &Net) -> Json {
     })
 }
 
-fn scans(net: &Net, index: usize) -> Vec<Json> {
+fn scans(net: &CompiledNet, index: usize) -> Vec<Json> {
     let transition = &net.transitions[index];
     let mut found = Vec::new();
     for (arc, input) in transition.inputs.iter().enumerate() {

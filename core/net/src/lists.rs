@@ -9,17 +9,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::definition::FieldType;
-use crate::expression::Fault;
+use crate::expression::{Fault, CALLS_MAX, LENGTH_MAX};
 
 /// The word that represents the empty list.
 pub(crate) const EMPTY: u64 = 0;
-
-/// Largest length of a list. A longer list is an error, reported before memory is exhausted.
-pub(crate) const LENGTH_MAX: u32 = 100_000;
-
-/// Largest number of function calls while one inscription is evaluated. More calls are taken for an
-/// endless recursion.
-pub(crate) const CALLS_MAX: u32 = 1_000_000;
 
 /// Number of cells in use at which unused cells are freed for the first time. It is small in tests,
 /// so that tests also free cells.

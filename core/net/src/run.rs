@@ -8,15 +8,14 @@ use serde_json::{json, Value as Json};
 
 use crate::clock::{nanoseconds, seconds};
 use crate::cluster_run::{self, Limits, Pause};
-use crate::compiled::Net;
-use crate::engine::law::{stations, Station};
+use crate::compiled::CompiledNet;
+use crate::ending::{Reason, STOP_INTERVAL};
+use crate::engine::law::stations;
+use crate::engine::law_sums::Station;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::monitor::{plan, Plan, Window};
 use crate::options::RunOptions;
-
-/// Number of firings between two checks of the flag that stops a run.
-pub(crate) const STOP_INTERVAL: u64 = 1 << 16;
 
 /// Number of firings observed after a livelock is detected, to find its most frequent transitions.
 const LIVELOCK_SAMPLE: u64 = 100_000;
@@ -24,37 +23,9 @@ const LIVELOCK_SAMPLE: u64 = 100_000;
 /// Largest number of places that a result names when no transition can fire any more.
 const LEFT_MAX: usize = 10;
 
-/// The reason for which a replication ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The simulated end time was reached.
-    EndTime,
-    /// The largest number of firings was reached.
-    MaxFirings,
-    /// Nothing can fire any more.
-    Dead,
-    /// A monitor made the number of observations that the options request.
-    Until,
-    /// The caller set the flag that stops the run.
-    Stopped,
-}
-
-impl Reason {
-    /// The reason's name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Reason::EndTime => "end_time",
-            Reason::MaxFirings => "max_firings",
-            Reason::Dead => "dead",
-            Reason::Until => "until",
-            Reason::Stopped => "stopped",
-        }
-    }
-}
-
 /// Runs all replications and returns their results as JSON, in order. A caller that sets `stop`
 /// ends the run early.
-pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
+pub fn run(net: &CompiledNet, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
     options.check()?;
     let plans = plan(net, &options.monitors)?;
     let stations = stations(net, options)?;
@@ -93,7 +64,7 @@ pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
 }
 
 fn replicate(
-    net: &Net,
+    net: &CompiledNet,
     (plans, stations): (&[Plan], &[Station]),
     options: &RunOptions,
     replication: u32,
@@ -115,7 +86,7 @@ fn replicate(
 }
 
 struct Replication<'n> {
-    net: &'n Net,
+    net: &'n CompiledNet,
     plans: &'n [Plan],
     options: &'n RunOptions,
     engine: Engine<'n>,
@@ -131,7 +102,7 @@ fn begin(engine: &mut Engine<'_>) {
 
 impl<'n> Replication<'n> {
     fn new(
-        net: &'n Net,
+        net: &'n CompiledNet,
         plans: &'n [Plan],
         options: &'n RunOptions,
         replication: u32,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dfslab_link::{run, Line};
+use dfslab_link::{run, LinkDirection};
 use pyo3::prelude::*;
 
 use crate::error::{InputError, RunError};
@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// report for each queue as JSON. Raises InputError for invalid `lines`, RunError if a queue fails.
 #[pyfunction]
 fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String> {
-    let lines: Vec<Line> = serde_json::from_str(lines)
+    let lines: Vec<LinkDirection> = serde_json::from_str(lines)
         .map_err(|error| InputError::new_err(format!("delay line: {error}")))?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

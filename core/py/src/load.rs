@@ -118,7 +118,7 @@ fn run_load<'py>(
 ) -> PyResult<Done<'py>> {
     let plan = Plan::parse(plan).map_err(from_load)?;
     let control = Arc::new(match gate {
-        Some(_) => Control::gated(),
+        Some(_) => Control::with_barrier(),
         None => Control::default(),
     });
     let over = Arc::new(AtomicBool::new(false));

@@ -6,7 +6,8 @@ use std::sync::{mpsc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use dfslab_net::{
-    compile, lint, run, state_space, ErrorKind, Game, Net, NetDefinition, NetError, RunOptions,
+    compile, lint, run, state_space, CompiledNet, ErrorKind, Game, NetDefinition, NetError,
+    RunOptions,
 };
 use pyo3::prelude::*;
 
@@ -22,7 +23,7 @@ fn to_python(error: NetError) -> PyErr {
     }
 }
 
-fn net_of(net_json: &str) -> PyResult<Net> {
+fn net_of(net_json: &str) -> PyResult<CompiledNet> {
     NetDefinition::from_json(net_json)
         .and_then(compile)
         .map_err(to_python)

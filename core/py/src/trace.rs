@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
-    assign_trace_ids, folded, otlp_text, pprof, profile_files, savings_of_sample, sharing,
-    summarise_files, timelines, together, whole_trees, write_file, Options, OutputFormat, Part,
-    Profile, Reading, Report, SpanStore, Stream, Summary, Window,
+    assign_trace_ids, folded, merge_parts, otlp_text, pprof, profile_files, savings_of_sample,
+    sharing, summarise_files, timelines, whole_trees, write_file, OutputFormat, Part, Reading,
+    Report, ReportOptions, SpanProfile, SpanStore, SpanStream, TraceSummary, Window,
 };
 use pyo3::prelude::*;
 
@@ -81,18 +81,18 @@ fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyR
     })
 }
 
-fn options_of(options_json: &str) -> PyResult<Options> {
+fn options_of(options_json: &str) -> PyResult<ReportOptions> {
     serde_json::from_str(options_json)
         .map_err(|error| InputError::new_err(format!("trace options: {error}")))
 }
 
-fn reading_of(options: &Options) -> PyResult<Reading> {
+fn reading_of(options: &ReportOptions) -> PyResult<Reading> {
     options.reading().map_err(InputError::new_err)
 }
 
-fn kept(summary: Summary) -> PyResult<Summary> {
+fn kept(summary: TraceSummary) -> PyResult<TraceSummary> {
     let profile = summary.profile.some_kept().map_err(InputError::new_err)?;
-    Ok(Summary { profile, ..summary })
+    Ok(TraceSummary { profile, ..summary })
 }
 
 fn part_of(bytes: &[u8]) -> PyResult<Part> {
@@ -140,11 +140,11 @@ fn trace_together(py: Python<'_>, parts: Vec<Vec<u8>>, options_json: &str) -> Py
             .iter()
             .map(|part| part_of(part))
             .collect::<PyResult<_>>()?;
-        report_json(&kept(together(parts, selection))?, &options)
+        report_json(&kept(merge_parts(parts, selection))?, &options)
     })
 }
 
-fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
+fn report_json(summary: &TraceSummary, options: &ReportOptions) -> PyResult<String> {
     let savings = savings_of_sample(&summary.sample, summary.trees_left_out, options);
     let report = Report {
         savings: Some(savings),
@@ -165,7 +165,7 @@ fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyRe
     py.detach(|| Ok(folded(&profile_of(&paths, &reading)?)))
 }
 
-fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<Profile> {
+fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<SpanProfile> {
     let profile = profile_files(paths, reading).map_err(from_trace)?;
     profile.some_kept().map_err(InputError::new_err)
 }
@@ -211,7 +211,7 @@ fn trace_spans(
     let reading = reading_of(&options)?;
     let (store, left_out) = py.detach(|| {
         let summary = summarise_files(&paths, Window::default(), &reading).map_err(from_trace)?;
-        let Summary {
+        let TraceSummary {
             sample,
             trees_left_out,
             ..
@@ -232,11 +232,11 @@ fn trace_spans(
 #[pyclass]
 struct TraceStream {
     /// The stream; None after it has ended.
-    stream: Option<Stream>,
+    stream: Option<SpanStream>,
 }
 
 impl TraceStream {
-    fn open(&mut self) -> PyResult<&mut Stream> {
+    fn open(&mut self) -> PyResult<&mut SpanStream> {
         let ended = || RunError::new_err("the stream of spans has ended");
         self.stream.as_mut().ok_or_else(ended)
     }
@@ -246,7 +246,7 @@ impl TraceStream {
 impl TraceStream {
     #[new]
     fn new() -> Self {
-        let stream = Some(Stream::new(Window::default()));
+        let stream = Some(SpanStream::new(Window::default()));
         TraceStream { stream }
     }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use dfslab_trace::{
-    profile_files, read_bytes, write_file, Forest, Options, OutputFormat, Profile, Reading, Report,
-    SpanStore, Stream, Window,
+    profile_files, read_bytes, write_file, Forest, OutputFormat, Reading, Report, ReportOptions,
+    SpanProfile, SpanStore, SpanStream, Window,
 };
 
 const ROUNDS: usize = 5;
@@ -63,7 +63,7 @@ fn main() {
             store
         });
         best_of(spans, &format!("{name} to profile"), || {
-            let mut stream = Stream::new(Window::default());
+            let mut stream = SpanStream::new(Window::default());
             stream
                 .read(Path::new(name), &bytes[..])
                 .expect("a sound trace");
@@ -73,7 +73,7 @@ fn main() {
     let forest = best_of(spans, "recover trees (with a copy)", || {
         Forest::recover(store.clone())
     });
-    let profile = best_of(spans, "compress", || Profile::of(&forest));
-    let reduction = Report::of(&profile, &Options::default()).reduction;
+    let profile = best_of(spans, "compress", || SpanProfile::of(&forest));
+    let reduction = Report::of(&profile, &ReportOptions::default()).reduction;
     println!("{reduction:?}");
 }

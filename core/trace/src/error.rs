@@ -14,7 +14,7 @@ pub enum ErrorKind {
 
 /// The place in a file at which an error was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FilePosition {
     /// The file as a whole.
     Whole,
     /// Number of bytes from the start of the file.
@@ -34,7 +34,7 @@ pub struct TraceError {
     /// The file, or another description of the input.
     pub path: PathBuf,
     /// The place in the file at which the error was found.
-    pub place: Place,
+    pub place: FilePosition,
     /// Why the operation failed.
     pub reason: String,
 }
@@ -44,7 +44,7 @@ pub type Result<T> = std::result::Result<T, TraceError>;
 
 impl TraceError {
     /// Creates the error for invalid input at `place` of the file `path`.
-    pub fn input(path: &Path, place: Place, reason: impl AsRef<str>) -> Self {
+    pub fn input(path: &Path, place: FilePosition, reason: impl AsRef<str>) -> Self {
         Self {
             kind: ErrorKind::Input,
             operation: "reading trace",
@@ -66,18 +66,18 @@ impl TraceError {
             kind,
             operation,
             path: path.to_owned(),
-            place: Place::Whole,
+            place: FilePosition::Whole,
             reason,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Whole => Ok(()),
-            Place::Byte(offset) => write!(formatter, ", byte {offset}"),
-            Place::Line(line, column) => write!(formatter, ", line {line} column {column}"),
+            FilePosition::Whole => Ok(()),
+            FilePosition::Byte(offset) => write!(formatter, ", byte {offset}"),
+            FilePosition::Line(line, column) => write!(formatter, ", line {line} column {column}"),
         }
     }
 }

@@ -17,25 +17,25 @@ mod span;
 mod stream;
 mod tree;
 
-pub use error::{ErrorKind, Place, Result, TraceError};
+pub use error::{ErrorKind, FilePosition, Result, TraceError};
 pub use ingest::{read_bytes, read_file, InputFormat, Reader};
 pub use output::pprof::pprof;
 pub use output::report::{folded, OfHost, Report, TreeNode};
 pub use output::timeline::{timelines, Timeline, TimelineCall};
 pub use output::write::{otlp_text, whole_trees, write_file, OutputFormat};
-pub use profile::hosts::Share;
-pub use profile::rank::{rank, Entry, Options, Rankings, Reading};
+pub use profile::hosts::HostSums;
+pub use profile::rank::{rank, Entry, Rankings, Reading, ReportOptions};
 pub use profile::repeats::{Repeats, Times};
-pub use profile::shards::{sharing, together, Part};
+pub use profile::shards::{merge_parts, sharing, Part};
 pub use profile::statistics::{Exemplar, Statistics};
-pub use profile::{Node, Profile};
+pub use profile::{ProfileNode, SpanProfile};
 pub use replay::{savings, savings_of_sample, Saving, Savings};
-pub use selection::{Choice, LeftOut, Selection};
+pub use selection::{CallChoice, LeftOut, Selection};
 pub use span::identity::assign_trace_ids;
-pub use span::losses::Losses;
+pub use span::losses::SpanLosses;
 pub use span::sampling::weight_of;
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
-pub use stream::{Stream, Summary, Window};
+pub use stream::{SpanStream, TraceSummary, Window};
 pub use tree::clocks::{clocks, AlignedClock};
 pub use tree::{Forest, DEPTH_MAX};
 
@@ -43,7 +43,7 @@ use std::path::Path;
 
 /// Reads trace files, whose spans may belong to the same traces, and compresses them into one
 /// profile.
-pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<Profile> {
+pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<SpanProfile> {
     // A first pass without a sample suffices for traces of one host. It cannot show this if the
     // selection drops calls, since dropped calls are missing from the profile.
     if can_be_read_again(paths) && !reading.selection.drops() {
@@ -63,7 +63,7 @@ pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,
     reading: &Reading,
-) -> Result<Summary> {
+) -> Result<TraceSummary> {
     let mut summary = read_through(stream_of(window, reading), paths)?.finish();
     let clocks = clocks(&summary.sample);
     if can_be_read_again(paths) && clocks.iter().any(|clock| clock.ahead_ns != 0) {
@@ -79,8 +79,8 @@ fn can_be_read_again<P: AsRef<Path>>(paths: &[P]) -> bool {
     paths.iter().all(|path| path.as_ref().is_file())
 }
 
-fn stream_of(window: Window, reading: &Reading) -> Stream {
-    let mut stream = Stream::new(window);
+fn stream_of(window: Window, reading: &Reading) -> SpanStream {
+    let mut stream = SpanStream::new(window);
     stream.assume_sampled(reading.sampled);
     stream.assume_format(reading.format);
     stream.select(reading.selection.clone());
@@ -88,11 +88,11 @@ fn stream_of(window: Window, reading: &Reading) -> Stream {
 }
 
 /// Reads all files into `stream` and returns it. An empty list of files is an error.
-fn read_through<P: AsRef<Path>>(mut stream: Stream, paths: &[P]) -> Result<Stream> {
+fn read_through<P: AsRef<Path>>(mut stream: SpanStream, paths: &[P]) -> Result<SpanStream> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");
         let reason = "at least one file is needed";
-        return Err(TraceError::input(nothing, Place::Whole, reason));
+        return Err(TraceError::input(nothing, FilePosition::Whole, reason));
     }
     stream.read_files(paths)?;
     stream.merge_all();

@@ -3,7 +3,7 @@
 //!
 //! A trace counts as complete when none of the latest spans belonged to it. Then it is merged into
 //! the profile, and only its id is remembered. Spans of the trace that arrive later are still
-//! counted exactly, but in a separate tree; `Losses` has their number.
+//! counted exactly, but in a separate tree; `SpanLosses` has their number.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -11,10 +11,10 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::ingest::{InputFormat, Reader};
-use crate::profile::Profile;
+use crate::profile::SpanProfile;
 use crate::replay::Sample;
 use crate::selection::{add_left_out, Selection};
-use crate::span::losses::Losses;
+use crate::span::losses::SpanLosses;
 use crate::span::sampling::weight_of;
 use crate::span::{Span, SpanStore, TextId};
 use crate::tree::clocks::AlignedClock;
@@ -49,13 +49,13 @@ const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
 #[derive(Default)]
-pub struct Stream {
+pub struct SpanStream {
     window: Window,
     store: SpanStore,
     /// The traces of the spans that wait in the store. Spans that arrived since the last merge are
     /// not in it yet.
     traces: Traces,
-    profile: Profile,
+    profile: SpanProfile,
     /// The random sample of complete traces. None if only the profile is requested; then clock
     /// offsets are not estimated.
     sample: Option<Sample>,
@@ -72,9 +72,9 @@ pub struct Stream {
 }
 
 /// The result of reading trace files.
-pub struct Summary {
+pub struct TraceSummary {
     /// The compressed profile of all spans that were read.
-    pub profile: Profile,
+    pub profile: SpanProfile,
     /// A random sample of complete call trees for analyses that need spans; it has all trees if
     /// there are few. The user's selection is not applied to it.
     pub sample: Forest,
@@ -85,7 +85,7 @@ pub struct Summary {
     pub clocks: Vec<AlignedClock>,
 }
 
-impl Stream {
+impl SpanStream {
     /// Creates a stream without spans.
     ///
     /// # Panics
@@ -96,10 +96,10 @@ impl Stream {
             window.quiet < window.spans,
             "a window must hold more than its quiet part"
         );
-        Stream {
+        SpanStream {
             window,
             sample: Some(Sample::default()),
-            ..Stream::default()
+            ..SpanStream::default()
         }
     }
 
@@ -168,7 +168,7 @@ impl Stream {
     }
 
     /// Returns the profile of all merged traces. Traces that still wait are not included.
-    pub fn snapshot(&self) -> Profile {
+    pub fn snapshot(&self) -> SpanProfile {
         let mut profile = self.profile.clone();
         profile.losses.merge(&self.store.losses);
         profile.know(self.store.texts.clone());
@@ -186,7 +186,7 @@ impl Stream {
     }
 
     /// Ends the stream and returns its profile only.
-    pub fn into_profile(mut self) -> Profile {
+    pub fn into_profile(mut self) -> SpanProfile {
         self.merge_all();
         let mut profile = self.profile;
         profile.losses.merge(&self.store.losses);
@@ -195,14 +195,14 @@ impl Stream {
     }
 
     /// Ends the stream and returns profile, sample and clock offsets.
-    pub fn finish(mut self) -> Summary {
+    pub fn finish(mut self) -> TraceSummary {
         self.merge_all();
         let sample = self.sample.take().unwrap_or_default();
         let sample = sample.forest(&self.store.texts);
         let replayed = self.selection.trees_of(&sample);
         let profile = self.into_profile();
         let trees_left_out = profile.trees.saturating_sub(replayed);
-        Summary {
+        TraceSummary {
             profile,
             sample,
             trees_left_out,
@@ -296,7 +296,7 @@ impl Stream {
         add_left_out(&mut self.profile.left_out, &left_out);
         self.profile.record(&self.forest, &self.store.texts);
         self.forest.spans.clear();
-        self.forest.losses = Losses::default();
+        self.forest.losses = SpanLosses::default();
     }
 }
 

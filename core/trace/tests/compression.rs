@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use dfslab_trace::{folded, rank, Options, Profile, Report, SpanStore, Statistics};
+use dfslab_trace::{folded, rank, Report, ReportOptions, SpanProfile, SpanStore, Statistics};
 use proptest::prelude::*;
 use support::{hdfs_like, profile_of, random_forest, report_of};
 
@@ -25,7 +25,7 @@ fn sums_of_spans(store: &SpanStore) -> Sums {
     sums
 }
 
-fn sums_of_profile(profile: &Profile) -> Sums {
+fn sums_of_profile(profile: &SpanProfile) -> Sums {
     let mut sums = Sums::new();
     for node in profile.nodes() {
         let sum = sums.entry(profile.name(node).to_owned()).or_default();
@@ -38,15 +38,15 @@ fn sums_of_profile(profile: &Profile) -> Sums {
 }
 
 /// Returns the profile of every third trace, beginning with trace `number`.
-fn part(store: &SpanStore, number: u128) -> Profile {
+fn part(store: &SpanStore, number: u128) -> SpanProfile {
     let mut part = store.clone();
     part.spans
         .retain(|span| (span.trace_id >> 64) % 3 == number);
     profile_of(&part)
 }
 
-fn merged(profiles: &[&Profile]) -> Profile {
-    let mut sum = Profile::default();
+fn merged(profiles: &[&SpanProfile]) -> SpanProfile {
+    let mut sum = SpanProfile::default();
     for profile in profiles {
         sum.merge(profile);
     }
@@ -82,7 +82,7 @@ proptest! {
 fn a_trace_like_those_of_hdfs_shrinks_by_more_than_99_per_cent() {
     let store = hdfs_like(600, 1);
     let profile = profile_of(&store);
-    let report = Report::of(&profile, &Options::default());
+    let report = Report::of(&profile, &ReportOptions::default());
     assert_eq!(report.shapes, 2, "with and without a mirror");
     assert!(
         report.reduction.trees_removed > 0.99,
@@ -146,9 +146,9 @@ fn quantiles_stay_within_one_per_cent_and_exemplars_are_real() {
 #[test]
 fn waits_stand_apart_and_shares_add_up() {
     let profile = profile_of(&hdfs_like(9, 3));
-    let options = Options {
+    let options = ReportOptions {
         wait_patterns: vec!["mirror*".to_owned()],
-        ..Options::default()
+        ..ReportOptions::default()
     };
     let rankings = rank(&profile, &options);
     let paths: Vec<&str> = rankings
@@ -168,9 +168,9 @@ fn waits_stand_apart_and_shares_add_up() {
     assert!(self_ns.is_sorted_by(|left, right| left >= right));
     let short = rank(
         &profile,
-        &Options {
+        &ReportOptions {
             ranking_limit: 2,
-            ..Options::default()
+            ..ReportOptions::default()
         },
     );
     assert_eq!((short.ranking.len(), short.ranking_by_name.len()), (2, 2));

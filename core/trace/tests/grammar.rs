@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dfslab_trace::{Forest, Options, Profile, Report, Span, SpanStore, TreeNode};
+use dfslab_trace::{Forest, Report, ReportOptions, Span, SpanProfile, SpanStore, TreeNode};
 use proptest::prelude::*;
 use support::{profile_of, random_forest, report_of, Random};
 
@@ -144,7 +144,7 @@ fn alternations_of_any_length_are_one_rule_with_its_counts() {
     }
     let profile = profile_of(&store);
     assert_eq!((profile.tree_shapes(), profile.nodes().len()), (1, 4));
-    let report = Report::of(&profile, &Options::default());
+    let report = Report::of(&profile, &ReportOptions::default());
     assert_eq!(report.roots[0].times, None);
     let reported = |name: &str| {
         let below = &report.roots[0].children;
@@ -250,7 +250,7 @@ fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Figures)> {
     found
 }
 
-fn places_of(profile: &Profile) -> Vec<(u64, u128, Figures)> {
+fn places_of(profile: &SpanProfile) -> Vec<(u64, u128, Figures)> {
     let mut found: Vec<(u64, u128, Figures)> = Vec::new();
     for node in profile.nodes() {
         let reported = node.repeats.distribution();
@@ -291,7 +291,7 @@ proptest! {
         let forest = Forest::recover(store);
         let mut expected: Vec<(u64, u128, Figures)> = naive(&forest).into_values().collect();
         expected.sort_unstable();
-        prop_assert_eq!(places_of(&Profile::of(&forest)), expected);
+        prop_assert_eq!(places_of(&SpanProfile::of(&forest)), expected);
     }
 
     #[test]
@@ -303,15 +303,15 @@ proptest! {
             profile_of(&part)
         };
         let (a, b, c) = (part(0), part(1), part(2));
-        let merged = |parts: [&Profile; 3]| {
-            let mut sum = Profile::default();
+        let merged = |parts: [&SpanProfile; 3]| {
+            let mut sum = SpanProfile::default();
             parts.into_iter().for_each(|part| sum.merge(part));
             sum
         };
         let whole = profile_of(&store);
         prop_assert_eq!(&report_of(&merged([&a, &b, &c])), &report_of(&whole));
         prop_assert_eq!(&report_of(&merged([&c, &a, &b])), &report_of(&whole));
-        let report = Report::of(&whole, &Options::default());
+        let report = Report::of(&whole, &ReportOptions::default());
         let entries = report.rankings.ranking.iter();
         let ranked: u128 = entries.map(|entry| entry.again).sum();
         prop_assert_eq!(ranked, u128::from(retried_in(&report.roots)));

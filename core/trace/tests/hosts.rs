@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use dfslab_trace::{rank, Forest, Options, Profile, Report, SpanStore, TreeNode};
+use dfslab_trace::{rank, Forest, Report, ReportOptions, SpanProfile, SpanStore, TreeNode};
 use support::{random_forest, Random};
 
 const HOSTS: u64 = 4;
@@ -22,8 +22,8 @@ fn several_hosts(seed: u64) -> SpanStore {
     store
 }
 
-fn profile_of(store: &SpanStore) -> Profile {
-    Profile::of(&Forest::recover(store.clone()))
+fn profile_of(store: &SpanStore) -> SpanProfile {
+    SpanProfile::of(&Forest::recover(store.clone()))
 }
 
 /// Distributes the traces of a store over `parts` stores. Each trace is completely in one of them.
@@ -68,7 +68,7 @@ fn sums_by_host_are_those_of_the_spans() {
         let (bytes, took) = (u128::from(span.bytes), u128::from(span.duration_ns()));
         *sum = (sum.0 + 1, sum.1 + bytes, sum.2 + took);
     }
-    let report = Report::of(&profile_of(&store), &Options::default());
+    let report = Report::of(&profile_of(&store), &ReportOptions::default());
     let mut found = Sums::new();
     add_sums(&report.roots, &mut found);
     assert_eq!(found, naive);
@@ -77,14 +77,17 @@ fn sums_by_host_are_those_of_the_spans() {
 #[test]
 fn any_order_of_merging_gives_the_same_hosts() {
     let store = several_hosts(7);
-    let whole = Report::of(&profile_of(&store), &Options::default());
-    let mut parts: Vec<Profile> = dealt(&store, 5).iter().map(profile_of).collect();
+    let whole = Report::of(&profile_of(&store), &ReportOptions::default());
+    let mut parts: Vec<SpanProfile> = dealt(&store, 5).iter().map(profile_of).collect();
     let mut random = Random(9);
     for _ in 0..4 {
         random.shuffle(&mut parts);
-        let mut merged = Profile::default();
+        let mut merged = SpanProfile::default();
         parts.iter().for_each(|part| merged.merge(part));
-        assert_eq!(Report::of(&merged, &Options::default()).roots, whole.roots);
+        assert_eq!(
+            Report::of(&merged, &ReportOptions::default()).roots,
+            whole.roots
+        );
     }
 }
 
@@ -94,7 +97,7 @@ fn a_trace_of_one_host_reports_no_hosts() {
     for at in 0..store.spans.len() {
         store.spans[at].host = store.intern("node-1");
     }
-    let report = Report::of(&profile_of(&store), &Options::default());
+    let report = Report::of(&profile_of(&store), &ReportOptions::default());
     assert!(report.roots.iter().all(|root| root.of.is_empty()));
 }
 
@@ -120,7 +123,7 @@ fn the_deviation_of_a_host_is_its_own() {
             ..Default::default()
         });
     }
-    let report = Report::of(&profile_of(&store), &Options::default());
+    let report = Report::of(&profile_of(&store), &ReportOptions::default());
     let of = &report.roots[0].of;
     assert_eq!((of["a"].0, of["a"].3, of["a"].4), (2, 40, 10.0));
     assert_eq!((of["b"].0, of["b"].3, of["b"].4), (2, 200, 0.0));
@@ -134,11 +137,11 @@ fn what_the_recorder_calls_a_wait_is_one() {
         span.wait = span.name == waits;
     }
     let profile = profile_of(&store);
-    let rankings = rank(&profile, &Options::default());
+    let rankings = rank(&profile, &ReportOptions::default());
     assert!(!rankings.waits.is_empty());
     assert!(rankings.waits.iter().all(|entry| entry.name == "call 1"));
     assert!(rankings.ranking.iter().all(|entry| entry.name != "call 1"));
-    let report = Report::of(&profile, &Options::default());
+    let report = Report::of(&profile, &ReportOptions::default());
     for root in &report.roots {
         let kind = if root.name == "call 1" {
             "blocked"

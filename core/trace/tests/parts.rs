@@ -6,13 +6,13 @@ mod support;
 use std::path::PathBuf;
 
 use dfslab_trace::{
-    savings_of_sample, sharing, summarise_files, together, write_file, Options, OutputFormat, Part,
-    Reading, Report, Selection, SpanStore, Summary, Window,
+    merge_parts, savings_of_sample, sharing, summarise_files, write_file, OutputFormat, Part,
+    Reading, Report, ReportOptions, Selection, SpanStore, TraceSummary, Window,
 };
 use support::{random_forest, temporary, Random};
 
-fn text(summary: &Summary) -> String {
-    let options = Options::default();
+fn text(summary: &TraceSummary) -> String {
+    let options = ReportOptions::default();
     let savings = savings_of_sample(&summary.sample, summary.trees_left_out, &options);
     let report = Report {
         savings: Some(savings),
@@ -79,17 +79,17 @@ fn any_order_of_parts_gives_the_bytes_of_one_reader() {
         .collect();
     // Gains from faster steps are not compared: their replay uses numbers that depend on the
     // reader, so their last digits may differ.
-    let profile = |summary: &Summary| Report::of(&summary.profile, &Options::default());
-    let one = text(&together(parts.clone(), Selection::default()));
-    assert!(profile(&together(parts.clone(), Selection::default())) == profile(&whole));
+    let profile = |summary: &TraceSummary| Report::of(&summary.profile, &ReportOptions::default());
+    let one = text(&merge_parts(parts.clone(), Selection::default()));
+    assert!(profile(&merge_parts(parts.clone(), Selection::default())) == profile(&whole));
     let mut random = Random(7);
     for _ in 0..5 {
         random.shuffle(&mut parts);
         assert!(sharing(&parts).is_empty());
-        assert!(text(&together(parts.clone(), Selection::default())) == one);
+        assert!(text(&merge_parts(parts.clone(), Selection::default())) == one);
     }
     let pairs = paths.chunks(2).map(part).collect();
-    assert!(profile(&together(pairs, Selection::default())) == profile(&whole));
+    assert!(profile(&merge_parts(pairs, Selection::default())) == profile(&whole));
     remove(&paths);
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::HashMap;
 
-use dfslab_trace::{Forest, Losses, Span, SpanStore, DEPTH_MAX};
+use dfslab_trace::{Forest, Span, SpanLosses, SpanStore, DEPTH_MAX};
 use proptest::prelude::*;
 use support::{profile_of, random_forest, report_of, Random};
 
@@ -144,9 +144,9 @@ fn a_ring_breaks_at_its_earliest_member() {
     let forest = Forest::recover(store);
     assert_eq!(
         forest.losses,
-        Losses {
+        SpanLosses {
             cycles: 1,
-            ..Losses::default()
+            ..SpanLosses::default()
         }
     );
     let roots: Vec<u64> = (0..4)

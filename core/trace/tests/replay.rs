@@ -5,11 +5,11 @@
 mod pipeline;
 mod support;
 
-use dfslab_trace::{savings, Forest, Options, Saving, Savings, Span, SpanStore};
+use dfslab_trace::{savings, Forest, ReportOptions, Saving, Savings, Span, SpanStore};
 use pipeline::Pipeline;
 
 fn predicted(store: SpanStore) -> Savings {
-    savings(&Forest::recover(store), &Options::default())
+    savings(&Forest::recover(store), &ReportOptions::default())
 }
 
 fn of<'a>(found: &'a Savings, step: &str) -> &'a Saving {
@@ -218,7 +218,7 @@ fn calls_hung_up_from_too_deep_are_replayed_in_the_order_of_time() {
     rows.push(("early", "client", 1, Some(199), 2000, 4000, false));
     let forest = Forest::recover(trees(&rows));
     assert_eq!(forest.losses.deep_spans, 2);
-    let found = savings(&forest, &Options::default());
+    let found = savings(&forest, &ReportOptions::default());
     assert!((found.end_to_end_s - 1e-5).abs() < 1e-12);
     assert!((of(&found, "client:early").work_s - 2e-6).abs() < 1e-12);
     assert!((of(&found, "client:late").work_s - 1e-6).abs() < 1e-12);

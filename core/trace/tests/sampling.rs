@@ -5,7 +5,7 @@ mod support;
 
 use std::path::Path;
 
-use dfslab_trace::{weight_of, Options, Report, Stream, TreeNode, Window};
+use dfslab_trace::{weight_of, Report, ReportOptions, SpanStream, TreeNode, Window};
 use support::Random;
 
 /// Number of traces. Each has a call with two calls below it; the durations identify the trace.
@@ -66,12 +66,12 @@ fn attributes(key: &str, value: f64) -> String {
 }
 
 fn report(document: &str, assumed: f64) -> Report {
-    let mut stream = Stream::new(Window::default());
+    let mut stream = SpanStream::new(Window::default());
     stream.assume_sampled(assumed);
     stream
         .read(Path::new("sampled"), document.as_bytes())
         .expect("a sound trace");
-    Report::of(&stream.finish().profile, &Options::default())
+    Report::of(&stream.finish().profile, &ReportOptions::default())
 }
 
 fn first(report: &Report) -> &TreeNode {
@@ -95,7 +95,7 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
             1.0
         };
         let report = report(&document, assumed);
-        let sampling = report.sampling.as_ref().expect("it is said");
+        let sampling = report.sampling.as_ref().expect("the report has it");
         assert!((sampling.probability_least / probability - 1.0).abs() < 1e-6);
         assert_eq!(
             sampling.spans_weighted,
@@ -189,10 +189,10 @@ fn jaeger_and_protobuf_record_the_probability_too() {
     for tag in [0x12, 0x12, 0x0a] {
         bytes.splice(0..0, [tag, bytes.len() as u8]);
     }
-    let mut stream = Stream::new(Window::default());
+    let mut stream = SpanStream::new(Window::default());
     stream
         .read(Path::new("protobuf"), &bytes[..])
         .expect("a sound trace");
-    let found = Report::of(&stream.finish().profile, &Options::default());
+    let found = Report::of(&stream.finish().profile, &ReportOptions::default());
     assert_eq!((first(&found).count, first(&found).read), (2, 1));
 }

@@ -6,8 +6,8 @@ mod support;
 use std::collections::BTreeSet;
 
 use dfslab_trace::{
-    summarise_files, together, write_file, Choice, Forest, Options, OutputFormat, Part, Profile,
-    Reading, Report, Selection, Span, SpanStore, Summary, Window,
+    merge_parts, summarise_files, write_file, CallChoice, Forest, OutputFormat, Part, Reading,
+    Report, ReportOptions, Selection, Span, SpanProfile, SpanStore, TraceSummary, Window,
 };
 use proptest::prelude::*;
 use support::{hdfs_like, profile_of, random_forest, temporary};
@@ -16,15 +16,15 @@ fn texts(list: &[&str]) -> Vec<String> {
     list.iter().map(|text| (*text).to_owned()).collect()
 }
 
-fn choice(keep: &[&str], drop: &[&str]) -> Choice {
-    Choice {
+fn choice(keep: &[&str], drop: &[&str]) -> CallChoice {
+    CallChoice {
         keep: texts(keep),
         drop: texts(drop),
         steps: Vec::new(),
     }
 }
 
-fn summary(store: &SpanStore, choice: &Choice) -> Summary {
+fn summary(store: &SpanStore, choice: &CallChoice) -> TraceSummary {
     let path = temporary("selection");
     write_file(store, &path, OutputFormat::Protobuf).expect("a writable folder");
     let reading = Reading {
@@ -36,7 +36,7 @@ fn summary(store: &SpanStore, choice: &Choice) -> Summary {
     found
 }
 
-fn names(profile: &Profile) -> BTreeSet<&str> {
+fn names(profile: &SpanProfile) -> BTreeSet<&str> {
     profile
         .nodes()
         .iter()
@@ -51,7 +51,7 @@ fn a_dropped_call_is_its_callers_own_time() {
         profile_of(&store),
         summary(&store, &choice(&[], &["receivePacket"])),
     );
-    let sums = |profile: &Profile, name: &str| {
+    let sums = |profile: &SpanProfile, name: &str| {
         let nodes = profile
             .nodes()
             .iter()
@@ -149,13 +149,13 @@ fn calls_of_many_names_are_one_step() {
             ..Span::default()
         });
     }
-    let choice = Choice {
+    let choice = CallChoice {
         steps: vec![
             ("open".to_owned(), texts(&["*.open"])),
             ("other".to_owned(), texts(&["Hdfs.open*"])),
         ],
         keep: texts(&["open", "other"]),
-        ..Choice::default()
+        ..CallChoice::default()
     };
     let found = summary(&store, &choice).profile;
     let reported = |name: &str| {
@@ -203,8 +203,8 @@ proptest! {
         let mut expected = profile_of(&kept);
         expected.losses = found.profile.losses.clone();
         expected.left_out = found.profile.left_out.clone();
-        let text = |profile: &Profile| {
-            let report = Report::of(profile, &Options::default());
+        let text = |profile: &SpanProfile| {
+            let report = Report::of(profile, &ReportOptions::default());
             serde_json::to_string(&report).expect("plain data")
         };
         prop_assert_eq!(text(&found.profile), text(&expected));
@@ -222,7 +222,7 @@ fn merged_parts_report_what_was_left_out() {
         Part::of(&number.to_string(), &summary(&part, &chosen))
     };
     let selection = Selection::of(&chosen).expect("sound rules");
-    let found = together(vec![part(1), part(0)], selection);
+    let found = merge_parts(vec![part(1), part(0)], selection);
     let whole = summary(&store, &chosen);
     assert_eq!(found.profile.left_out, whole.profile.left_out);
     assert_eq!(found.profile.left_out["receiveBlock"].calls, 12);

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dfslab_trace::{
-    summarise_files, write_file, OutputFormat, Profile, Reading, SpanStore, Stream, Summary, Window,
+    summarise_files, write_file, OutputFormat, Reading, SpanProfile, SpanStore, SpanStream,
+    TraceSummary, Window,
 };
 use proptest::prelude::*;
 use support::{hdfs_like, profile_of, random_forest, report_of, temporary, Random};
@@ -20,15 +21,15 @@ fn written(store: &SpanStore, format: OutputFormat) -> Vec<u8> {
     bytes
 }
 
-fn streamed(store: &SpanStore, window: Window, format: OutputFormat) -> Summary {
-    let mut stream = Stream::new(window);
+fn streamed(store: &SpanStore, window: Window, format: OutputFormat) -> TraceSummary {
+    let mut stream = SpanStream::new(window);
     stream
         .read(Path::new("trace"), &written(store, format)[..])
         .expect("a sound trace");
     stream.finish()
 }
 
-fn by_name(profile: &Profile) -> BTreeMap<String, (u64, u128, u128)> {
+fn by_name(profile: &SpanProfile) -> BTreeMap<String, (u64, u128, u128)> {
     let mut sums = BTreeMap::new();
     for node in profile.nodes() {
         let sum: &mut (u64, u128, u128) = sums.entry(profile.name(node).to_owned()).or_default();
@@ -48,7 +49,7 @@ fn traces_that_come_in_order_are_the_same_through_a_small_window() {
             spans: 9000,
             quiet: 2000,
         };
-        let Summary {
+        let TraceSummary {
             profile,
             sample,
             trees_left_out,
@@ -62,7 +63,7 @@ fn traces_that_come_in_order_are_the_same_through_a_small_window() {
 }
 
 #[test]
-fn a_trace_larger_than_the_window_is_cut_and_said_so() {
+fn a_trace_larger_than_the_window_is_cut_and_reported() {
     let store = hdfs_like(1, 8);
     let window = Window {
         spans: 100,
@@ -117,8 +118,8 @@ fn a_snapshot_holds_the_traces_that_have_come_to_rest() {
     let (first, second) = (hdfs_like(3, 1), hdfs_like(4, 1));
     let mut second_only = second.clone();
     second_only.spans.retain(|span| span.trace_id >> 64 == 4);
-    let mut stream = Stream::new(Window::default());
-    let push = |stream: &mut Stream, store: &SpanStore| {
+    let mut stream = SpanStream::new(Window::default());
+    let push = |stream: &mut SpanStream, store: &SpanStore| {
         let bytes = written(store, OutputFormat::Protobuf);
         stream
             .read(Path::new("message"), &bytes[..])
@@ -184,7 +185,7 @@ proptest! {
         let whole = by_name(&profile_of(&store));
         Random(seed).shuffle(&mut store.spans);
         let window = Window { spans: size, quiet: quiet.min(size - 1) };
-        let Summary { profile, .. } = streamed(&store, window, OutputFormat::Protobuf);
+        let TraceSummary { profile, .. } = streamed(&store, window, OutputFormat::Protobuf);
         prop_assert_eq!(by_name(&profile), whole);
         prop_assert_eq!(profile.spans, store.spans.len() as u64);
     }

@@ -114,7 +114,7 @@ pub struct Passage {
 }
 
 /// Iterates over the transfers of one operation, as (offset, length) in bytes, in order.
-pub struct Transfers<'a> {
+pub struct TransferSequence<'a> {
     access: &'a Access,
     passage: Passage,
     turn: u64,
@@ -122,7 +122,7 @@ pub struct Transfers<'a> {
     cursor: u64,
 }
 
-impl<'a> Transfers<'a> {
+impl<'a> TransferSequence<'a> {
     /// Makes the iterator over all transfers of one operation on a file.
     pub fn new(access: &'a Access, passage: Passage) -> Self {
         let all = count(access, &passage);
@@ -133,7 +133,7 @@ impl<'a> Transfers<'a> {
             most if matches!(access.order, Order::Random | Order::Same) && all > 0 => most,
             most => most.min(all),
         };
-        Transfers {
+        TransferSequence {
             access,
             passage,
             turn: 0,
@@ -147,13 +147,13 @@ impl<'a> Transfers<'a> {
         if access.is_whole() {
             return passage.file_bytes;
         }
-        Transfers::new(access, passage)
+        TransferSequence::new(access, passage)
             .map(|(_, bytes)| bytes)
             .sum()
     }
 }
 
-impl Iterator for Transfers<'_> {
+impl Iterator for TransferSequence<'_> {
     type Item = (u64, u64);
 
     #[inline]
@@ -326,7 +326,7 @@ mod tests {
 
     fn offsets(order: Order, file_bytes: u64) -> Vec<u64> {
         let access = with(order);
-        Transfers::new(&access, passage(file_bytes))
+        TransferSequence::new(&access, passage(file_bytes))
             .map(|(offset, length)| {
                 assert!(length > 0 && offset + length <= file_bytes);
                 offset / 1000
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn all_clients_together_meet_every_block_of_a_shared_file() {
+    fn the_clients_of_a_shared_file_meet_every_block_of_it() {
         for order in [Order::Interleaved, Order::Segmented] {
             let access = with(order);
             let of = |client| {
@@ -358,7 +358,7 @@ mod tests {
                     client,
                     ..passage(10_500)
                 };
-                Transfers::new(&access, passage).collect::<Vec<_>>()
+                TransferSequence::new(&access, passage).collect::<Vec<_>>()
             };
             let mut met: Vec<(u64, u64)> = (0..4).flat_map(of).collect();
             met.sort_unstable();
@@ -396,13 +396,13 @@ mod tests {
             ..Access::default()
         };
         let mut at = 0;
-        for (offset, length) in Transfers::new(&access, passage(50_000)) {
+        for (offset, length) in TransferSequence::new(&access, passage(50_000)) {
             assert_eq!(offset, at);
             assert!((1..=700).contains(&length));
             at += length;
         }
         assert_eq!(at, 50_000);
-        assert_eq!(Transfers::bytes(&access, passage(50_000)), 50_000);
+        assert_eq!(TransferSequence::bytes(&access, passage(50_000)), 50_000);
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
                 ..with(order)
             };
             assert_eq!(
-                Transfers::new(&access, passage(4000)).count() as u64,
+                TransferSequence::new(&access, passage(4000)).count() as u64,
                 expected
             );
         }

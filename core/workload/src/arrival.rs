@@ -41,7 +41,7 @@ pub struct Open {
     pub rate_per_s: f64,
     /// Distribution of the times between arrivals.
     #[serde(default)]
-    pub process: Process,
+    pub process: Spacing,
     /// Factors of the rate over time, as (seconds after the start, factor). They are interpolated
     /// linearly, and the last factor holds for ever. Empty: the factor is 1.
     #[serde(default)]
@@ -55,7 +55,7 @@ pub struct Open {
 /// Distribution of the times between arrivals, whose mean is 1 / rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Process {
+pub enum Spacing {
     /// The times between arrivals are constant.
     #[default]
     Even,
@@ -113,7 +113,7 @@ impl Arrival {
             let value = open.rate_per_s.to_string();
             return wrong("arrival.open.rate_per_s", value, "above 0, at most 1e9");
         }
-        if let Process::Lognormal(sigma) = open.process {
+        if let Spacing::Lognormal(sigma) = open.process {
             if !(0.0..=10.0).contains(&sigma) {
                 let value = sigma.to_string();
                 return wrong("arrival.open.process.lognormal", value, "0 to 10");
@@ -192,7 +192,7 @@ impl<'a> Schedule<'a> {
         let even = matches!(
             arrival,
             Arrival::Open(Open {
-                process: Process::Even,
+                process: Spacing::Even,
                 session: None,
                 ..
             })
@@ -283,12 +283,12 @@ impl<'a> Schedule<'a> {
             }
         }
         let unit_time = match open.process {
-            Process::Even => self.arrivals as f64 + self.share,
-            Process::Poisson => {
+            Spacing::Even => self.arrivals as f64 + self.share,
+            Spacing::Poisson => {
                 self.unit_time -= (1.0 - unit(self.bits(GAP))).ln();
                 self.unit_time
             }
-            Process::Lognormal(sigma) => {
+            Spacing::Lognormal(sigma) => {
                 let z = normal(self.bits(GAP), self.bits(GAP_AGAIN));
                 self.unit_time += (sigma * z - sigma * sigma / 2.0).exp();
                 self.unit_time
@@ -341,7 +341,7 @@ mod tests {
         all
     }
 
-    fn open(process: Process) -> Open {
+    fn open(process: Spacing) -> Open {
         Open {
             rate_per_s: 1000.0,
             process,
@@ -351,8 +351,8 @@ mod tests {
     }
 
     #[test]
-    fn even_clients_together_are_even() {
-        let all = starts(open(Process::Even), 8, 100);
+    fn the_arrivals_of_all_even_clients_are_even() {
+        let all = starts(open(Spacing::Even), 8, 100);
         for (turn, time) in all.iter().enumerate() {
             assert!((time - turn as f64 / 1000.0).abs() < 2e-9, "{turn}: {time}");
         }
@@ -364,13 +364,13 @@ mod tests {
             requests: 3.0,
             think_time_s: 0.0,
         };
-        let mut waiting = open(Process::Even);
+        let mut waiting = open(Spacing::Even);
         waiting.session = Some(session);
         for (arrival, waits) in [
             (Arrival::Closed, true),
             (Arrival::Open(waiting), true),
-            (Arrival::Open(open(Process::Even)), false),
-            (Arrival::Open(open(Process::Poisson)), false),
+            (Arrival::Open(open(Spacing::Even)), false),
+            (Arrival::Open(open(Spacing::Poisson)), false),
             (
                 Arrival::Given(vec![vec![], (0..33).map(f64::from).collect()]),
                 false,
@@ -399,7 +399,7 @@ mod tests {
         let silent = Open {
             profile: vec![(0.0, 1.0), (1.0, 1.0), (1.0, 1e-12)],
             rate_per_s: 100.0,
-            ..open(Process::Even)
+            ..open(Spacing::Even)
         };
         let arrival = Arrival::Open(silent);
         arrival.validate().unwrap();
@@ -412,8 +412,8 @@ mod tests {
     #[test]
     fn random_processes_have_their_rate_and_spread() {
         for (process, spread) in [
-            (Process::Poisson, 1.0),
-            (Process::Lognormal(0.5), ((0.25f64).exp() - 1.0).sqrt()),
+            (Spacing::Poisson, 1.0),
+            (Spacing::Lognormal(0.5), ((0.25f64).exp() - 1.0).sqrt()),
         ] {
             let all = starts(open(process), 1, 50_000);
             let gaps: Vec<f64> = all
@@ -436,7 +436,7 @@ mod tests {
         // arrive, and then stays constant.
         let ramp = Open {
             profile: vec![(0.0, 0.0), (10.0, 1.0)],
-            ..open(Process::Even)
+            ..open(Spacing::Even)
         };
         let all = starts(ramp, 4, 5_000);
         let until = |end: f64| all.iter().filter(|time| **time < end).count() as f64;
@@ -453,7 +453,7 @@ mod tests {
                 requests: 5.0,
                 think_time_s: 0.25,
             }),
-            ..open(Process::Poisson)
+            ..open(Spacing::Poisson)
         });
         let mut schedule = Schedule::new(&arrival, 7, (0, 1), 0.0);
         let starts: Vec<Start> = (0..50_000).map(|_| schedule.next_start(None)).collect();
@@ -485,13 +485,13 @@ mod tests {
             Arrival::Given(vec![vec![0.5], vec![1.0, 0.5]]),
             Arrival::Open(Open {
                 rate_per_s: 0.0,
-                ..open(Process::Even)
+                ..open(Spacing::Even)
             }),
             Arrival::Open(Open {
                 profile: vec![(0.0, 1.0), (1.0, 0.0)],
-                ..open(Process::Even)
+                ..open(Spacing::Even)
             }),
-            Arrival::Open(open(Process::Lognormal(f64::NAN))),
+            Arrival::Open(open(Spacing::Lognormal(f64::NAN))),
         ];
         for arrival in wrong {
             assert!(arrival.validate().is_err(), "{arrival:?}");

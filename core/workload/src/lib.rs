@@ -14,8 +14,8 @@ mod stream;
 mod tests;
 mod validate;
 
-pub use access::{Access, Order, Passage, Transfers};
-pub use arrival::{Arrival, Open, Process, Schedule, Session, Start};
+pub use access::{Access, Order, Passage, TransferSequence};
+pub use arrival::{Arrival, Open, Schedule, Session, Spacing, Start};
 pub use error::SpecError;
 pub use operation::{decode, encode, Operation, OperationKind, ENCODED_BYTES};
 pub use prepared::{prepared_extents, prepared_files, size_of};

@@ -35,7 +35,7 @@ pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     let count = match (needed, spec.files_together) {
         (false, _) => 0,
         (true, None) => spec.files_per_client,
-        (true, Some(together)) => (together + clients - 1 - u64::from(client)) / clients,
+        (true, Some(total)) => (total + clients - 1 - u64::from(client)) / clients,
     };
     (0..count)
         .map(|file| (file, size_of(spec, client, file)))

@@ -1,42 +1,17 @@
 //! Generates a client's sequence of operations from a specification. The sequence is reproducible,
 //! and every operation in it is possible.
 
+mod live;
 mod single;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use self::live::{Live, Purpose};
 use self::single::{place_in, Singles};
 use crate::access::single;
 use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, StreamSpec};
-use crate::{prepared_files, size_of, Access, Operation, OperationKind, Passage, Transfers};
-
-/// The purpose of a random number. The purpose is part of the number's key, so that numbers for
-/// different purposes are independent. `prepared.rs`, `access.rs` and `arrival.rs` define further
-/// purposes.
-#[derive(Clone, Copy)]
-enum Purpose {
-    Kind = 1,
-    File = 2,
-    Place = 5,
-}
-
-/// A file that exists at this point of the stream.
-#[derive(Clone, Copy)]
-struct Live {
-    file: u64,
-    bytes: u64,
-    owner: u32,
-    /// Number of single transfers (positional reads and writes) made in the file so far.
-    turn: u32,
-    /// Whether an earlier open operation keeps the file open.
-    held: bool,
-    /// Whether the extended attribute of the file is set.
-    tagged: bool,
-    /// Whether the file has its alternative name. Each rename operation switches between the two
-    /// names of a file.
-    renamed: bool,
-}
+use crate::{prepared_files, size_of, Access, Operation, OperationKind, Passage, TransferSequence};
 
 /// The file or directory that an operation accesses.
 struct Taken {
@@ -143,6 +118,38 @@ impl<'a> Stream<'a> {
         };
         let singles = Singles::of(&self.phases[self.phase], self.spec.transfer_size_bytes);
         self.singles = singles.filter(|_| !self.own.is_empty());
+    }
+
+    /// Appends up to `most` remaining operations of a phase of single transfers to `operations`.
+    /// Appends nothing if the phase has other operations.
+    fn singles_ahead(&mut self, most: usize, operations: &mut Vec<Operation>) {
+        let Some(singles) = self.singles.as_ref() else {
+            return;
+        };
+        let count = self.left.min(most as u64);
+        let (keyed, client, phase) = (self.keyed, self.client, self.phase as u32);
+        let transfer_size_bytes = self.spec.transfer_size_bytes;
+        let (own, mut turn) = (self.own.make_contiguous(), self.turn);
+        // Each operation is constructed directly in the vector: copying it there with wider loads
+        // than the preceding stores would stall the processor.
+        operations.extend((self.index..self.index + count).map(|index| {
+            let (kind, live, (offset_bytes, size_bytes)) =
+                singles.operation(keyed.at(index), own, &mut turn);
+            Operation {
+                client,
+                index,
+                kind,
+                file: live.file,
+                size_bytes,
+                transfer_size_bytes,
+                offset_bytes,
+                owner: client,
+                phase,
+            }
+        }));
+        self.turn = turn;
+        self.index += count;
+        self.left -= count;
     }
 
     /// Returns the files that `client` has when the current phase begins.
@@ -338,7 +345,7 @@ impl<'a> Stream<'a> {
         match kind {
             OperationKind::Read | OperationKind::Overwrite => {
                 let access = self.access(share);
-                taken.size_bytes = Transfers::bytes(access, passage);
+                taken.size_bytes = TransferSequence::bytes(access, passage);
                 if !access.is_whole() {
                     taken.offset_bytes = live.bytes;
                 }

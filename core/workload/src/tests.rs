@@ -406,7 +406,7 @@ fn a_later_phase_takes_what_a_neighbour_wrote() {
 }
 
 #[test]
-fn files_together_are_shared_out() {
+fn the_files_of_all_clients_are_shared_out() {
     let spec = StreamSpec {
         files_together: Some(4),
         operations_per_client: 8,

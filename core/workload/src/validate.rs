@@ -14,7 +14,7 @@ const MOST_OPERATIONS: u64 = 1_000_000_000;
 /// Largest number of files of one client. A client keeps state for its files: 10 million files take
 /// about 1 GB.
 const MOST_FILES: u64 = 10_000_000;
-const MOST_FILES_TOGETHER: u64 = 100_000_000;
+const MOST_FILES_IN_ALL: u64 = 100_000_000;
 const MOST_PHASES: usize = 10_000;
 const MOST_DIRECTORIES: u64 = 1_000_000;
 const LONGEST_THINK_TIME_S: f64 = 86_400.0;
@@ -104,14 +104,14 @@ impl StreamSpec {
     fn validate_files(&self) -> Result<(), SpecError> {
         let each = match self.files_together {
             None => self.files_per_client,
-            Some(together) => together.div_ceil(u64::from(self.clients)),
+            Some(total) => total.div_ceil(u64::from(self.clients)),
         };
         let phases = self.all_phases();
         if phases.first().is_some_and(Phase::finds_files) && each == 0 {
             return wrong("files_per_client", 0, "at least 1 for this mix");
         }
-        let together = each.saturating_mul(u64::from(self.clients));
-        if each > MOST_FILES || together > MOST_FILES_TOGETHER {
+        let total = each.saturating_mul(u64::from(self.clients));
+        if each > MOST_FILES || total > MOST_FILES_IN_ALL {
             let allowed = "at most 10000000, and 100000000 over all clients";
             return wrong("files_per_client", each, allowed);
         }

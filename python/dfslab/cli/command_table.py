@@ -46,7 +46,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "search",
-            "The highest rate of an open load that keeps to a latency objective, and the knee.",
+            "The highest rate of an open workload that meets a latency objective, and the knee.",
         ),
         CommandEntry(
             "visibility",
@@ -73,9 +73,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "Memory, processor, disk and network, measured, as a profile with intervals.",
         ),
         CommandEntry(
-            "learn",
-            "Coefficients, importance, validation and the next runs, from runs that are "
-            "there already.",
+            "learn", "Coefficients, importance, validation and the next runs, from existing runs."
         ),
         CommandEntry(
             "next",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab import discover
+from dfslab.cli import listing
 from dfslab.cli.decide import comparing
 from dfslab.cli.shared import (
     AllowIncomplete,
@@ -22,20 +23,14 @@ from dfslab.cli.shared import (
     Scheduler,
     SetOptions,
     Wide,
-    commands_work,
-    compats,
-    documents,
     emit,
+    emit_run,
     judged,
-    lessons,
-    listing,
     literal,
     named_output,
     note,
     of,
-    profiles,
     read_scenario,
-    terminal,
     with_laboratory,
     with_progress,
 )
@@ -81,7 +76,7 @@ def run(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
     with judged(done.results, allow_incomplete):
-        emit(as_json, documents.of(done), *documents.tables(done, wide), f"page: {done.page}")
+        emit_run(as_json, done, wide, f"page: {done.page}")
         note(done.processor_time.text if done.processor_time is not None else "")
 
 
@@ -92,7 +87,11 @@ def design(
     """What a scenario's design would run, in which order, and what that costs; runs nothing."""
     chosen = read_scenario(scenario, sets, budget)
     with of(scenario):
+        from dfslab.cli import commands_work
+
         plan = with_progress(as_json, lambda report: commands_work.design(chosen))
+    from dfslab.report import terminal
+
     planned = terminal.plan_document(plan)
     emit(as_json, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
 
@@ -114,7 +113,7 @@ def sweep(
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
     with judged(done.results, allow_incomplete):
-        emit(as_json, documents.of(done), *documents.tables(done, wide), f"run: {done.folder}")
+        emit_run(as_json, done, wide, f"run: {done.folder}")
 
 
 @app.command()
@@ -125,12 +124,14 @@ def learn(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Coefficients, importance, validation and the next runs, from runs that are there already."""
+    """Coefficients, importance, validation and the next runs, from existing runs."""
     chosen = read_scenario(scenario, None)
     output = Output("--page", page, force).check([scenario]) if page is not None else None
     done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, output))
     if output is not None and output.is_standard:
         return
+    from dfslab.report import run_document as documents
+
     emit(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
@@ -149,8 +150,12 @@ def next_runs(
     """The one to three runs that shrink the uncertainty of a question most for each hour."""
     chosen = read_scenario(scenario, None)
     about = {key: literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
+    from dfslab.cli import commands_work
+
     found = with_progress(as_json, lambda report: commands_work.next_runs(chosen, data, about))
     document = [one.model_dump(mode="json") for one in found]
+    from dfslab.studies.designs import lessons
+
     emit(as_json, document, lessons.proposals_table(found))
 
 
@@ -160,7 +165,7 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", help="A new CSV file; JSON goes beside. -: standard output."
+            "-o", "--output", help="A new CSV file; a JSON file is added. -: standard output."
         ),
     ],
     force: Force = False,
@@ -168,6 +173,8 @@ def export(
 ) -> None:
     """A run's measurements as a table: one row a run, its settings and where it comes from."""
     named = named_output(output, force, as_json)
+    from dfslab.cli import commands_work
+
     rows = commands_work.export_runs(run_folder, named)
     if named.is_standard:
         return
@@ -247,6 +254,8 @@ def report(
         if output is None and as_json:
             raise InputError("--json", True, f"goes with --as page, or with --output for {form}")
         named = named_output(output or Path(STANDARD_OUTPUT), force, as_json)
+        from dfslab.cli import commands_work
+
         commands_work.export(run_folder, form, named, note)
         if not named.is_standard:
             emit(as_json, {"file": str(output)}, f"file: {output}")
@@ -291,6 +300,8 @@ def calibrate(
         named.check([] if scenario is None else [scenario])
     if scenario is not None and scheduler:
         raise InputError("--scheduler", scheduler, "has no use with a scenario: set run.scheduler")
+    from dfslab.instruments.calibration import profiles
+
     if scenario is not None:
         chosen = read_scenario(scenario, None)
         with of(scenario):
@@ -330,7 +341,11 @@ def compat(
     elbencho or iozone and its options.
     DFS_PERF_PROCESSES_NUM=N stands for N lines of conf/slaves.
     """
+    from dfslab.cli import compat as compats
+
     chosen, summary = compats.read(tool, words or [])
+    from dfslab.cli import commands_work
+
     results = with_laboratory(as_json, lambda lab: commands_work.measure(lab, chosen))
     with judged(results):
         emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
@@ -342,6 +357,8 @@ def merge(
     as_json: AsJson = False,
 ) -> None:
     """One report from the files that a load's agents left on their nodes (state folder, parts)."""
+    from dfslab.cli import commands_work
+
     found = commands_work.merge_parts(files)
     rows = [
         f"{name}: {counted.count} operations, mean {counted.latency.mean_s:.6f} s"
@@ -363,15 +380,19 @@ def search(
     scheduler: Scheduler = "",
     as_json: AsJson = False,
     objective: Annotated[
-        str, typer.Option(metavar="TEXT", help='What a rate keeps to: "response_s_p99 <= 20 ms".')
+        str, typer.Option(metavar="TEXT", help='The objective: "response_s_p99 <= 20 ms".')
     ] = "",
 ) -> None:
-    """The highest rate of an open load that keeps to a latency objective, and the knee."""
+    """The highest rate of an open workload that meets a latency objective, and the knee."""
     requested = [f"run.search.objective={objective}"] if objective else []
     chosen = read_scenario(scenario, [*(sets or ()), *requested], scheduler=scheduler)
     with of(scenario):
+        from dfslab.cli import commands_work
+
         found = with_laboratory(as_json, lambda lab: commands_work.search_rate(lab, chosen))
     document = found.document()
+    from dfslab.report import terminal
+
     emit(as_json, document, *terminal.search_tables(document))
 
 
@@ -385,7 +406,11 @@ def visibility(
     """When one client's changes are visible to another, and the stale answers until then."""
     chosen = read_scenario(scenario, sets)
     with of(scenario):
+        from dfslab.cli import commands_work
+
         found = with_laboratory(as_json, lambda lab: commands_work.visible(lab, chosen, trials))
+    from dfslab.report import terminal
+
     emit(as_json, [row.table() for row in found], terminal.visibility_table(found))
 
 

@@ -26,6 +26,7 @@ from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
+from dfslab.studies.designs.legal import legal
 from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
 from dfslab.studies.runs.offered import RateProbe, SearchProgress
@@ -53,7 +54,6 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
     counts.
     """
     from dfslab.models.learnt import rows_of
-    from dfslab.studies.designs.legal import legal
     from dfslab.studies.designs.next import propose
 
     allowed = legal(scenario)
@@ -145,4 +145,4 @@ def _part(path: Path) -> shards.KeptPart:
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError("FILE", str(path), f"cannot be read: {error}") from error
     except ValueError as error:
-        raise InputError("FILE", str(path), "was not left by an agent") from error
+        raise InputError("FILE", str(path), "is not a report of an agent") from error

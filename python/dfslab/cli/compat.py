@@ -26,14 +26,14 @@ from dfslab import discover
 from dfslab.cli.exchange import iozone_arguments, mdtest_flags
 from dfslab.cli.exchange.tools import elbencho, fio_jobs, ior
 from dfslab.documents.measured_load import MeasuredPhase
+from dfslab.documents.metrics import THROUGHPUT
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
 
-MEBI = float(1 << 20)
-BYTES = " B"
+MEBI, BYTES = float(1 << 20), " B"
 
 # The test cases of DFS-Perf, each with the name of the corresponding workload in dfslab.
 CASES = {
@@ -416,7 +416,7 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
             bytes_per_s = sum(one.bytes_per_s for one in rates if one.operation == name)
             if bytes_per_s:
                 lines.append(f"{name.title()} Throughput(MB/s): {bytes_per_s / MEBI:.2f}")
-        if not result.metrics.get("throughput_bytes_per_s"):
+        if not result.metrics.get(THROUGHPUT):
             counted = sum(one.rate_per_s for one in rates if one.operation != NOT_COUNTED)
             lines.append(f"Metadata Throughput(ops/s): {counted:.2f}")
     return "\n".join(lines)

@@ -49,6 +49,7 @@ def members() -> dict[str, list[dict[str, str]]]:
         "exporters": _titled(discover.EXPORTERS),
         "importers": _titled(discover.IMPORTERS),
         "result readers": _titled(discover.RESULT_READERS),
+        "net formats": _titled(discover.NET_FORMATS),
         "rules": [
             {"name": name, "title": "rule", "from": discover.source(path)}
             for name, path in discover.members(discover.RULES).items()
@@ -97,6 +98,12 @@ def _result_reader(name: str) -> object:
     return reader(name)
 
 
+def _net_format(name: str) -> object:
+    from dfslab.nets.contract import net_format
+
+    return net_format(name)
+
+
 # The function that loads a member by its name, for each room (type of member). The function raises
 # DiscoveryError if the member violates its interface.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
@@ -105,6 +112,7 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.EXPORTERS: _exporter,
     discover.IMPORTERS: _importer,
     discover.RESULT_READERS: _result_reader,
+    discover.NET_FORMATS: _net_format,
 }
 
 

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from dfslab.cli.shared import AsJson
 from dfslab.nets.run_limits import MARKINGS_MAX
@@ -61,7 +64,6 @@ def check(
     if as_json:
         print(json.dumps({"sizes": _shown(sizes), "state_space": space}))
         return
-    from rich.console import Console
 
     harmless(Console(emoji=False)).print(_table(sizes, space))
 
@@ -85,8 +87,6 @@ def _shown(document: Document) -> Mapping[str, Any]:
 
 
 def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
 
     table = Table("property", "found")
     for key, value in _shown(sizes).items():
@@ -139,15 +139,13 @@ def run(
     if as_json:
         print(found.model_dump_json())
         return
-    from rich.console import Console
-    from rich.markup import escape
 
     console = harmless(Console(emoji=False))
     console.print(_means(found))
     if stopped := found.ends.get("dead"):
         console.print(
-            f"In {stopped} of {found.replications} runs nothing could fire any more. Their means "
-            "and rates cover the time until then, not the time that was asked for."
+            f"In {stopped} of {found.replications} runs no transition could fire any more. Their "
+            "means and rates cover the time until that end, not the requested time."
         )
     if found.monitors:
         console.print(_monitored(found.monitors))
@@ -156,8 +154,6 @@ def run(
 
 
 def _means(found: NetSimulation) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
 
     ends = ", ".join(f"{reason} {count}" for reason, count in found.ends.items())
     title = f"{found.net}: {found.replications} runs of {_interval(found.end_time_s)} s ({ends})"
@@ -172,8 +168,6 @@ def _means(found: NetSimulation) -> Table:
 
 
 def _monitored(monitors: Mapping[str, MonitoredValue]) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
 
     columns = ("monitor", "kind", "observations", "mean and 90 % interval", "least", "most", "sum")
     table = Table(*columns, title="Monitors of the file")

@@ -14,6 +14,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError, NothingLearnt
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.runs.store import results_of
 
 if TYPE_CHECKING:
     from dfslab.models.queue import metadata_server
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 def _measured(folder: Path) -> list[Result]:
     """Returns the measurements of a run. Raises InputError if the folder is no run folder."""
-    from dfslab.studies.runs.store import results_of
 
     return [one for one in results_of(folder) if one.method == "measure"]
 

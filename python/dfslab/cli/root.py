@@ -14,9 +14,11 @@ from typer.core import TyperGroup
 from dfslab.cli.command_table import ABOUT, COMMANDS, EXAMPLES, FORMER
 from dfslab.cli.live.quiet import QUIET
 from dfslab.cli.live.version import text
+from dfslab.discover import DiscoveryError
 from dfslab.extras import missing
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
+from dfslab.testbeds.errors import TestbedError
 
 INTERRUPTED = 130
 # The options that print the help of a command.
@@ -168,9 +170,7 @@ def _stop_for_failure(error: Exception) -> None:
 
     Returns for other errors, which the caller raises again.
     """
-    from dfslab.discover import DiscoveryError
     from dfslab.method import RunFailed
-    from dfslab.testbeds.errors import TestbedError
 
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
         _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)

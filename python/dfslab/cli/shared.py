@@ -17,9 +17,9 @@ import typer
 from dfslab.cli.live.lines import LineReporter
 from dfslab.cli.live.quiet import QUIET, SilentReporter
 from dfslab.cli.live.time_left import TimeLeft
-from dfslab.lazily import lazily
 from dfslab.notify import silent
 from dfslab.spec.files.outputs import Output
+from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dfslab.result import Result
     from dfslab.spec.design import LevelValue
     from dfslab.spec.scenario import Scenario
+    from dfslab.studies.contract import FinishedRun
 
 Found = TypeVar("Found")
 ScenarioFile = Annotated[
@@ -69,30 +70,7 @@ SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 # These modules are imported on first use, so that wrong input is rejected quickly.
 if TYPE_CHECKING:
-    from dfslab.cli import commands_work, describing, listing, predicting
-    from dfslab.cli import compat as compats
-    from dfslab.cli import testbed_work as testbeds
-    from dfslab.cli.traces import trace_top as live
-    from dfslab.cli.traces import trace_work as traces
-    from dfslab.instruments.calibration import profiles
-    from dfslab.report import run_document as documents
-    from dfslab.report import server_limits as tables
-    from dfslab.report import terminal
-    from dfslab.studies.designs import lessons
-else:
-    commands_work = lazily("dfslab.cli.commands_work")
-    describing = lazily("dfslab.cli.describing")
-    listing = lazily("dfslab.cli.listing")
-    predicting = lazily("dfslab.cli.predicting")
-    compats = lazily("dfslab.cli.compat")
-    lessons = lazily("dfslab.studies.designs.lessons")
-    terminal = lazily("dfslab.report.terminal")
-    documents = lazily("dfslab.report.run_document")
-    tables = lazily("dfslab.report.server_limits")
-    traces = lazily("dfslab.cli.traces.trace_work")
-    live = lazily("dfslab.cli.traces.trace_top")
-    testbeds = lazily("dfslab.cli.testbed_work")
-    profiles = lazily("dfslab.instruments.calibration.profiles")
+    pass
 
 
 def read_scenario(
@@ -109,7 +87,6 @@ def read_scenario(
     """
     # Importing these modules takes half of the start time of commands that read no scenario.
     from dfslab.spec.check import read_checked
-    from dfslab.spec.files.ready import scenario_file
 
     refuse_folder(path)
     path = scenario_file(path)
@@ -263,6 +240,8 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     """
     if QUIET.get():
         return work(SilentReporter())
+    from dfslab.report import terminal
+
     console = terminal.console(as_json)
     if not console.is_terminal:
         return work(LineReporter())
@@ -333,12 +312,21 @@ def _encoded(value: object) -> object:
     return str(value)
 
 
+def emit_run(as_json: bool, run: FinishedRun, wide: bool, *lines: str) -> None:
+    """Prints a finished run: as JSON, or its tables and `lines` for people. `wide`: all methods and
+    repetitions are in the tables."""
+    from dfslab.report import run_document
+
+    emit(as_json, run_document.of(run), *run_document.tables(run, wide), *lines)
+
+
 def emit(as_json: bool, document: object, *tables: object) -> None:
     """Prints `document` as JSON if `as_json` is true, else the tables and lines for people."""
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
     from dfslab.documents.table import Paragraph, Table
+    from dfslab.report import terminal
 
     console = terminal.console(False)
     for table in tables:

@@ -9,15 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import (
-    SHOW_FORMS,
-    AsJson,
-    ScenarioFile,
-    describing,
-    emit,
-    read_scenario,
-    testbeds,
-)
+from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, emit, read_scenario
 from dfslab.spec.check import check
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
@@ -31,6 +23,8 @@ def show_filesystem(
     as_json: AsJson = False,
 ) -> None:
     """Parameters, formulas, diagrams or the net, all derived from the description."""
+    from dfslab.cli import describing
+
     document, shown = describing.filesystem(name, form, operation)
     emit(as_json, document, *shown)
 
@@ -52,6 +46,8 @@ def show_mount(
     as_json: AsJson = False,
 ) -> None:
     """What an existing mount or cluster says of itself; nothing is written."""
+    from dfslab.cli import testbed_work as testbeds
+
     found = testbeds.existing(place, web_address).document()
     emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, SetOptions, emit, terminal, testbeds
+from dfslab.cli.shared import AsJson, SetOptions, emit
 from dfslab.spec.model import InputError
 
 app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
@@ -28,7 +28,11 @@ def up(
     HDFS without any of the hardware options runs on this machine as it is, without root.
     """
     values = dict(text.partition("=")[::2] for text in sets or [])
+    from dfslab.report import terminal
+
     console = terminal.console(as_json)
+    from dfslab.cli import testbed_work as testbeds
+
     requested = testbeds.RequestedHardware(servers, clients, link, delay, disk)
     for one in testbeds.stale():
         console.print(f"stale: {one} (`dfslab testbed down --stale` removes what it left)")
@@ -43,7 +47,11 @@ def check(as_json: AsJson = False) -> None:
     """What this kernel and this user can do for testbeds, and what is disabled by what is
     missing.
     """
+    from dfslab.cli import testbed_work as testbeds
+
     found = testbeds.check()
+    from dfslab.report import terminal
+
     emit(as_json, found, terminal.features_table(found))
 
 
@@ -63,6 +71,8 @@ def down(
         raise InputError(
             "testbed down", name or None, "needs the name of a testbed, or --all, or --stale"
         )
+    from dfslab.cli import testbed_work as testbeds
+
     taken = testbeds.down("--all" if everything else "--stale" if stale else name)
     emit(as_json, taken, *(f"{one}: down" for one in taken))
 
@@ -72,6 +82,8 @@ def status(
     name: Annotated[str, typer.Argument(help="Only this testbed.")] = "", as_json: AsJson = False
 ) -> None:
     """Which testbeds are up, which are stale."""
+    from dfslab.cli import testbed_work as testbeds
+
     found = testbeds.status(name)
     shown = [f"{one.name}: {one.state} {one.uri or one.why}" for one in found]
     if testbeds.stale() and not name:

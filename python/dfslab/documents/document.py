@@ -1,8 +1,12 @@
-"""The base class of all documents, which are immutable and validated where they are read."""
+"""The base class of all documents, which are immutable and validated where they are read, and the
+schema of values that documents have as text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import CoreSchema, core_schema
 
 
 class Document(BaseModel):
@@ -17,3 +21,16 @@ class StrictDocument(Document):
     """A document in which an unknown key is an error, both when read and when constructed."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def text_schema(kind: type[object], read: Callable[[str], object]) -> CoreSchema:
+    """Returns the schema of values of the class `kind`: pydantic writes them as `str(value)`, and
+    reads them by `read`, whose argument is that text. Python code may also give a value itself."""
+    text = core_schema.no_info_after_validator_function(read, core_schema.str_schema())
+    return core_schema.json_or_python_schema(
+        json_schema=text,
+        python_schema=core_schema.union_schema([core_schema.is_instance_schema(kind), text]),
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            str, return_schema=core_schema.str_schema()
+        ),
+    )

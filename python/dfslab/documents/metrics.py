@@ -71,6 +71,13 @@ def parsed(text: str) -> MetricKey:
     return MetricKey(name, operation)
 
 
+def is_time(text: str) -> bool:
+    """Returns whether a text is the key of a statistic of times of one operation, such as
+    `latency_s_p99.read`."""
+    one = parsed(text)
+    return bool(one.operation) and one.name in _TIMES
+
+
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
     """Returns the operations for which `metrics`, the keys of metrics, has the given statistic of
     the given kind of time. For example, kind "latency" and statistic "p99" give "read" if the key
@@ -100,9 +107,11 @@ REGISTRY: dict[str, MetricType] = {
         MetricType(RATE, "/s", "rate", "operations per second"),
         MetricType(THROUGHPUT, "B/s", "throughput", "bytes per second"),
         *_times("latency", "time of an operation"),
-        *_times("response", "time of an operation since it was due"),
+        *_times("response", "time of an operation since its scheduled start"),
     )
 }
+# Names of the metrics that are statistics of times.
+_TIMES = frozenset(name for name, one in REGISTRY.items() if one.of_operation)
 # Regular expression of all valid metric keys, for scenarios that name a metric.
 PATTERN = (
     rf"^({RATE}|{THROUGHPUT}"

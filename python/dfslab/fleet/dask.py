@@ -179,7 +179,7 @@ class Controller:
             if time.monotonic() > deadline_s:
                 reason = f"{len(known)} of {wanted} nodes joined {self._nodes.scheduler}"
                 raise shards.LoadFailed(reason)
-            self._report(0.0, f"waiting for nodes: {len(known)} of {wanted} are there")
+            self._report(0.0, f"waiting for nodes: {len(known)} of {wanted} are connected")
             await asyncio.sleep(POLL_S)
         chosen = known[: self._nodes.wanted or None]
         count = len(chosen) * self._nodes.processes

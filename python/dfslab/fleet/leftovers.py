@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dfslab.spec.files.homes import home
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
-from dfslab.testbeds.cache import home
 
 # The pattern of the names that dfslab gives to run directories. A name has 48 random bits, so that
 # no name is used twice.

@@ -21,9 +21,9 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
-# A process whose output has ended, or that was killed, may take this many seconds to end. It takes
-# longer if one of its threads is in a call to a file system that does not answer: the kernel then
-# holds the process.
+# A process that has sent its answer, whose output has ended, or that was killed, may take this many
+# seconds to end. It takes longer if one of its threads is in a call to a file system that does not
+# answer: the kernel then holds the process.
 END_LIMIT_S = 5.0
 
 
@@ -52,6 +52,7 @@ class AgentLink:
         self.progress: tuple[float, str] = (0.0, "preparing")
         self.observed = LiveCounts()
         self.ended: str | None = None
+        self._has_answered = False
         self._buffer = bytearray()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         # With -P, Python imports this package, not a package in the working directory.
@@ -101,7 +102,10 @@ class AgentLink:
     def receive(self) -> None:
         """Reads the documents that the agent has sent.
 
-        If the agent's output has ended, records why the agent ended.
+        After its answer the agent sends nothing more. If its answer has arrived or its output has
+        ended, records how the agent ended. The end of the output is not waited for: a program of
+        the host's prefix, such as `nsenter`, keeps the output open while the kernel holds the
+        agent.
         """
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:
@@ -119,6 +123,10 @@ class AgentLink:
                 # Programs that start the agent, such as a login shell, may print lines that are no
                 # JSON documents.
                 self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
+                continue
+            if self._has_answered:
+                self.ended = self._how()
+                return
 
     def _take(self, document: AgentDocument) -> None:
         if (reported := document.get("progress")) is not None:
@@ -130,7 +138,7 @@ class AgentLink:
             self.ready = ready
             self.times_ready += 1
         else:
-            self.answer = document
+            self.answer, self._has_answered = document, True
 
     def _how(self) -> str:
         """Returns how the agent's process ended, as a text with the last line of its error output.
@@ -164,9 +172,12 @@ class AgentLink:
         while self.ended is None and (left_s := deadline_s - time.monotonic()) > 0:
             if select.select([self], [], [], left_s)[0]:
                 self.receive()
-        if self.ended is None:
+        if self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(END_LIMIT_S)
+        if self.ended is None:
             self.ended = self._how()
         assert self._process.stdout is not None
         self._process.stdout.close()

@@ -200,7 +200,7 @@ def kept_part(text: str) -> KeptPart:
     """
     found = json.loads(text)
     if not isinstance(found, dict) or not {"plan", "answer"} <= set(found):
-        raise ValueError("was not left by an agent")
+        raise ValueError("is not a report of an agent")
     return KeptPart(LoadPlan.model_validate(found["plan"]), found["answer"])
 
 

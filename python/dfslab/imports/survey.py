@@ -168,7 +168,9 @@ def _of_calls(
     kept = list(call_stream.under(calls, root))
     if not kept:
         where = root_of(calls)
-        raise InputError(ROOT, root, f"no call of the trace is on files there; most are in {where}")
+        raise InputError(
+            ROOT, root, f"no call of the trace is on files in this folder; most are in {where}"
+        )
     taken = Counter(one.call for one in kept if one.call)
     for name, number in (Counter(one.call for one in calls if one.call) - taken).items():
         left_out[name, OUTSIDE] += number

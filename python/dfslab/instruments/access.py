@@ -216,9 +216,8 @@ class InstrumentSession:
         processes = max(1, scenario.workload.processes)
         if run.scheduler:
             if hosts:
-                raise InputError(
-                    "run.scheduler", run.scheduler, "a testbed has a scheduler of its own"
-                )
+                allowed = "must be absent: dfslab starts the scheduler of a testbed"
+                raise InputError("run.scheduler", run.scheduler, allowed)
             return Nodes(run.scheduler, wanted, processes)
         key = scenario.run.model_dump_json(include={"fleet", "cluster"})
         address, count = self._clusters.get(key, ("", 0))
@@ -257,7 +256,7 @@ class InstrumentSession:
         Raises RunFailed if no testbed runs, or if its processes cannot count.
         """
         if not isinstance(self.testbed, Traceable):
-            raise RunFailed("no testbed is up whose processes count their calls")
+            raise RunFailed("no testbed runs whose processes count calls")
         return self.testbed
 
     def whole_processors(self) -> AbstractContextManager[None]:
@@ -402,7 +401,8 @@ def _answers(uri: str, address: tuple[str, int] | None) -> None:
     try:
         socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close()
     except OSError as error:
-        raise InputError("file_system.access.uri", uri, f"nobody answers there: {error}") from error
+        reason = f"no server answers at {address[0]}:{address[1]}: {error}"
+        raise InputError("file_system.access.uri", uri, reason) from error
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def refused(plan: LoadPlan) -> str:
     empty if they can be counted.
     """
     if plan.stream.given:
-        return "its operations are given ones, so that no part of them is like the whole"
+        return "the operations are listed one by one, so a part of them does not represent all"
     return ""
 
 
@@ -66,7 +66,7 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
     )
     found = [_between(*pair) for pair in zip(short, long, strict=True)]
     if not any(one.operations for one in found):
-        return CallCounts(not_counted="its phases have one operation each")
+        return CallCounts(not_counted="each phase has only one operation")
     return CallCounts(phases=found)
 
 
@@ -148,7 +148,7 @@ def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream
         watch = Watch(prepared=marks.mark)
         report = fleet.run_load(counted, [counting], watch=watch).report
         if not report.complete:
-            raise fleet.LoadFailed("the load that was to be counted did not come to its end")
+            raise fleet.LoadFailed("the workload run whose calls were counted did not finish")
         return [(done, *one) for done, one in zip(each, marks.phases(), strict=True)]
 
 

@@ -197,7 +197,7 @@ def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
 def _there(program: str, environment: Mapping[str, str], install: str) -> None:
     if shutil.which(program, path=environment.get("PATH")) is None:
         how = f"; `{install}` installs it" if install else ""
-        raise InputError("workload.command", program, f"is no program here{how}")
+        raise InputError("workload.command", program, f"is not a program on this machine{how}")
 
 
 class _Failed(Exception):
@@ -254,7 +254,7 @@ class _Program:
             except subprocess.TimeoutExpired:
                 raise _Failed(f"did not end within {self._limit_s:g} s") from None
             except BrokenPipeError:
-                raise _Failed(f"ended with {child.wait()} before it was told to go on") from None
+                raise _Failed(f"ended with {child.wait()} before the common start") from None
             finally:
                 # Kill the whole process group. The operating system cannot assign its number to
                 # another process before this process has waited for the program.

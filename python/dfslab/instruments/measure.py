@@ -244,7 +244,7 @@ def _calls(
     If they cannot be counted, the result states the reason.
     """
     if isinstance(hosts, Nodes):
-        return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")
+        return CallCounts(not_counted="the clients run on the nodes of a Dask cluster")
     if reason := call_counts.refused(plan):
         return CallCounts(not_counted=reason)
     session.notify("counting the calls of an operation")
@@ -366,7 +366,7 @@ def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
     Such a run is incomplete, although no operation failed.
     """
     over = not complete and not load.errors
-    return ["the load was not over when run.time_limit was"] if over else []
+    return ["run.time_limit ended the workload run"] if over else []
 
 
 def _layers(load: MeasuredLoad) -> list[str]:
@@ -384,7 +384,7 @@ def _lateness(load: MeasuredLoad) -> list[str]:
         return []
     return [
         f"the generator itself was late by up to {load.generator.late.p99_s:.3g} s for 99 % of "
-        "operations: response times hold some of that"
+        "operations: response times include some of this delay"
     ]
 
 
@@ -400,7 +400,7 @@ def _unsettled(load: MeasuredLoad) -> list[str]:
         return [f"phases that did not settle in their first half: {names}"] if restless else []
     if load.steady is None or load.steady.reached:
         return []
-    return ["the load did not settle in its first half: its rate is no steady one"]
+    return ["the run did not settle in its first half: the run has no steady rate"]
 
 
 def _steps(report: LoadReport) -> list[Step]:

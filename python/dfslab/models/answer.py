@@ -66,6 +66,7 @@ def to_result(
         limits=list(limits),
         phases=_phases(prediction, own.get(metric_names.RATE, factor), limits_of_phases),
         notes=list(notes),
+        is_calibrated=calibration.is_measured,
         fit=CalibrationFit(
             bounds_per_s=(low, high),
             unloaded_s=dict(prediction.unloaded_s),
@@ -108,6 +109,7 @@ def to_open_result(
     found: OpenPrediction,
     factors: tuple[float, float],
     notes: Sequence[str],
+    calibration: Calibration,
 ) -> Result:
     """Converts a prediction for an open workload to a Result.
 
@@ -125,12 +127,15 @@ def to_open_result(
     remarks = list(notes)
     if found.offered_per_s > found.largest_rate_per_s:
         remarks.append(
-            f"more comes than {found.binding} can do, {found.largest_rate_per_s:.4g} a second"
+            f"the offered rate exceeds what {found.binding} can serve: "
+            f"{found.largest_rate_per_s:.4g} a second"
         )
         if found.places is None:
-            remarks.append("its queue has no end, so nothing is said of responses")
+            remarks.append("the call queue is unbounded, so no response time is predicted")
         else:
-            remarks.append(f"{found.refused:.1%} find its call queue of {found.places:g} full")
+            remarks.append(
+                f"{found.refused:.1%} of the calls find the call queue of {found.places:g} full"
+            )
     return Result(
         method=method,
         point_id=point.id,
@@ -138,6 +143,7 @@ def to_open_result(
         metrics=metrics,
         binding=found.binding,
         notes=remarks,
+        is_calibrated=calibration.is_measured,
         provenance=provenance(point.scenario.run.seed),
         open_load=OpenLoadAnswer(
             offered_per_s=found.offered_per_s,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dfslab import quantiles
-from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.demand import observations, operations_key
 from dfslab.models.regression import metrics_of
@@ -16,11 +14,6 @@ from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 NAMES = ("mean", "ideal", "serial")
 # Standard deviation of the natural logarithm of a rate, assumed when only one value was measured.
@@ -162,6 +155,8 @@ class Serial:
             columns = np.column_stack([np.ones_like(clients), clients])
             # Minimise relative errors, because predictions are rated by relative errors.
             weights = rates / clients
+            import scipy
+
             (u, v), _ = scipy.optimize.nnls(columns * weights[:, None], np.ones_like(clients))
             errors = np.log(rates * (u + v * clients) / clients)
             self._lines[key] = (u, v, _half_width(errors.tolist()))

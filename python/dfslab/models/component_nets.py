@@ -74,7 +74,7 @@ def own_net(situation: Situation) -> Any:
     folder has none."""
     path = situation.system.folder / "net.py"
     if not path.exists():
-        allowed = "a file system with a net of its own (net.py), which this one has not"
+        allowed = "a file system whose folder has a net (net.py)"
         raise InputError("file_system.name", situation.system.name, f"components needs {allowed}")
     return discover.load(path)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dfslab import quantiles
 from dfslab.documents.answers import NetworkLevel, NetworkSimulation, PredictedPhase
-from dfslab.documents.metrics import LATENCY, MEAN, key
+from dfslab.documents.metrics import LATENCY, MEAN, RATE, THROUGHPUT, key
 from dfslab.method import CONFIDENCE
 from dfslab.models.component_nets import ComponentPrediction, own_net, simulate
 from dfslab.models.fit.demand import observations
@@ -100,10 +100,7 @@ class Components:
         def metric(value: float) -> Metric:
             return Metric(value=value, low=value / factor, high=value * factor)
 
-        metrics = {
-            "rate_per_s": metric(found.rate_per_s),
-            "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
-        }
+        metrics = {RATE: metric(found.rate_per_s), THROUGHPUT: metric(found.throughput_bytes_per_s)}
         for operation, latency_s in found.latency_s.items():
             metrics[key(LATENCY, MEAN, operation)] = metric(latency_s)
         error = f"{unfitted_error(clients):.0%}"

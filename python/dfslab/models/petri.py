@@ -31,6 +31,7 @@ from dfslab.models.answer import to_result
 from dfslab.models.compiled.net_amount import MOST_UNITS
 from dfslab.models.compiled.net_job import NetJob, Watched
 from dfslab.models.fit.demand import (
+    NOT_CALIBRATED,
     Calibration,
     calibrate,
     observations,
@@ -125,8 +126,8 @@ class PetriModel:
             )
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
-        if self.calibration is None:
-            notes.append("not calibrated: nothing was measured")
+        if not calibration.is_measured:
+            notes.append(NOT_CALIBRATED)
         factor = calibration.interval_factor(situation, self.residual_sd)
         sure = quantiles.student(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
         factor_of = {

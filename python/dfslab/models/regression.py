@@ -17,7 +17,6 @@ import numpy as np
 from dfslab.arrays import Floats, Integers
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import Coefficient, Importance, RegressionFit
-from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.learn.features import Columns, columns_for, describe
 from dfslab.models.tree.prediction import situation_of
@@ -26,11 +25,7 @@ from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 if TYPE_CHECKING:
-    import statsmodels.api as sm
-else:
-    # The module of least squares alone: statsmodels.api imports time series and plots, too, which
-    # takes half a processor second.
-    sm = lazily("statsmodels.regression.linear_model")
+    from statsmodels.regression.linear_model import RegressionResults
 
 NAMES = ("regression", "regression-linear")
 # Largest allowed logarithm of an extrapolated rate: exp(300) is still a finite JSON number.
@@ -55,7 +50,7 @@ class FittedRegression:
     """
 
     columns: Columns
-    results: sm.RegressionResults
+    results: RegressionResults
     r_squared: float
     adjusted_r_squared: float
     coefficients: dict[str, tuple[float, float]]
@@ -157,7 +152,10 @@ def _means(
 def _fit(
     columns: Columns, target: Floats, matrix: Floats, points: Sequence[Point]
 ) -> FittedRegression:
-    model = sm.OLS(target, matrix).fit()
+    # `statsmodels.api` also imports time series and plots, which takes half a processor second.
+    from statsmodels.regression.linear_model import OLS
+
+    model = OLS(target, matrix).fit()
     # Differences by rounding between equal rates do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
     described = [describe(point) for point in points]
@@ -205,9 +203,9 @@ def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
     law if the workload has a single operation.
     """
     situation = situation_of(point.scenario)
-    metrics = {"rate_per_s": rate}
+    metrics = {metric.RATE: rate}
     if moved_bytes := situation.whole.moved_bytes:
-        metrics["throughput_bytes_per_s"] = _scaled(rate, moved_bytes)
+        metrics[metric.THROUGHPUT] = _scaled(rate, moved_bytes)
     workload = point.scenario.workload
     if len(situation.mix) == 1 and rate.low and rate.low > 0 and rate.high:
         latency = Metric(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dfslab.models.answer import to_open_result, to_result
-from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
+from dfslab.models.fit.demand import NOT_CALIBRATED, Calibration, calibrate, uncalibrated
 from dfslab.models.tree.ignored import note
 from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.prediction import situation_of
@@ -51,13 +51,13 @@ class SequenceModel:
         notes = [*situation.notes, *note(self.name, situation, constants)]
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
-        if self.calibration is None:
-            notes.append("not calibrated: nothing was measured")
+        if not calibration.is_measured:
+            notes.append(NOT_CALIBRATED)
         factor = calibration.interval_factor(situation)
         if point.scenario.workload.arrival != "closed":
             found = situation.predict_open(constants, point.scenario.workload.rate)
             response = calibration.open_factor(situation, constants, found)
-            return to_open_result(self.name, point, found, (factor, response), notes)
+            return to_open_result(self.name, point, found, (factor, response), notes, calibration)
         prediction = situation.predict(constants)
         return to_result(
             self.name,

@@ -119,7 +119,7 @@ def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
     """
     lines: list[str] = [
         f"Response times of {system.title}, unloaded, on distinct nodes",
-        "T_x is the time of step x with all that it invokes, T_x_self without.",
+        "T_x is the time of step x including the steps that x invokes; T_x_self excludes them.",
         "[condition] is 1 where the condition holds, else 0.",
         "count operations on a serial server take count * T_t; under load see the queueing answers",
         "",

@@ -13,6 +13,8 @@ from dfslab.spec import units
 LOOPS = "Repeated steps, by how often one call of the step above makes them"
 RETRIES = "Failed, then made again by the same caller"
 LOOP_HEAD = ("step", "least", "median", "most", "callers")
+# Headings of two columns with shares, for comparison with a saving.
+SELF_SHARE, PATH_SHARE = "share of self time", "share of critical path"
 RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
@@ -75,9 +77,9 @@ def left_out(profile: TraceProfile) -> list[str]:
         times = [units.text(ns / 1e9, "s") for ns in (shown.total_ns, shown.self_ns)]
         nobody = shown.without_caller
         lines.append(
-            f"Left out by “{rule}”: {shown.calls:,} calls of {times[0]} in all, {times[1]} of "
-            "their own, now their callers'"
-            + (f"; {nobody:,} had no caller that is kept." if nobody else ".")
+            f"Left out by “{rule}”: {shown.calls:,} calls with a total time of {times[0]}; "
+            f"their self time of {times[1]} is counted as self time of their callers"
+            + (f"; {nobody:,} of the calls have no caller in the profile." if nobody else ".")
         )
     return lines
 

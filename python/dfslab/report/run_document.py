@@ -107,13 +107,13 @@ def result_table(results: Iterable[Result]) -> Table:
         left=("configuration", "limit"),
     )
     for result in results:
-        throughput = result.metrics.get("throughput_bytes_per_s")
+        throughput = result.metrics.get(metrics.THROUGHPUT)
         incomplete = "" if result.complete else " (incomplete)"
         rows.append(
             (
                 *([words(result.method)] if len(names) > 1 else []),
                 words(labels_text(dict(result.labels)) + incomplete),
-                _metric(result.metrics.get("rate_per_s")),
+                _metric(result.metrics.get(metrics.RATE)),
                 TableCell(throughput.value, units.text(throughput.value, "B/s"))
                 if throughput
                 else absent(),

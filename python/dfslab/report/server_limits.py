@@ -41,7 +41,7 @@ def _files(limits: ServerLimits) -> Table:
 
 def _capacity(limits: ServerLimits) -> Table:
     table = Table(title=f"Operations a second that {_servers(limits)} serves (90 % interval)")
-    for column in ("operation", "a second", "what is full then"):
+    for column in ("operation", "a second", "resource at its limit"):
         table.add_column(column)
     for one in limits.capacity:
         interval = f"{_many(one.low_per_s)} to {_many(one.high_per_s)}"

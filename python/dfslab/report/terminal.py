@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dfslab.documents.planned_design import PlannedCost, PlannedDesign
 from dfslab.report.harmless import harmless
 from dfslab.spec import units
 
@@ -103,8 +104,8 @@ def search_tables(found: SearchDocument) -> list[Table | str]:
         )
     meets, fails, knee = found.meets_per_s, found.fails_per_s, found.knee
     lines = [
-        f"keeps to it: {meets:.4g} a second" if meets else "no rate that was tried keeps to it",
-        f"does not any more: {fails:.4g} a second" if fails else "no rate that was tried breaks it",
+        f"meets the objective: {meets:.4g} a second" if meets else "no rate meets the objective",
+        f"misses the objective: {fails:.4g} a second" if fails else "no rate misses the objective",
     ]
     if knee:
         lines.append(
@@ -201,7 +202,6 @@ def features_table(features: Sequence[Feature]) -> Table:
 def plan_document(plan: DesignPlan) -> PlannedDesign:
     """Returns a planned design as a document: the number of legal combinations of factor levels,
     the runs of each testbed, and the cost in seconds."""
-    from dfslab.documents.planned_design import PlannedCost, PlannedDesign
     from dfslab.studies.designs.design_plan import labels
 
     bill = plan.bill
@@ -227,7 +227,7 @@ def plan_tables(planned: PlannedDesign) -> list[Table | str]:
     are legal, the testbeds, and the cost."""
     table = Table(
         title=f"{planned.kind} design over {len(planned.factors)} factors",
-        caption="what all runs of a testbed have in common",
+        caption="the settings that all runs of a testbed share",
     )
     for name in ("testbed", "runs", "deployment and layout"):
         table.add_column(name)

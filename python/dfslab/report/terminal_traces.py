@@ -51,10 +51,7 @@ def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table |
 
 def _title(profile: TraceProfile) -> str:
     if profile.counted:
-        return (
-            f"{profile.spans} calls as servers counted them, of which no single one is "
-            "known; by self time"
-        )
+        return f"{profile.spans} calls, counted by the servers without single calls; by self time"
     if profile.sampling:
         return f"{sampled_text(profile)}; by self time"
     return (
@@ -105,7 +102,7 @@ def sampled_text(profile: TraceProfile) -> str:
     ends = sorted({f"{one:.3g}" for one in (shown.probability_least, shown.probability_most)})
     return (
         f"about {shown.spans_estimated:,} spans, estimated from {profile.spans:,} that "
-        f"were kept with probability {' to '.join(ends)}"
+        f"were recorded with probability {' to '.join(ends)}"
     )
 
 
@@ -115,7 +112,7 @@ def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
 
     The times of spans are already corrected by these offsets.
     """
-    table = Table(title="Clocks, by calls between hosts (spans are shown with them set)")
+    table = Table(title="Clocks, by calls between hosts (times of spans are corrected)")
     for name in ("host", "ahead", "within", "calls", "against"):
         table.add_column(name, justify="left" if name == "host" else "right")
     for clock in clocks:
@@ -160,9 +157,9 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
     finishers = is_wide and any(step.last_finisher_share is not None for step in steps)
     table = _of_paths(title, "saving", "interval", "verdict")
     if is_wide:
-        table.add_column("by sum", justify="right")
+        table.add_column(repeats.SELF_SHARE, justify="right")
     if finishers:
-        table.add_column("by last finisher", justify="right")
+        table.add_column(repeats.PATH_SHARE, justify="right")
     names = _names([step.step for step in steps], is_wide)
     for name, step in zip(names, steps, strict=True):
         interval = f"{step.low:.1%} – {step.high:.1%}"
@@ -225,7 +222,7 @@ def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     if not is_wide:
-        for name in ("part", "saving", "the trace allows", "verdict"):
+        for name in ("part", "saving", "bounds", "verdict"):
             table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
         for row in parts.parts[:most]:
             allowed = f"{row.least:.1%} – {row.most:.1%}"
@@ -234,12 +231,12 @@ def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
     for name in (
         "part",
         "saving",
-        "the trace allows",
+        "bounds",
         "verdict",
-        "90 % of runs show",
+        "90 % interval",
         "busy",
-        "by sum",
-        "by last finisher",
+        repeats.SELF_SHARE,
+        repeats.PATH_SHARE,
     ):
         table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
     others = [

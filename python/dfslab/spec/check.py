@@ -21,8 +21,6 @@ from dfslab.spec.streams.workload import FileParameters, Workload, stream_mix
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Methods that execute operations and need no description of them.
-MEASURING = {"measure", "trace"}
 # Labels that are equal for configurations which differ only in their file system: the index of
 # their grid in the sweep, and the values of all varied keys except the name of the file system.
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
@@ -70,7 +68,7 @@ def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
     try:
         check(scenario)
     except InputError as error:
-        instruments = [name for name in scenario.run.methods if name in MEASURING]
+        instruments = [name for name in scenario.run.methods if discover.is_instrument(name)]
         measured = scenario.with_methods(instruments)
         check(measured)
         return measured, f"only measured, not predicted: {error.allowed.partition(';')[0]}"
@@ -195,7 +193,7 @@ def _check_point(scenario: Scenario) -> None:
     if scenario.workload.cache == "direct" and (own.transfer_size % 4096 or own.file_size % 4096):
         allowed = "direct I/O needs file and transfer sizes in multiples of 4096 B"
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
-    modelled = set(scenario.run.methods) - MEASURING
+    modelled = {name for name in scenario.run.methods if not discover.is_instrument(name)}
     _check_arrival(scenario, modelled)
     if workload.argv is not None:
         _check_command(scenario, workload, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 
@@ -40,7 +41,6 @@ def unknown(name: str, allowed: list[str]) -> str:
     """Returns the error text for an unknown name: the names that are allowed, and a similar one as
     a hint.
     """
-    import difflib  # imported here because only errors need it
 
     close = difflib.get_close_matches(name, allowed, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""

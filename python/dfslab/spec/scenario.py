@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from dfslab.documents.metrics import PATTERN
+from dfslab.documents.metrics import PATTERN, RATE
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, LevelValue
 from dfslab.spec.fault import Fault
@@ -95,7 +95,7 @@ class RunSettings(CheckedModel):
         0.0, description="More runs until `precise` is known to this share of it; 0: no more"
     )
     precise: Annotated[str, Field(pattern=PATTERN)] = Field(
-        "rate_per_s", description="The metric that is to be precise"
+        RATE, description="The metric that is to be precise"
     )
     most_repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(
         30, description="Runs of a configuration, at most, where precision is asked for"

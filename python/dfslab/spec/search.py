@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from dfslab.documents.metrics import time_name
 from dfslab.spec.model import CheckedModel, InputError
 from dfslab.spec.units import PerSecond, Seconds, parse, quantity
 
@@ -44,7 +45,7 @@ def objective(text: str) -> Objective:
     limit_s = parse(limit, "s")
     if limit_s <= 0:
         raise ValueError(f"must allow more than 0 s, like {_ALLOWED}")
-    return Objective(f"{kind}_s_{statistic}", operation or "", limit_s)
+    return Objective(time_name(kind, statistic), operation or "", limit_s)
 
 
 class Search(CheckedModel):

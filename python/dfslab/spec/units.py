@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-from dfslab.lazily import lazily
-
 if TYPE_CHECKING:
     import pint
-else:
-    pint = lazily("pint")
 
 _EXAMPLES = {
     "B": '"64 MiB" or "4 kB"',
@@ -64,6 +60,8 @@ _KILO = re.compile(r"\bK(B|bit|b)\b")
 
 @lru_cache(maxsize=1)
 def _registry() -> pint.UnitRegistry[float]:
+    import pint
+
     return pint.UnitRegistry(cache_folder=None)
 
 
@@ -121,6 +119,8 @@ def _convert(quantity: object, unit: str) -> float:
     """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if one of them
     counts bits or bytes and the other does not: pint would allow that, because it treats
     information as dimensionless."""
+    import pint
+
     if not isinstance(quantity, pint.Quantity):
         raise ValueError("a number without a unit")
     text = str(quantity.units)

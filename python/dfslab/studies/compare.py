@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover, quantiles
-from dfslab.documents.metrics import LATENCY, operations_with
+from dfslab.documents.metrics import LATENCY, RATE, operations_with
 from dfslab.documents.table import Table, TableCell, absent, estimate, heads, number, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
@@ -153,7 +153,7 @@ def make(name: str) -> ComparisonStudy:
     return ComparisonStudy()
 
 
-def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison:
+def compare(results: Sequence[Result], metric: str = RATE) -> Comparison:
     """Compares the predictions of all methods with the measurements.
 
     `metric`: name of the compared metric.

@@ -280,7 +280,17 @@ def find(name: str) -> Study[StudyResult]:
     study = make(name)
     if not isinstance(study, Study) or study.name != name or study.result.study != name:
         raise discover.DiscoveryError(f"{member.source}: makes no study of the name {name}")
+    if study.result.section_order is None and _of_section(study.result):
+        stated = ", ".join(_of_section(study.result))
+        reason = f"states {stated} of a section of the page, but no section_order"
+        raise discover.DiscoveryError(f"{member.source}: {study.result.__name__} {reason}")
     return study
+
+
+def _of_section(kind: type[StudyResult]) -> list[str]:
+    """Returns the names of the attributes for a section of the page that a class sets itself."""
+    own = {name for one in kind.__mro__ for name in vars(one) if one is not StudyResult}
+    return [name for name in ("title", "empty", "tab", "section") if name in own]
 
 
 def refusals(run: FinishedRun, kinds: Iterable[type[StudyResult]]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, JsonValue
 
+from dfslab.documents.metrics import THROUGHPUT
 from dfslab.documents.table import Tab, Table, TableCell, estimate, heads, quantity, words
 from dfslab.result import Metric, Result
 from dfslab.spec.deployment import Deployment
@@ -23,7 +24,6 @@ AS_FAST = 0.05
 GIGA = 1e9
 # Keys of a node group that describe the processors.
 PROCESSOR_KEYS = ("frequency", "power", "cores", "processors")
-THROUGHPUT = "throughput_bytes_per_s"
 BASIS = (
     "Power is that of all processors of the nodes that declare one, under load; disks, memory, fans"
     " and idle power are not counted. Energy is power divided by throughput."

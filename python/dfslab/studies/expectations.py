@@ -56,10 +56,11 @@ StepSeconds = Mapping[tuple[str, StepPath], float]
 NAMES = ("expectations",)
 MOST_ROWS = 400
 BASIS = (
-    "Stated by the description before anything was measured: which step dominates, which grows or "
-    "stays flat with the size, the count and the deployment. A hit went the stated way by more "
-    "than the noise of the repetitions, a miss the other way; flat is a hit up to a factor of 1.5, "
-    "a miss beyond that and the noise."
+    "Expectations that follow from the description before anything is measured: which step "
+    "dominates, and which grows or stays flat with the size, the count and the deployment. A hit "
+    "changed in the expected direction by more than the noise of the repetitions, a miss in the "
+    "opposite direction. An expected flat step is a hit if it changed by at most a factor of 1.5, "
+    "and a miss if it changed by more than that factor and the noise."
 )
 KIND_WORDS = {
     "dominates": "which step takes longest",

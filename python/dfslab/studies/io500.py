@@ -45,7 +45,9 @@ BASIS = (
     "The score is the root of the product of two geometric means: of the bandwidths, in GiB/s, and "
     "of the rates, in thousands a second."
 )
-SHORT = "Phases shorter than 300 s compare configurations here, and are no entry of that list."
+SHORT = (
+    "Phases shorter than 300 s compare configurations, but are no valid entry of the IO500 list."
+)
 
 
 class Io500Score(BaseModel):

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar, Unpack
 
 from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
@@ -42,6 +42,7 @@ from dfslab.testbeds.state import (
     DaemonRecord,
     DaemonState,
     HostRecord,
+    RecordChanges,
     TestbedFolder,
     TestbedRecord,
 )
@@ -156,7 +157,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
                     testbed._raise_hosts(hosted, known_hardware, clock)
                 with testbed.whole_processors():
                     testbed.start()
-                testbed._now(phase="up", owner=None if outlive else record.owner)
+                testbed._change_record(phase="up", owner=None if outlive else record.owner)
             except BaseException:
                 if testbed is not None:
                     testbed.down()
@@ -191,7 +192,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 
         def note(made: Made) -> None:
             hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
-            self._now(hosts=hosts, devices=list(made.devices))
+            self._change_record(hosts=hosts, devices=list(made.devices))
 
         cluster = Cluster(
             self._folder.id,
@@ -203,7 +204,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
             self._memory_folder,
         )
         self.cluster = cluster
-        self._now(deployment=recordable(deployment))
+        self._change_record(deployment=recordable(deployment))
         for line in not_made(deployment):
             self.notify(line)
         self.notify(f"making {len(deployment.nodes())} hosts")
@@ -341,7 +342,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         found = [name for name, host in on_hosts.items() if host == target]
         if not found:
             known = ", ".join([*self.daemons, *dict.fromkeys(on_hosts.values())])
-            raise TestbedError("state", f"bed {self.name}", f"no {target!r}; there are {known}")
+            raise TestbedError("state", f"testbed {self.name}", f"no {target!r}; known: {known}")
         return found
 
     def daemon(self, name: str) -> Daemon:
@@ -349,7 +350,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         if name not in self.daemons:
             known = ", ".join(self.daemons)
             raise TestbedError(
-                "state", f"bed {self.name}", f"no daemon {name!r}; there are {known}"
+                "state", f"testbed {self.name}", f"no daemon {name!r}; the daemons are {known}"
             )
         return self.daemons[name]
 
@@ -380,7 +381,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 
         Raises TestbedError if the folder cannot be created.
         """
-        self._now(folders=[*self._record.folders, str(path)])
+        self._change_record(folders=[*self._record.folders, str(path)])
         try:
             state.make_marked(path, self._folder.id)
         except OSError as error:
@@ -456,7 +457,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         return clock.monotonic_s() - began
 
     def _record_daemons(self) -> None:
-        self._now(
+        self._change_record(
             daemons=[
                 DaemonRecord(
                     name=name,
@@ -469,7 +470,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
             ]
         )
 
-    def _now(self, **changes: Any) -> None:
+    def _change_record(self, **changes: Unpack[RecordChanges]) -> None:
         """Changes fields of the testbed's record, in memory and on disk."""
         self._record = self._record.model_copy(update=changes)
         self._folder.write(self._record)

@@ -6,33 +6,19 @@ The folders are in DFSLAB_CACHE, else in $XDG_CACHE_HOME/dfslab, else in ~/.cach
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from dfslab.notify import Notify
 from dfslab.spec.files import checksums
+from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
 
 DOWNLOAD_LIMIT_S = 1200.0
-
-
-def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """Returns the folder that the environment variable `variable` names.
-
-    If it is not set, the result is the folder `dfslab` in the user's base folder. `base_variable`
-    names the base folder; if it is not set either, the base folder is `base_default` in the user's
-    home folder.
-    """
-    if os.environ.get(variable):
-        return Path(os.environ[variable]).resolve()
-    base = os.environ.get(base_variable)
-    return (Path(base) if base else Path.home() / base_default).resolve() / "dfslab"
 
 
 def cache_folder() -> Path:
@@ -133,14 +119,3 @@ def _download(
         (partial / "jars").rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Returns a context with an exclusive lock on a file.
-
-    The file is never removed, so that all processes lock the same inode.
-    """
-    with path.open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

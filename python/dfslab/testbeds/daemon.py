@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError, last_lines
-from dfslab.testbeds.hosts.process import LiveProcess, end
+from dfslab.testbeds.hosts.process import MARK, LiveProcess, end
 
 POLL_S = 0.1
 READY_DEADLINE_S = 300.0
@@ -49,7 +50,7 @@ def spawn(
     Raises TestbedError if the command cannot be started.
     """
     try:
-        with log_path.open("ab") as log:
+        with state.launching(env.get(MARK)), log_path.open("ab") as log:
             return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -148,7 +149,7 @@ class Daemon:
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:
-                raise TestbedError("failed", f"pausing {self.name}", "it runs on after SIGSTOP")
+                raise TestbedError("failed", f"pausing {self.name}", "still runs after SIGSTOP")
             self._clock.sleep(0.001)
 
     def resume(self) -> None:

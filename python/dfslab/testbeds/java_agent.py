@@ -10,7 +10,8 @@ from pathlib import Path
 
 from dfslab.notify import Notify, silent
 from dfslab.spec.files import checksums
-from dfslab.testbeds.cache import cache_folder, locked, program
+from dfslab.spec.files.homes import locked
+from dfslab.testbeds.cache import cache_folder, program
 from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
 

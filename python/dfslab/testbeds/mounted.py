@@ -61,7 +61,7 @@ class MountedTestbed(HostedTestbed, Mounting):
             self._await_mount(host)
         self._await_first_write()
         self.settle()
-        self._now(uri=f"{self.clients[0].name}:{self.mount_point}")
+        self._change_record(uri=f"{self.clients[0].name}:{self.mount_point}")
 
     @property
     def mount_point(self) -> Path:
@@ -144,7 +144,7 @@ def _until(what: str, work: Callable[[], bool], clock: Clock = REAL) -> None:
     Raises TestbedError with the last error of `work` after the time limit.
     """
     deadline = clock.monotonic_s() + FIRST_WRITE_LIMIT_S
-    output = "it gave another answer"
+    output = "the file system gave a wrong answer"
     while clock.monotonic_s() < deadline:
         try:
             if work():

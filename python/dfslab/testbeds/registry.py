@@ -13,7 +13,7 @@ from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
 from dfslab.testbeds.hosts.control_groups import ControlGroups
-from dfslab.testbeds.hosts.process import LiveProcess, end, kill, marked
+from dfslab.testbeds.hosts.process import LiveProcess, end, kill, marked, writing_below
 from dfslab.testbeds.state import DaemonState, TestbedFolder, TestbedRecord
 
 ALL, STALE = "--all", "--stale"
@@ -113,7 +113,7 @@ def dismantle(folder: TestbedFolder) -> None:
         for stage in sorted({daemon.stage for daemon in daemons}, reverse=True):
             end([d.process for d in daemons if d.stage == stage], STAGE_GRACE_S)
         # Also end helper processes of daemons, and daemons whose start was not yet recorded.
-        while left := marked(folder.id):
+        while left := [*marked(folder.id), *writing_below(folder.path)]:
             end(left, SWEEP_GRACE_S)
         disk.release(places)
         limits.remove()

@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
 from dfslab.spec import clock
 from dfslab.spec.deployment import Deployment
-from dfslab.testbeds.cache import home, locked
+from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import Reservations, free_ports
 from dfslab.testbeds.hosts.process import LiveProcess
@@ -100,6 +100,19 @@ class TestbedRecord(BaseModel):
     deployment: Deployment | None = None
 
 
+class RecordChanges(TypedDict, total=False):
+    """The fields of a testbed's record that change after the record was created."""
+
+    phase: Literal["starting", "up"]
+    owner: LiveProcess | None
+    daemons: list[DaemonRecord]
+    hosts: list[HostRecord]
+    devices: list[str]
+    folders: list[str]
+    uri: str
+    deployment: Deployment
+
+
 @dataclass(frozen=True)
 class TestbedFolder:
     """The folder of a testbed.
@@ -165,6 +178,28 @@ class TestbedFolder:
         for path in dict.fromkeys([*recorded, self.in_memory, self.path]):
             if path.exists():
                 _remove_marked(path, self.id)
+
+
+@contextmanager
+def launching(testbed_id: str | None) -> Iterator[None]:
+    """A context for launching a process of the testbed with this id. A take-down waits until the
+    context has ended.
+
+    The lock is inherited by the new process until it executes its program. So the take-down also
+    waits for a process whose parent was killed before that moment. Without an id, or if the testbed
+    has no folder, nothing is locked.
+    """
+    found = next(state_folder().glob(f"*-{testbed_id}"), None) if testbed_id else None
+    handle = None
+    if found is not None:
+        with suppress(FileNotFoundError):
+            handle = os.open(found, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def state_folder() -> Path:

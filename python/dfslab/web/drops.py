@@ -148,7 +148,9 @@ def kind_of(path: Path) -> DroppedKind:
         return "results"
     if contract.recognised(path):
         return "calls"
-    if Path(path.name.removesuffix(".gz")).suffix in (".pnml", ".cpn") or _is_json_net(path):
+    # The suffix .json does not tell nets from traces.
+    of_nets = {*files.suffixes()} - {".json"}
+    if Path(path.name.removesuffix(".gz")).suffix in of_nets or _is_json_net(path):
         files.read(path)
         return "net"
     return "trace"

@@ -146,4 +146,4 @@ def _view(key: str, played: _Played) -> GameView:
 def ready_nets() -> dict[str, Path]:
     """Returns the files of the nets that come with dfslab, by their names."""
     found = (path for folder in ready.FOLDERS for path in sorted((folder / "nets").glob("*")))
-    return {path.stem: path for path in found if path.suffix in files.READERS}
+    return {path.stem: path for path in found if path.suffix in files.suffixes()}

@@ -1,11 +1,18 @@
 """Tests of hypotheses."""
 
+from collections.abc import Sequence
+
 from scipy.stats import qmc as qmc
 
 class TtestResult:
     """What a t test found."""
 
     pvalue: float
+
+class SignificanceResult:
+    """A rank correlation: `statistic` is its coefficient."""
+
+    statistic: float
 
 class _Binomial:
     def cdf(self, k: float, n: int, p: float) -> float: ...
@@ -22,3 +29,4 @@ def ttest_ind_from_stats(
     nobs2: float,
     equal_var: bool = ...,
 ) -> TtestResult: ...
+def spearmanr(a: Sequence[float], b: Sequence[float]) -> SignificanceResult: ...

@@ -16,7 +16,7 @@ impl Client<'_> {
     pub(crate) fn create_at_once(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
         if self.reports_calls {
@@ -47,7 +47,7 @@ impl Client<'_> {
             done(Step::Create, start, opened),
             done(Step::Close, opened, end),
         ];
-        record.succeeded(operation, intended, (start, end), &steps);
+        record.succeeded(operation, scheduled, (start, end), &steps);
         Some(true)
     }
 
@@ -56,7 +56,7 @@ impl Client<'_> {
     pub(crate) fn stat_at_once(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
         if self.reports_calls {
@@ -64,7 +64,7 @@ impl Client<'_> {
         }
         self.find(operation.owner, operation.file);
         let call = |target: &mut dyn Target, path: &str| target.stat(path).map(drop);
-        Some(self.only_call(operation, intended, record, (Step::Stat, call)))
+        Some(self.only_call(operation, scheduled, record, (Step::Stat, call)))
     }
 
     /// Deletes a file if the call on the target is the operation's only work. Returns whether it
@@ -72,7 +72,7 @@ impl Client<'_> {
     pub(crate) fn delete_at_once(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
         let file = operation.file;
@@ -81,7 +81,7 @@ impl Client<'_> {
         }
         self.find(self.number, file);
         let call = |target: &mut dyn Target, path: &str| target.delete(path);
-        let deleted = self.only_call(operation, intended, record, (Step::Delete, call));
+        let deleted = self.only_call(operation, scheduled, record, (Step::Delete, call));
         if deleted {
             self.set_made(file, Made::default());
             if self.hold(self.number, file, None).is_some() {
@@ -109,7 +109,7 @@ impl Client<'_> {
     fn only_call(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
         (step, call): (Step, impl FnOnce(&mut dyn Target, &str) -> Result<()>),
     ) -> bool {
@@ -119,7 +119,7 @@ impl Client<'_> {
         let end = self.clock.now();
         self.now = end;
         match outcome {
-            Ok(()) => record.succeeded_at_once(operation, intended, (start, end), step),
+            Ok(()) => record.succeeded_at_once(operation, scheduled, (start, end), step),
             Err(error) => {
                 self.fail(operation, error, record);
                 return false;

@@ -1,19 +1,16 @@
 //! Executes operations on a target. Each operation is a sequence of timed calls.
 
-use dfslab_workload::{Operation, OperationKind, Order, Passage, Transfers};
+use dfslab_workload::{Operation, OperationKind, Order, Passage, TransferSequence};
 
 use crate::client::{Client, Made};
 use crate::content::sample::Written;
 use crate::record::Record;
 use crate::step::Step;
-use crate::target::File;
+use crate::target::{File, ATTRIBUTE};
 use crate::{Error, ErrorKind, Result};
 
 /// The permissions that chmod operations set, in turn.
 const MODES: [u32; 2] = [0o600, 0o644];
-/// The value to which operations set the extended attribute of a file.
-pub const ATTRIBUTE: [u8; 64] = [0x5a; 64];
-
 /// How far the execution of a batch of operations came.
 pub struct Ran {
     /// Number of operations that were begun and have ended.
@@ -40,35 +37,35 @@ impl<'a> Client<'a> {
         };
         for operation in operations {
             ran.last_begun = self.now;
-            let intended = due.map(|due| due[ran.begun]);
+            let scheduled = due.map(|due| due[ran.begun]);
             ran.begun += 1;
-            if !self.execute(operation, intended, record) || !go_on(self.now) {
+            if !self.execute(operation, scheduled, record) || !go_on(self.now) {
                 break;
             }
         }
         ran
     }
 
-    /// Executes and records one operation. `intended` is its scheduled start in an open workload,
+    /// Executes and records one operation. `scheduled` is its scheduled start in an open workload,
     /// ns of the monotonic clock. Returns whether it succeeded.
     #[inline(always)]
     pub fn execute(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
     ) -> bool {
         let done = match operation.kind {
-            OperationKind::Pread => self.read_at_once(operation, intended, record),
-            OperationKind::Pwrite => self.write_at_once(operation, intended, record),
-            OperationKind::Create => self.create_at_once(operation, intended, record),
-            OperationKind::Stat => self.stat_at_once(operation, intended, record),
-            OperationKind::Delete => self.delete_at_once(operation, intended, record),
+            OperationKind::Pread => self.read_at_once(operation, scheduled, record),
+            OperationKind::Pwrite => self.write_at_once(operation, scheduled, record),
+            OperationKind::Create => self.create_at_once(operation, scheduled, record),
+            OperationKind::Stat => self.stat_at_once(operation, scheduled, record),
+            OperationKind::Delete => self.delete_at_once(operation, scheduled, record),
             _ => None,
         };
         match done {
             Some(succeeded) => succeeded,
-            None => self.execute_step_by_step(operation, intended, record),
+            None => self.execute_step_by_step(operation, scheduled, record),
         }
     }
 
@@ -76,7 +73,7 @@ impl<'a> Client<'a> {
     fn execute_step_by_step(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
     ) -> bool {
         self.done.clear();
@@ -84,7 +81,7 @@ impl<'a> Client<'a> {
         self.now = start;
         match self.perform(operation, record) {
             Ok(()) => {
-                record.succeeded(operation, intended, (start, self.now), &self.done);
+                record.succeeded(operation, scheduled, (start, self.now), &self.done);
                 // The clock is read again, since the time for closing files and comparing content
                 // must not count towards the next operation.
                 self.read_clock();
@@ -326,7 +323,7 @@ impl<'a> Client<'a> {
     }
 
     /// Returns the sequence of transfers, by offset and size, of an operation that opens its file.
-    fn transfers(&self, operation: &Operation) -> Transfers<'a> {
+    fn transfers(&self, operation: &Operation) -> TransferSequence<'a> {
         let access = &self.setup.rule(operation.phase, operation.kind).access;
         let stream = &self.setup.plan.stream;
         let file_bytes = match access.is_whole() || !stream.given.is_empty() {
@@ -342,7 +339,7 @@ impl<'a> Client<'a> {
             transfer_size_bytes: operation.transfer_size_bytes,
             index: operation.index,
         };
-        Transfers::new(access, passage)
+        TransferSequence::new(access, passage)
     }
 
     fn read_file(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {

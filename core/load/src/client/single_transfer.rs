@@ -23,7 +23,7 @@ impl Client<'_> {
     pub(crate) fn read_at_once(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
         if self.reports_calls || self.verifies {
@@ -48,7 +48,7 @@ impl Client<'_> {
                     // The comparison must not count towards the next operation.
                     self.read_clock();
                 }
-                record.succeeded_at_once(operation, intended, (start, end), Step::Read);
+                record.succeeded_at_once(operation, scheduled, (start, end), Step::Read);
                 return Some(true);
             }
             Ok(got) => self.ends_early(operation, got as u64),
@@ -64,7 +64,7 @@ impl Client<'_> {
     pub(crate) fn write_at_once(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
         let setup = self.setup;
@@ -96,7 +96,7 @@ impl Client<'_> {
             }
         }
         match written {
-            Ok(()) => record.succeeded_at_once(operation, intended, (start, end), Step::Write),
+            Ok(()) => record.succeeded_at_once(operation, scheduled, (start, end), Step::Write),
             Err(error) => {
                 self.fail(operation, error, record);
                 return Some(false);

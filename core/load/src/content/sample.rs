@@ -1,31 +1,13 @@
-//! Checks a sample of the content that clients read and wrote, for plans with `verify` "sample".
-//!
-//! During the timed part, the first and last bytes of some reads are compared with the expected
-//! content. After the timed part, size, first and last bytes of some files are compared, and the
-//! places of each client's last writes. A sample finds a file system that returns zeros, loses or
-//! repeats writes, or damages many blocks. A rare damage needs `verify` "inline" or "after".
+//! Chooses the sample of reads and writes whose content is checked, for plans with `verify`
+//! "sample".
 
-use dfslab_workload::Prepare;
-
-use crate::client::Client;
-use crate::execution::watch::Work;
 use crate::plan::{Plan, Verify};
-use crate::step::Step;
-use crate::{Error, ErrorKind, Result};
 
 /// Number of a client's first reads that are all checked.
 const FIRST_READS: u64 = 64;
 /// After the first reads, one of this many reads is checked. A check takes about 100 ns, so that
 /// the checks are below 1 % of the time of reads that take 1 us.
 const READS_PER_CHECK: u64 = 64;
-/// Number of bytes that are compared at the start of a read, and likewise at its end.
-const END_BYTES: usize = 64;
-/// Number of files over all clients that are checked after the timed part. Each client checks at
-/// least one. In addition, each client checks the files of its last writes, at most LAST_WRITES.
-const MOST_FILES: usize = 32;
-/// Number of bytes that are read, after the timed part, at the start and at the end of each checked
-/// file, and at the offset of each last write.
-const BLOCK_BYTES: u64 = 4096;
 /// Number of a client's last writes that are checked. One write is not enough: if all writes
 /// wrongly went to one offset, the last write may be the one that belongs there.
 const LAST_WRITES: usize = 8;
@@ -43,12 +25,12 @@ pub struct Written {
 /// Which reads of a client are checked, and the client's last writes.
 pub struct Sample {
     /// Whether the plan asks for a sample, and the content of all files is known.
-    is_active: bool,
+    pub(crate) is_active: bool,
     /// Number of reads until the next checked read, which is included in the number.
     reads_left: u64,
     checked: u64,
     /// The last writes that succeeded, as a ring: the oldest one is at `next_write`.
-    last_writes: [Option<Written>; LAST_WRITES],
+    pub(crate) last_writes: [Option<Written>; LAST_WRITES],
     next_write: usize,
 }
 
@@ -116,7 +98,7 @@ impl Sample {
     }
 
     /// The last writes to a file, the newest one first, without those that a newer one overwrote.
-    fn lasting_writes(&self, file: u64) -> Vec<Written> {
+    pub(crate) fn lasting_writes(&self, file: u64) -> Vec<Written> {
         let (newer, older) = self.last_writes.split_at(self.next_write);
         let mut lasting: Vec<Written> = Vec::new();
         for write in newer.iter().rev().chain(older.iter().rev()).flatten() {
@@ -132,157 +114,78 @@ impl Sample {
     }
 }
 
-impl Client<'_> {
-    /// Whether the bytes of a file are those with which it was created. Clients that share files
-    /// overwrite them with the same bytes. A client that is alone writes other bytes, which depend
-    /// on the order of its writes; a sample does not record this order.
-    fn is_as_created(&self, (owner, file): (u32, u64)) -> bool {
-        let begins_empty = self.setup.plan.stream.prepare == Prepare::Empty;
-        let is_changed = |made: crate::client::Made| made.doubtful || made.generation > 0;
-        let own = self.made(file).filter(|_| owner == self.number);
-        !begins_empty && !own.is_some_and(is_changed)
-    }
-
-    /// Compares the first and last bytes of a read at `offset` of a file with the expected content.
-    /// Returns the number of compared bytes, or an error that names the first difference.
-    #[cold]
-    pub(crate) fn check_ends(
-        &mut self,
-        of: (u32, u64),
-        offset: u64,
-        observed: &[u8],
-    ) -> Result<u64> {
-        if !self.is_as_created(of) {
-            return Ok(0);
-        }
-        let first = END_BYTES.min(observed.len());
-        let last = observed.len().saturating_sub(END_BYTES).max(first);
-        let checked = self
-            .check(of, offset, &observed[..first])
-            .and_then(|()| self.check(of, offset + last as u64, &observed[last..]));
-        if let Err(mut error) = checked {
-            self.go_to(of.0, of.1);
-            error.path.clone_from(&self.path);
-            return Err(error);
-        }
-        Ok((first + observed.len() - last) as u64)
-    }
-
-    /// Checks some of the client's files after the timed part. Calls `wrong` with each error, and
-    /// returns the number of compared bytes. Checks nothing if other clients may have changed the
-    /// files.
-    pub fn verify_sample(&mut self, stop: &dyn Fn() -> bool, wrong: &mut dyn FnMut(&Error)) -> u64 {
-        if !self.sample.is_active || self.setup.takes_others {
-            return 0;
-        }
-        let mut bytes = 0;
-        for file in self.sampled_files() {
-            if stop() {
-                break;
-            }
-            match self.verify_ends(file) {
-                Ok(compared) => bytes += compared,
-                Err(error) => wrong(&error),
-            }
-        }
-        bytes
-    }
-
-    /// The numbers of the files that are checked: evenly chosen, and the files that were written
-    /// last. Files with a doubtful last change are left out.
-    fn sampled_files(&self) -> Vec<u64> {
-        let mut files = self.own_files();
-        files.retain(|file| !self.files[*file as usize].doubtful);
-        let most = (MOST_FILES / self.setup.plan.stream.clients as usize).max(1);
-        let step = files.len().div_ceil(most).max(1);
-        let last = self.sample.last_writes.iter().flatten();
-        let last: Vec<u64> = last.map(|write| write.file).collect();
-        let is_last = |file: &u64| last.contains(file);
-        let chosen = files.iter().enumerate();
-        chosen
-            .filter(|(place, file)| place % step == 0 || is_last(file))
-            .map(|(_, file)| *file)
-            .collect()
-    }
-
-    /// Checks the size of one of the client's files, its first and last bytes, and the bytes of the
-    /// client's last writes to this file. Returns the number of compared bytes.
-    fn verify_ends(&mut self, file: u64) -> Result<u64> {
-        let made = self.files[file as usize];
-        self.go_to(self.number, file);
-        self.slot.work(Work::Verify);
-        self.slot.begin(Step::Stat, Some(file), self.clock.now());
-        let bytes = self.target.stat(&self.path)?;
-        if bytes != made.bytes {
-            let reason = format!("has {bytes} bytes, {} were written", made.bytes);
-            return Err(self.corrupt(reason));
-        }
-        let mut parts = Vec::new();
-        if bytes > 0 && self.is_as_created((self.number, file)) {
-            let transfer = self.setup.plan.stream.transfer_size_bytes;
-            parts.extend(ends(bytes, transfer).map(|(offset, length)| (offset, length, 0)));
-        }
-        // An empty file may be overwritten by a write of no bytes, which holds nothing to compare.
-        let holds = |last: &Written| last.bytes > 0 && last.offset + last.bytes <= bytes;
-        let written = self.sample.lasting_writes(file);
-        for last in written.iter().filter(|last| holds(last)) {
-            parts.push((last.offset, last.bytes, last.generation));
-        }
-        match parts.is_empty() {
-            true => Ok(0),
-            false => self.compare(file, &parts),
-        }
-    }
-
-    /// Compares at most BLOCK_BYTES bytes of each of the `parts` of a file with the expected
-    /// content. An entry of `parts` is the offset, the length in bytes, and the number of
-    /// overwrites. Returns the number of compared bytes.
-    fn compare(&mut self, file: u64, parts: &[(u64, u64, u32)]) -> Result<u64> {
-        let transfer = self.setup.plan.stream.transfer_size_bytes;
-        let mut open = self.target.open(&self.path)?;
-        let (mut buffer, from) = self.take_buffer();
-        let mut compared = 0;
-        let mut outcome = Ok(());
-        for &(offset, bytes, generation) in parts {
-            let length = bytes.min(BLOCK_BYTES).min(transfer) as usize;
-            let block = &mut buffer[from..from + length];
-            self.slot.begin(Step::Read, Some(file), self.clock.now());
-            outcome = open.read_at(block, offset).and_then(|got| {
-                let content = &self.setup.content;
-                let of = (file, generation);
-                let differs = content.first_difference(self.number, of, offset, &block[..got]);
-                compared += got as u64;
-                match differs {
-                    None if got > 0 => Ok(()),
-                    None => Err(self.corrupt(format!("ends at {offset}"))),
-                    Some(place) => {
-                        Err(self.corrupt(format!("byte {place} is not what was written")))
-                    }
-                }
-            });
-            if outcome.is_err() {
-                break;
-            }
-        }
-        self.return_buffer(buffer);
-        let closed = outcome.and_then(|()| open.close());
-        closed.map_err(|error| self.named(error))?;
-        Ok(compared)
-    }
-
-    fn corrupt(&self, reason: String) -> Error {
-        Error::new(ErrorKind::Corruption, "verify", &self.path, reason)
-    }
-}
-
-/// The offsets and lengths of the first and the last block of a file of `bytes` bytes. They have no
-/// byte in common, so that a short file has only one block.
-fn ends(bytes: u64, transfer: u64) -> impl Iterator<Item = (u64, u64)> {
-    let first = BLOCK_BYTES.min(transfer).min(bytes);
-    let last = first.max(bytes - first);
-    let blocks = [(0, first), (last, bytes - last)];
-    blocks.into_iter().filter(|(_, length)| *length > 0)
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_reads_and_some_later_ones_are_checked() {
+        let mut sample = Sample {
+            is_active: true,
+            reads_left: 1,
+            ..Sample::none()
+        };
+        let checked = (0..FIRST_READS).filter(|_| sample.takes_read()).count();
+        assert_eq!(checked as u64, FIRST_READS);
+        let later = 10 * READS_PER_CHECK;
+        let checked = (0..later).filter(|_| sample.takes_read()).count();
+        assert_eq!(checked as u64, later / READS_PER_CHECK);
+    }
+
+    /// A write of 10 bytes.
+    fn write(file: u64, offset: u64, generation: u32) -> Written {
+        Written {
+            file,
+            offset,
+            bytes: 10,
+            generation,
+        }
+    }
+
+    fn active() -> Sample {
+        Sample {
+            is_active: true,
+            ..Sample::none()
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_after_the_last_write_is_no_fault() {
+        let mut sample = active();
+        sample.wrote(write(4, 0, 1));
+        sample.forget(3);
+        assert_eq!(sample.lasting_writes(4).len(), 1);
+        sample.forget(4);
+        assert!(sample.lasting_writes(4).is_empty());
+    }
+
+    #[test]
+    fn a_write_that_a_newer_one_overwrote_is_not_compared() {
+        let mut sample = active();
+        for (offset, generation) in [(0, 1), (20, 2), (5, 3), (40, 4), (45, 5)] {
+            sample.wrote(write(1, offset, generation));
+        }
+        let lasting: Vec<u32> = sample
+            .lasting_writes(1)
+            .iter()
+            .map(|one| one.generation)
+            .collect();
+        assert_eq!(lasting, [5, 3, 2]);
+    }
+
+    #[test]
+    fn only_the_newest_writes_are_kept() {
+        let mut sample = active();
+        for generation in 0..3 * LAST_WRITES as u32 + 3 {
+            sample.wrote(write(1, 10 * u64::from(generation), generation));
+        }
+        let lasting: Vec<u32> = sample
+            .lasting_writes(1)
+            .iter()
+            .map(|one| one.generation)
+            .collect();
+        let newest = 3 * LAST_WRITES as u32 + 2;
+        let expected: Vec<u32> = (0..LAST_WRITES as u32).map(|back| newest - back).collect();
+        assert_eq!(lasting, expected);
+    }
+}

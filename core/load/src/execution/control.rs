@@ -22,11 +22,11 @@ pub enum Phase {
 const PHASES: [&str; 4] = ["preparing", "running", "verifying", "cleaning up"];
 
 /// Interval at which a run that waits at its barrier checks whether to stop.
-const GATE_POLL: Duration = Duration::from_millis(20);
+const BARRIER_POLL: Duration = Duration::from_millis(20);
 
 /// State of the barrier before the start of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Gate {
+enum Barrier {
     /// There is no barrier: the run starts as soon as it is prepared.
     #[default]
     None,
@@ -68,8 +68,8 @@ pub struct Control {
     done: AtomicU64,
     total: AtomicU64,
     phase: AtomicU64,
-    gate: Mutex<Gate>,
-    gate_changed: Condvar,
+    barrier: Mutex<Barrier>,
+    barrier_changed: Condvar,
     /// When the run was stopped, ns of the monotonic clock; 0 until then.
     stopped_at: AtomicU64,
     watch: Watch,
@@ -78,23 +78,23 @@ pub struct Control {
 impl Control {
     /// Creates the control of a run that is prepared first and then waits at a barrier until
     /// `start_at` is called.
-    pub fn gated() -> Self {
+    pub fn with_barrier() -> Self {
         Control {
-            gate: Mutex::new(Gate::Shut),
+            barrier: Mutex::new(Barrier::Shut),
             ..Control::default()
         }
     }
 
     /// Whether the run is prepared and waits at its barrier.
     pub fn waiting(&self) -> bool {
-        *self.gate() == Gate::Waiting
+        *self.barrier() == Barrier::Waiting
     }
 
     /// Sets the start of a run that waits at its barrier. An instant in the past starts the run at
     /// once.
     pub fn start_at(&self, instant: Instant) {
-        *self.gate() = Gate::Open(instant);
-        self.gate_changed.notify_all();
+        *self.barrier() = Barrier::Open(instant);
+        self.barrier_changed.notify_all();
     }
 
     /// Sets the start of a run that waits at its barrier. `seconds` is the start as a reading of
@@ -119,24 +119,24 @@ impl Control {
     /// Waits at the barrier and returns the start instant. `again` closes the barrier first, for a
     /// later phase of the run. Returns the present time if there is no barrier or the run is
     /// stopped.
-    pub(crate) fn pass_gate(&self, again: bool) -> Instant {
-        let mut gate = self.gate();
+    pub(crate) fn pass_barrier(&self, again: bool) -> Instant {
+        let mut barrier = self.barrier();
         // Each phase of the run waits for a separate start time.
-        if *gate == Gate::Shut || again && *gate != Gate::None {
-            *gate = Gate::Waiting;
+        if *barrier == Barrier::Shut || again && *barrier != Barrier::None {
+            *barrier = Barrier::Waiting;
         }
-        while *gate == Gate::Waiting && !self.stopped() {
-            let waited = self.gate_changed.wait_timeout(gate, GATE_POLL);
-            gate = waited.unwrap_or_else(PoisonError::into_inner).0;
+        while *barrier == Barrier::Waiting && !self.stopped() {
+            let waited = self.barrier_changed.wait_timeout(barrier, BARRIER_POLL);
+            barrier = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        match *gate {
-            Gate::Open(instant) => instant,
+        match *barrier {
+            Barrier::Open(instant) => instant,
             _ => Instant::now(),
         }
     }
 
-    fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    fn barrier(&self) -> MutexGuard<'_, Barrier> {
+        self.barrier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stops the run: no further operation starts, completed operations are reported, and files are

@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::content::sample::Sample;
 use crate::execution::setup::Setup;
-use crate::record::completed::TOGETHER;
+use crate::record::completed::BATCH_MAX;
 use crate::record::Record;
 use crate::report::GeneratorReport;
 use crate::target::null::Null;
@@ -47,12 +47,12 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let before = thread_cpu_ns();
     let mut done = 0;
     let mut operations = Stream::new(stream, number);
-    let mut ahead = Vec::with_capacity(TOGETHER);
+    let mut ahead = Vec::with_capacity(BATCH_MAX);
     // The clock is read only once a batch: a clock read for each operation would be a large part of
     // the measured time.
     while done < MOST_OPERATIONS && Instant::now() < until {
         ahead.clear();
-        operations.ahead(0, TOGETHER, &mut ahead);
+        operations.ahead(0, BATCH_MAX, &mut ahead);
         if ahead.is_empty() {
             break;
         }

@@ -8,8 +8,8 @@ use dfslab_workload::{draw, Operation, Schedule, Start, Stream};
 
 use crate::client::Client;
 use crate::clock::{monotonic_ns, Clock};
-use crate::execution::runner::Together;
-use crate::record::completed::TOGETHER;
+use crate::execution::shared_state::SharedState;
+use crate::record::completed::BATCH_MAX;
 use crate::record::schedule::Begun;
 use crate::record::series::Second;
 use crate::record::Record;
@@ -76,8 +76,8 @@ struct Pace<'a> {
 }
 
 impl<'a> Pace<'a> {
-    fn new(together: &'a Together, phase: usize, client: u32) -> Self {
-        let (stream, rules) = (&together.setup.plan.stream, &together.setup.phases[phase]);
+    fn new(shared: &'a SharedState, phase: usize, client: u32) -> Self {
+        let (stream, rules) = (&shared.setup.plan.stream, &shared.setup.phases[phase]);
         // Each phase draws different random arrival times.
         let seed = match phase {
             0 => stream.seed,
@@ -93,11 +93,11 @@ impl<'a> Pace<'a> {
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
-            zero: together.zero(phase),
+            zero: shared.zero(phase),
             open,
             own_pauses,
             unpaced,
-            most: if ahead { TOGETHER } else { 1 },
+            most: if ahead { BATCH_MAX } else { 1 },
             first: true,
             arrives: false,
             begun: Begun::default(),
@@ -204,10 +204,10 @@ impl Row {
 /// Adds the operations that the client completed since the last call to the counters shared by all
 /// clients. `before` has the client's totals at that call and is updated.
 #[cold]
-fn publish(together: &Together, before: &mut Second, record: &mut Record) {
+fn publish(shared: &SharedState, before: &mut Second, record: &mut Record) {
     let part = record.part();
     let now = part.so_far();
-    together.control.publish(before, &now, &mut part.latencies);
+    shared.control.publish(before, &now, &mut part.latencies);
     *before = now;
 }
 
@@ -218,14 +218,14 @@ pub fn timed_phase(
     stream: &mut Stream,
     phase: usize,
     record: &mut Record,
-    together: &Together,
+    shared: &SharedState,
 ) {
-    let plan = together.setup.plan;
-    let mut pace = Pace::new(together, phase, client.number);
+    let plan = shared.setup.plan;
+    let mut pace = Pace::new(shared, phase, client.number);
     let limit_ns = plan.time_limit_s.map(|limit_s| (limit_s * 1e9) as u64);
     let deadline = limit_ns.map_or(u64::MAX, |limit| pace.zero.saturating_add(limit));
     let stopped =
-        || together.control.stopped() || together.errors.load(Ordering::Relaxed) > plan.max_errors;
+        || shared.control.stopped() || shared.errors.load(Ordering::Relaxed) > plan.max_errors;
     if !pace.unpaced {
         wake_exactly();
     }
@@ -249,12 +249,12 @@ pub fn timed_phase(
             client.now = awake_at(due, &mut client.clock, &stopped);
         }
         if stopped() || client.now >= deadline {
-            together.cut.store(true, Ordering::Release);
+            shared.cut.store(true, Ordering::Release);
             break;
         }
         // A run that records its operations executes them one at a time: the record must include
         // the operations of a client that crashed.
-        let (operations, due) = row.ready(client.now, if plan.record { 1 } else { TOGETHER });
+        let (operations, due) = row.ready(client.now, if plan.record { 1 } else { BATCH_MAX });
         if plan.record {
             let begun = |one: &Operation| (*one, client.now);
             record.executed.extend(operations.iter().map(begun));
@@ -268,18 +268,18 @@ pub fn timed_phase(
         row.next += ran.begun;
         if record.failures > failed {
             let more = record.failures - failed;
-            together.errors.fetch_add(more, Ordering::Relaxed);
+            shared.errors.fetch_add(more, Ordering::Relaxed);
             failed = record.failures;
             client.read_clock();
         }
         if client.now.saturating_sub(reported_at) >= PUBLISH_EVERY_NS {
             reported_at = client.now;
-            publish(together, &mut before, record);
-            together.copy(client, record);
+            publish(shared, &mut before, record);
+            shared.copy(client, record);
             client.read_clock();
         }
     }
-    publish(together, &mut before, record);
+    publish(shared, &mut before, record);
     record.part().begun = pace.begun;
-    together.reached_wall(phase, record.last_end().unwrap_or_else(monotonic_ns));
+    shared.reached_wall(phase, record.last_end().unwrap_or_else(monotonic_ns));
 }

@@ -7,7 +7,7 @@ use crate::step::Step;
 
 /// Number of operations that are counted in one batch. A system call displaces the generator's data
 /// from the processor's caches, and a batch shares the cost of reloading them.
-pub const TOGETHER: usize = 64;
+pub const BATCH_MAX: usize = 64;
 
 /// A completed step: its start and end in ns of the monotonic clock, and the bytes moved.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub struct Ended {
     /// `single` is set.
     steps: u32,
     pub bytes: u64,
-    pub intended: Option<u64>,
+    pub scheduled: Option<u64>,
     pub start: u64,
     pub end: u64,
 }
@@ -43,13 +43,13 @@ pub struct Waiting {
 
 impl Ended {
     #[inline]
-    fn new(operation: &Operation, intended: Option<u64>, (start, end): (u64, u64)) -> Self {
+    fn new(operation: &Operation, scheduled: Option<u64>, (start, end): (u64, u64)) -> Self {
         Ended {
             kind: operation.kind,
             single: None,
             steps: 0,
             bytes: operation.size_bytes,
-            intended,
+            scheduled,
             start,
             end,
         }
@@ -70,8 +70,8 @@ impl Ended {
 impl Waiting {
     pub fn new() -> Self {
         Waiting {
-            ended: Vec::with_capacity(TOGETHER),
-            steps: Vec::with_capacity(2 * TOGETHER),
+            ended: Vec::with_capacity(BATCH_MAX),
+            steps: Vec::with_capacity(2 * BATCH_MAX),
         }
     }
 
@@ -85,11 +85,11 @@ impl Waiting {
     pub fn put_single(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         when: (u64, u64),
         step: Step,
     ) {
-        let mut ended = Ended::new(operation, intended, when);
+        let mut ended = Ended::new(operation, scheduled, when);
         ended.single = Some(step);
         self.ended.push(ended);
     }
@@ -100,16 +100,16 @@ impl Waiting {
     pub fn put(
         &mut self,
         operation: &Operation,
-        intended: Option<u64>,
+        scheduled: Option<u64>,
         when: (u64, u64),
         done: &[Done],
     ) {
         if let [one] = done {
             if one.bytes == operation.size_bytes && (one.start, one.end) == when {
-                return self.put_single(operation, intended, when, one.step);
+                return self.put_single(operation, scheduled, when, one.step);
             }
         }
-        let mut ended = Ended::new(operation, intended, when);
+        let mut ended = Ended::new(operation, scheduled, when);
         ended.steps = done.len() as u32;
         self.ended.push(ended);
         self.steps.extend_from_slice(done);

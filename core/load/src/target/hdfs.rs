@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hdfs_native::file::FileWriter;
-use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
+use hdfs_native::{Client, ClientBuilder, WriteOptions};
 use tokio::runtime::Runtime;
 
 use super::calls::{self, Call};
-use super::waiting::{self, runtime};
+use super::waiting::runtime;
 use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
+use call::wait;
 use reader::Reader;
 
+mod call;
 mod reader;
 
 pub const CAPABILITIES: Capabilities = Capabilities {
@@ -313,35 +315,4 @@ impl File for HdfsWriter {
     fn close(mut self: Box<Self>) -> Result<()> {
         wait(&self.runtime, "close", &self.path, self.writer.close())
     }
-}
-
-/// Waits for one asynchronous call of the crate hdfs-native, and converts its error.
-fn wait<T>(
-    runtime: &Runtime,
-    operation: &'static str,
-    path: &str,
-    call: impl Future<Output = hdfs_native::Result<T>>,
-) -> Result<T> {
-    let convert = |error| hdfs_error(operation, path, &error);
-    waiting::wait(runtime, (operation, path), call, convert)
-}
-
-fn hdfs_error(operation: &'static str, path: &str, error: &HdfsError) -> Error {
-    let kind = match error {
-        HdfsError::IOError(io) => return Error::io(operation, path, io),
-        HdfsError::FileNotFound(_) => ErrorKind::NotFound,
-        HdfsError::AlreadyExists(_) => ErrorKind::Exists,
-        HdfsError::ChecksumError => ErrorKind::Corruption,
-        HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _) => {
-            match class.rsplit('.').next().unwrap_or(class) {
-                "AccessControlException" => ErrorKind::Permission,
-                "DSQuotaExceededException" | "NSQuotaExceededException" => ErrorKind::NoSpace,
-                "FileNotFoundException" => ErrorKind::NotFound,
-                _ => ErrorKind::Other,
-            }
-        }
-        _ => ErrorKind::Other,
-    };
-    let text = error.to_string();
-    Error::new(kind, operation, path, text.lines().next().unwrap_or(&text))
 }

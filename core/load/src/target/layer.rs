@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttled_channel_keeps_its_rate_whoever_is_late() {
+    fn a_throttled_channel_keeps_its_rate_if_a_call_is_late() {
         // Idle time before the first call is credited, so 20 calls of 1 ms pass at once.
         assert_eq!(last_of(300, 0), 280 * MS);
         // A late wake-up is credited as well.

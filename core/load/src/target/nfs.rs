@@ -2,25 +2,26 @@
 //! and no mount.
 
 mod file;
+mod settings;
 mod spec;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use nfs3_client::nfs3_types::nfs3::{
-    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, sattr3, stable_how,
-    CREATE3args, FSINFO3args, GETATTR3args, LOOKUP3args, MKDIR3args, Nfs3Option, READDIR3args,
-    REMOVE3args, RENAME3args, RMDIR3args, SETATTR3args,
+    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, sattr3, CREATE3args,
+    GETATTR3args, LOOKUP3args, MKDIR3args, Nfs3Option, READDIR3args, REMOVE3args, RENAME3args,
+    RMDIR3args, SETATTR3args,
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
 
 use self::file::NfsFile;
+use self::settings::Settings;
 pub use self::spec::Spec;
-use self::spec::{Stability, REQUEST_BYTES_LEAST, REQUEST_BYTES_MOST};
-use self::wire::{is_left_to_others, is_stale, Connection, Server};
+use self::wire::{is_left_to_others, is_stale, lock, Connection, Server, Shared};
 use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 
@@ -36,16 +37,6 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
-
-/// Sizes in bytes of one request, and the durability of writes. A size is the one that the user
-/// requested, or less if the server offers less.
-#[derive(Clone, Copy)]
-struct Settings {
-    read_bytes: u32,
-    write_bytes: u32,
-    list_bytes: u32,
-    stable: stable_how,
-}
 
 pub struct NfsFactory {
     server: Server,
@@ -75,7 +66,7 @@ impl NfsFactory {
             spec.privileged_port,
         )?;
         let mut connection = Connection::open(&server)?;
-        let settings = settings(&mut connection, spec)?;
+        let settings = Settings::negotiated(&mut connection, spec)?;
         let mut handle = connection.root.clone();
         for name in root.split('/').filter(|name| !name.is_empty()) {
             let found = lookup(&mut connection, "lookup", root, &handle, name);
@@ -98,25 +89,6 @@ impl NfsFactory {
             directory: Mutex::new(None),
         })
     }
-}
-
-fn settings(connection: &mut Connection, spec: &Spec) -> Result<Settings> {
-    let arguments = FSINFO3args {
-        fsroot: connection.root.clone(),
-    };
-    let offered = connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&arguments).await)?;
-    // If a server offered 0 bytes as its transfer size, every transfer would loop endlessly.
-    let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
-    Ok(Settings {
-        read_bytes: within(spec.read_size_bytes, offered.rtmax),
-        write_bytes: within(spec.write_size_bytes, offered.wtmax),
-        list_bytes: within(REQUEST_BYTES_MOST, offered.dtpref),
-        stable: match spec.stability {
-            Stability::Unstable => stable_how::UNSTABLE,
-            Stability::DataSync => stable_how::DATA_SYNC,
-            Stability::FileSync => stable_how::FILE_SYNC,
-        },
-    })
 }
 
 impl Factory for NfsFactory {
@@ -167,14 +139,6 @@ impl Factory for NfsFactory {
             false => Err(error),
         })
     }
-}
-
-/// The connection of one client, which its target and its open files share. It is
-/// reference-counted, since the compiler cannot prove that no file outlives its target.
-type Shared = Arc<Mutex<Connection>>;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn name(text: &str) -> filename3<'_> {

@@ -95,7 +95,7 @@ impl Target for Null {
     }
 
     fn get_xattr(&mut self, _path: &str) -> Result<usize> {
-        Ok(crate::client::perform::ATTRIBUTE.len())
+        Ok(super::ATTRIBUTE.len())
     }
 }
 

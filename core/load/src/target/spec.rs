@@ -3,47 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{capabilities_of, hadoop, hdfs, nfs, null, opendal, posix, Capabilities, Factory};
+use super::capabilities::Capabilities;
+use super::contract::Factory;
+use super::options::{root_directory, DropCaches, Fsync, SyncIo};
+use super::{hadoop, hdfs, nfs, null, opendal, posix};
 use crate::{Error, Result};
-
-/// When written data is forced to disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Fsync {
-    /// Data is never forced to disk.
-    #[default]
-    Never,
-    /// Data is forced to disk before a file is closed.
-    Close,
-    /// Data is forced to disk after every write call.
-    Write,
-}
-
-/// Whether a write returns before its data is on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncIo {
-    /// A write may return before its data is on disk.
-    #[default]
-    None,
-    /// A write returns after its data is on disk (O_DSYNC).
-    Data,
-    /// A write returns after its data and metadata are on disk (O_SYNC).
-    All,
-}
-
-/// Which caches are emptied before the timed part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DropCaches {
-    /// No cache is emptied.
-    #[default]
-    None,
-    /// The page-cache pages of the clients' files are dropped.
-    Files,
-    /// All clean pages, dentries and inodes of this machine are dropped (needs root).
-    System,
-}
 
 /// A target of a run: its type and options.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -105,10 +69,6 @@ pub enum TargetSpec {
     Hadoop(hadoop::Spec),
     /// An object store, or another service of the library OpenDAL.
     Opendal(opendal::Spec),
-}
-
-pub fn root_directory() -> String {
-    "/".to_string()
 }
 
 impl TargetSpec {
@@ -213,6 +173,22 @@ impl TargetSpec {
             DropCaches::Files => Some("files"),
             DropCaches::System => Some("system"),
         }
+    }
+}
+
+/// The capabilities of targets of the type `name`, with default options.
+pub fn capabilities_of(name: &str) -> Result<Capabilities> {
+    match name {
+        "null" => Ok(null::CAPABILITIES),
+        "posix" => Ok(posix::CAPABILITIES),
+        "hdfs" => Ok(hdfs::CAPABILITIES),
+        "nfs" => Ok(nfs::CAPABILITIES),
+        "hadoop" => Ok(hadoop::CAPABILITIES),
+        "opendal" => Ok(opendal::CAPABILITIES),
+        _ => Err(Error::input(
+            "target.kind",
+            format!("{name:?}; allowed: null, posix, hdfs, nfs, hadoop, opendal"),
+        )),
     }
 }
 

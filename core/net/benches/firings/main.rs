@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
-use dfslab_net::{compile, run, Net, NetDefinition, RunOptions};
+use dfslab_net::{compile, run, CompiledNet, NetDefinition, RunOptions};
 use serde_json::{json, Map, Value as Json};
 
 /// Number of times that each side of a ratio is measured.
@@ -78,7 +78,7 @@ fn compared(mut first: impl FnMut() -> f64, mut second: impl FnMut() -> f64) -> 
 
 /// A net that is run again and again with the same options.
 struct Program {
-    net: Net,
+    net: CompiledNet,
     options: RunOptions,
     clock: Clock,
 }

@@ -11,7 +11,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
 use super::plan::{CellLayout, ClusterTable};
-use crate::compiled::{Key, LANES_MAX};
+use crate::cluster::LANES_MAX;
+use crate::compiled::Key;
 use crate::marking::bucket::NONE;
 use crate::marking::KeyHasher;
 use crate::stream::Stream;

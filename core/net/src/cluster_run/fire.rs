@@ -1,11 +1,10 @@
 //! Fires one transition of a cluster: takes the tokens of its binding and makes those of its output
 //! arcs.
 
-use super::plan::{Delay, Move, Put, Target};
-use super::shape::Shape;
+use super::plan::{Delay, Move, Put, Shape, Target};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, HEADER, UNKNOWN};
-use crate::compiled::LANES_MAX;
+use crate::cluster::LANES_MAX;
 use crate::engine::event_list::{Event, NO_LINE};
 use crate::marking::bucket::{reserve, NONE};
 
@@ -65,7 +64,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.compute_locals(transition, chosen)?;
         }
         if is_watched {
-            self.tell_monitors(transition, chosen)?;
+            self.notify_monitors(transition, chosen)?;
         }
         let delay_ns = self.delay_ns(&this.delay, transition, None, chosen)?;
         let firing = Firing {

@@ -169,7 +169,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// Passes a firing to the monitors that observe the transition.
     #[cold]
-    pub(super) fn tell_monitors(
+    pub(super) fn notify_monitors(
         &mut self,
         transition: usize,
         chosen: &[u32],

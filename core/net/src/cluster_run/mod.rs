@@ -11,8 +11,8 @@ mod cells;
 mod fire;
 mod inscribe;
 mod plan;
+mod planning;
 mod service;
-mod shape;
 mod transfer;
 mod update;
 mod waiting;
@@ -20,11 +20,11 @@ mod waiting;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::ending::{Reason, STOP_INTERVAL};
 use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::marking::bucket::NONE;
-use crate::run::{Reason, STOP_INTERVAL};
 use cells::{Cells, State, Turns};
 pub(crate) use plan::ClusterPlan;
 

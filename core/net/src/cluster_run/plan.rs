@@ -1,13 +1,8 @@
-//! Compiles what a run over clusters reads about each transition: a compact copy of its arcs, with
-//! the cell and the lane of each output token resolved as far as they are known before the run.
+//! What a run over clusters reads about each transition: a compact copy of its arcs, with the cell
+//! and the lane of each output token resolved as far as they are known before the run.
 
-use super::shape::Shape;
-use crate::clock::nanoseconds;
-use crate::compiled::{
-    Cluster, Filter, KeyKind, Lanes, Net, Output, Place, Seat, Test, Transition, View, LANES_MAX,
-};
-use crate::expression::{Draw, Value};
-use crate::marking::bucket::NONE;
+use crate::cluster::LANES_MAX;
+use crate::expression::Value;
 
 /// What a run over clusters reads about a net. It exists only for nets in which every token waits
 /// in a cell of a cluster, and which have no inhibitor arcs, no reset arcs and no transitions that
@@ -149,249 +144,67 @@ pub(super) struct Range {
     pub(super) high: i64,
 }
 
-impl ClusterPlan {
-    /// Compiles the plan of a net. None if the net has a transition or an arc that a run over
-    /// clusters does not cover.
-    pub(crate) fn new(net: &Net) -> Option<Self> {
-        let covered = |one: &Transition| {
-            one.member.is_some()
-                && one.rivals.is_empty()
-                && one.inhibit.is_empty()
-                && one.reset.is_empty()
-        };
-        let covered = !net.transitions.is_empty() && net.transitions.iter().all(covered);
-        if net.has_lists || !covered {
-            return None;
-        }
-        let mut plan = Self {
-            moves: net.transitions.iter().map(|one| of(one, net)).collect(),
-            layouts: Vec::with_capacity(net.clusters.len()),
-            able: Vec::new(),
-            members: Vec::new(),
-            seats: net.places.iter().map(|one| seat_of(one, net)).collect(),
-        };
-        for cluster in &net.clusters {
-            let table = ClusterTable {
-                able: plan.able.len() as u32,
-                members: plan.members.len() as u32,
-            };
-            plan.layouts.push(layout_of(cluster, table));
-            plan.add_able(cluster);
-            let members = cluster.members.iter();
-            plan.members.extend(members.map(|one| one.transition));
-        }
-        Some(plan)
-    }
+/// The form of a transition. A run fires a service or an update in fewer steps than a transition of
+/// a general form.
+#[derive(Debug)]
+#[repr(u8)]
+pub(super) enum Shape {
+    General,
+    Service(Service),
+    Update(Update),
+}
 
+/// A transition that takes two tokens of a cell, frees one of them (the trigger), and puts the
+/// other one (the state) with changed fields back into the cell without delay. An example is a
+/// counter of replies.
+#[derive(Debug)]
+pub(super) struct Update {
+    pub(super) state_lane: u8,
+    pub(super) trigger_lane: u8,
+    /// Whether the first input arc takes the state.
+    pub(super) is_state_first: bool,
+    /// Where the tokens of the state's place wait.
+    pub(super) seat: PlaceSeat,
+}
+
+/// A transition that takes two tokens, such as a customer and a server, and passes both on
+/// unchanged after the same delay. No other transition takes tokens from its input places.
+#[derive(Debug)]
+pub(super) struct Service {
+    /// The output arcs in the order of their definition.
+    pub(super) steps: [Step; 2],
+    /// Whether the first output arc passes on the token of lane 1. Otherwise it passes on that of
+    /// lane 0.
+    pub(super) is_crossed: bool,
+    /// The number of the transition's constant delay in the event list; `NO_LINE` if there is none.
+    pub(super) line: u8,
+}
+
+/// An output arc of a service.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) place: u32,
+    pub(super) target: Target,
+    /// Where the tokens of the place wait.
+    pub(super) seat: PlaceSeat,
+}
+
+#[cfg(test)]
+impl ClusterPlan {
     /// For each transition, the name of the way in which it is fired with fewer steps, or None.
-    #[cfg(test)]
     pub(crate) fn shapes(&self) -> Vec<Option<&'static str>> {
         self.moves.iter().map(|one| one.shape.name()).collect()
     }
-
-    /// Appends the table of a cluster to `able`.
-    fn add_able(&mut self, cluster: &Cluster) {
-        let members = &cluster.members;
-        let lanes = members.iter().flat_map(|one| one.arcs.iter());
-        let used = lanes.fold(0, |used, mask| used | mask);
-        self.able.extend((0..=used).map(|filled: u32| {
-            let able = (0u32..).zip(members);
-            let able = able.filter(|(_, one)| one.arcs.iter().all(|mask| filled & mask != 0));
-            able.fold(0, |found, (local, _)| found | (1 << local))
-        }));
-    }
 }
 
-fn layout_of(cluster: &Cluster, table: ClusterTable) -> CellLayout {
-    let mut layout = CellLayout {
-        table,
-        full: 0,
-        first_lane: 0,
-    };
-    if let [only] = &cluster.members[..] {
-        let used = only.arcs.iter().fold(0, |used, mask| used | mask);
-        if only.arcs.iter().all(|mask| mask.is_power_of_two()) {
-            layout.full = used as u8;
-            layout.first_lane = only.arcs[0].trailing_zeros() as u8;
+#[cfg(test)]
+impl Shape {
+    /// The shape's name; None if it is `General`.
+    fn name(&self) -> Option<&'static str> {
+        match self {
+            Shape::General => None,
+            Shape::Service(_) => Some("service"),
+            Shape::Update(_) => Some("update"),
         }
     }
-    layout
-}
-
-pub(super) fn seat_of(place: &Place, net: &Net) -> PlaceSeat {
-    let Some(seat) = &place.seat else {
-        return PlaceSeat::Other;
-    };
-    let (cluster, key) = match seat.key_kind {
-        KeyKind::None => (seat.cluster, None),
-        KeyKind::One(field) => (seat.cluster, Some(field)),
-        KeyKind::Several => return PlaceSeat::Other,
-    };
-    let (tests, lanes) = match &seat.lanes {
-        Lanes::One(lane) => {
-            let lane = *lane;
-            return PlaceSeat::Plain { cluster, lane, key };
-        }
-        Lanes::Tested { tests, lane_of } => (tests, lane_of),
-    };
-    let Some(ranges) = tests.iter().map(|test| range_of(test, net)).collect() else {
-        return PlaceSeat::Other;
-    };
-    let mut lane_of = [NONE; 16];
-    lane_of[..lanes.len()].copy_from_slice(lanes);
-    PlaceSeat::Ranged(Box::new(RangedSeat {
-        cluster,
-        key,
-        ranges,
-        lane_of,
-    }))
-}
-
-/// The range of values of one field with which a token passes a test. None if the test is of
-/// another kind.
-fn range_of(test: &Test, net: &Net) -> Option<Range> {
-    match (&net.views[test.view as usize].filter, test.constant) {
-        (Filter::Always, Some((field, word))) => Some(Range {
-            field,
-            inside: true,
-            low: word as i64,
-            high: word as i64,
-        }),
-        (
-            &Filter::Within {
-                field,
-                low,
-                high,
-                inside,
-            },
-            None,
-        ) => Some(Range {
-            field,
-            inside,
-            low,
-            high,
-        }),
-        _ => None,
-    }
-}
-
-fn of(transition: &Transition, net: &Net) -> Move {
-    let (number, local) = transition.member.expect("the caller has checked it");
-    let cluster = &net.clusters[number as usize];
-    let arcs = &cluster.members[local as usize].arcs;
-    let used = arcs.iter().fold(0, |used, mask| used | mask);
-    let lanes_used = (0..LANES_MAX).filter(|lane| used & (1 << lane) != 0);
-    let (mut others, mut led) = (0, 0);
-    for lane in lanes_used {
-        others |= cluster.takers[lane];
-        led |= cluster.led[lane];
-    }
-    let (mut lanes, mut masks) = ([0; LANES_MAX], [0; LANES_MAX]);
-    for (at, &mask) in arcs.iter().enumerate() {
-        (lanes[at], masks[at]) = (mask.trailing_zeros() as u8, mask);
-    }
-    let outputs = transition.outputs.iter();
-    let puts: Box<[Put]> = outputs.map(|one| put_of(one, transition, net)).collect();
-    let delay = delay_of(transition.delay.as_ref());
-    let shape = match (
-        transition.locals.is_empty(),
-        &delay,
-        &transition.outputs[..],
-    ) {
-        (false, ..) => Shape::General,
-        (true, Delay::Constant(0), [only]) => Shape::of_update(only, transition, arcs, net),
-        (true, ..) => Shape::of_service(cluster.members.len(), arcs, &puts),
-    };
-    Move {
-        level: transition.level,
-        cluster: number,
-        own: 1 << local,
-        others: others & !(1 << local),
-        led,
-        lanes,
-        arc_count: arcs.len() as u8,
-        single: arcs.iter().all(|mask| mask.is_power_of_two()),
-        has_locals: !transition.locals.is_empty(),
-        masks,
-        delay,
-        puts,
-        released: transition.released.clone().into_boxed_slice(),
-        shape,
-    }
-}
-
-pub(super) fn delay_of(delay: Option<&Value>) -> Delay {
-    match delay {
-        None => Delay::Constant(0),
-        Some(Value::Draw {
-            kind: Draw::Exponential,
-            parameter,
-        }) if (0.0..f64::MAX).contains(parameter) => Delay::Exponential(*parameter),
-        Some(value) => {
-            let constant = match value {
-                Value::Constant(word) => nanoseconds(f64::from_bits(*word)),
-                _ => None,
-            };
-            constant.map_or_else(|| Delay::Any(Box::new(value.clone())), Delay::Constant)
-        }
-    }
-}
-
-fn put_of(output: &Output, transition: &Transition, net: &Net) -> Put {
-    let all = || (0u16..).zip(output.fields.iter().cloned()).collect();
-    Put {
-        place: output.place,
-        target: target_of(output, transition, net),
-        seat: seat_of(&net.places[output.place as usize], net),
-        forwards: output.forwards,
-        line: output.line,
-        counted: output.count.is_some(),
-        delay: delay_of(output.delay.as_ref()),
-        written: match output.forwards {
-            Some(_) => output.changed.clone(),
-            None => all(),
-        },
-    }
-}
-
-fn target_of(output: &Output, transition: &Transition, net: &Net) -> Target {
-    let Some(seat) = &net.places[output.place as usize].seat else {
-        return Target::Late;
-    };
-    match &seat.lanes {
-        Lanes::One(lane) if keeps_key(output, seat, transition, &net.places) => Target::Same(*lane),
-        Lanes::One(_) => Target::Early,
-        Lanes::Tested { tests, .. } => {
-            let mut views = tests.iter().map(|test| &net.views[test.view as usize]);
-            let computed = |view: &View| matches!(view.filter, Filter::Code(_));
-            match views.any(computed) {
-                true => Target::Late,
-                false => Target::Early,
-            }
-        }
-    }
-}
-
-/// Whether the token of an output arc belongs to the cell from which the transition takes tokens:
-/// the cluster is the same, and the fields of the key are copied.
-pub(super) fn keeps_key(
-    output: &Output,
-    seat: &Seat,
-    transition: &Transition,
-    places: &[Place],
-) -> bool {
-    if transition.member.map(|one| one.0) != Some(seat.cluster) {
-        return false;
-    }
-    if seat.key_kind == KeyKind::None {
-        return true;
-    }
-    seat.keys.iter().enumerate().all(|(at, &field)| {
-        let Some(Value::Field { arc, field }) = output.fields.get(usize::from(field)) else {
-            return false;
-        };
-        let from = transition.inputs[usize::from(*arc)].place;
-        let source = places[from as usize].seat.as_ref();
-        source.is_some_and(|source| source.keys.get(at) == Some(field))
-    })
 }

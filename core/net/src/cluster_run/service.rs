@@ -3,11 +3,10 @@
 
 use super::cells::NO_TURN;
 use super::fire::Firing;
-use super::plan::{Delay, Move, Target};
-use super::shape::{Service, Step};
+use super::plan::{Delay, Move, Service, Step, Target};
 use super::waiting::{links, position_of};
 use super::{ClusterRun, Failed, UNKNOWN};
-use crate::compiled::LANES_MAX;
+use crate::cluster::LANES_MAX;
 use crate::engine::event_list::Event;
 use crate::marking::bucket::NONE;
 

@@ -3,7 +3,8 @@
 use super::cells::{Cells, State, Turns};
 use super::waiting::links;
 use super::{ClusterPlan, ClusterRun, HEADER, UNKNOWN};
-use crate::compiled::{Cluster, Net};
+use crate::cluster::Cluster;
+use crate::compiled::CompiledNet;
 use crate::engine::event_list::{Event, EventList, NO_LINE};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -11,7 +12,7 @@ use crate::marking::bucket::NONE;
 use crate::marking::{direct_limits, Tokens};
 
 /// For each cluster, the limit below which values of its joined field are looked up in a table.
-fn cluster_limits(net: &Net) -> Vec<u64> {
+fn cluster_limits(net: &CompiledNet) -> Vec<u64> {
     let limits = direct_limits(net);
     let limit = |cluster: &Cluster| {
         let members = cluster.members.iter();

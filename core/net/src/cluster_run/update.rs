@@ -1,8 +1,7 @@
 //! Fires updates: transitions that take two tokens of a cell and put one of them back with changed
 //! fields, such as a counter of replies. The result is that of `fire`, with fewer steps.
 
-use super::plan::{Move, PlaceSeat};
-use super::shape::Update;
+use super::plan::{Move, PlaceSeat, Update};
 use super::waiting::links;
 use super::{ClusterRun, Failed, HEADER};
 use crate::marking::bucket::NONE;

@@ -8,10 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::compiled::{
-    Cluster, Discipline, Filter, KeyKind, Lanes, Member, Place, Seat, Test, Transition, View,
-    LANES_MAX, MEMBERS_MAX,
-};
+use crate::cluster::{Cluster, Member, LANES_MAX, MEMBERS_MAX};
+use crate::compiled::{Discipline, Filter, KeyKind, Lanes, Place, Seat, Test, Transition, View};
 
 /// Largest number of input arcs with a condition that one place of a cluster may have. A table has
 /// an entry for each combination of the outcomes of these tests, so the limit bounds its length.

@@ -6,6 +6,7 @@ mod forward;
 mod guard;
 mod inscription;
 mod lines;
+mod name;
 mod transition;
 
 use std::cell::RefCell;
@@ -14,13 +15,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::Value as Json;
 
 use crate::cluster_run::ClusterPlan;
-use crate::compiled::{Discipline, Net, Place, Transition};
+use crate::compiled::{CompiledNet, Discipline, Place, Transition};
 use crate::definition::{Element, FieldType, NetDefinition, PlaceDefinition, TableDefinition};
 use crate::error::{known, NetError, Result};
 use crate::expression::{
     compile as compile_expression, convert, is_function, parse, Code, Library, Scope, Table,
 };
 use crate::lists::{Lists, EMPTY};
+use name::is_name;
 use transition::Builder;
 
 /// Largest number of fields of a colour. The limit bounds the memory that each token needs.
@@ -31,7 +33,7 @@ const FIELDS_MAX: usize = 64;
 const PARAMETERS_MAX: usize = 16;
 
 /// Checks a net and compiles it. The error describes the first problem in one line.
-pub fn compile(mut definition: NetDefinition) -> Result<Net> {
+pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
     check_names(&definition)?;
     let mut places = Vec::with_capacity(definition.places.len());
     let mut lists = Lists::default();
@@ -81,7 +83,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     for place in &mut definition.places {
         place.initial = Vec::new();
     }
-    let mut net = Net {
+    let mut net = CompiledNet {
         name,
         places,
         place_numbers,
@@ -156,15 +158,6 @@ fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Ve
         made.push(typed.code.into_boxed_slice());
     }
     Ok(made)
-}
-
-fn is_name(word: &str) -> bool {
-    let mut letters = word.chars();
-    let starts = letters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
-    let keyword = matches!(word, "true" | "false");
-    starts && !keyword && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 fn check_names(definition: &NetDefinition) -> Result<()> {
@@ -412,8 +405,8 @@ fn set_rivals(transitions: &mut [Transition]) {
     let mut takers: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
     for (index, this) in (0u32..).zip(transitions.iter()) {
         for input in this.inputs.iter().filter(|_| this.weight.is_some()) {
-            let together = takers.entry((input.place, this.level)).or_default();
-            together.push(index);
+            let takers = takers.entry((input.place, this.level)).or_default();
+            takers.push(index);
         }
     }
     for (index, this) in (0u32..).zip(transitions.iter_mut()) {

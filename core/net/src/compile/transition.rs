@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::forward::forward;
 use super::inscription::{delay_of, inscription, token_values};
-use super::is_name;
+use super::name::is_name;
 use crate::compile::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::compiled::{
     output_context, transition_context, Discipline, Dispatch, Filter, Input, KeyKind, Output,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::definition::FieldType;
+use super::field_type::FieldType;
 use crate::expression::{is_draw, parse, Expression};
 
 /// A function that a net defines, with its types resolved.

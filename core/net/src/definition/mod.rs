@@ -1,5 +1,6 @@
 //! The net definition: the content of a JSON document, before compilation.
 
+mod field_type;
 mod functions;
 mod written;
 
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use crate::error::{known, NetError, Result};
+pub use field_type::{Element, FieldType};
 use functions::{FunctionDefinition, WrittenFunction};
 use written::{Cell, Constant, WrittenInscription, WrittenToken};
 
@@ -78,74 +80,6 @@ pub struct TableDefinition {
     pub edges: Vec<f64>,
     /// Weight of each bin: a count or a share. The sum need not be one.
     pub weights: Vec<f64>,
-}
-
-/// The type of one field of a colour and of every expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FieldType {
-    /// Signed 64-bit integer.
-    Int,
-    /// 64-bit floating point.
-    Real,
-    /// True or false.
-    Bool,
-    /// A text. A run stores it as a list of characters, so that equal texts are represented by the
-    /// same word.
-    Text,
-    /// A value of the enumeration with that index.
-    Enum(u16),
-    /// A record of the colour with that index. Records exist in lists only; no field has this type.
-    Record(u16),
-    /// Any number of elements of one type.
-    List(Element),
-}
-
-/// The type of a list's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// The element type of the empty list `[]`, which fits every list type. No field has this type.
-    Nothing,
-    /// Signed 64-bit integer.
-    Int,
-    /// 64-bit floating point.
-    Real,
-    /// true or false.
-    Bool,
-    /// A text.
-    Text,
-    /// A value of the enumeration with that index.
-    Enum(u16),
-    /// A record of the colour with that index; its fields are single values or lists that may be
-    /// nested in a list.
-    Record(u16),
-}
-
-impl Element {
-    /// The element type of a field type; None for a list, since lists do not contain lists.
-    pub(crate) fn of(kind: FieldType) -> Option<Self> {
-        match kind {
-            FieldType::Int => Some(Element::Int),
-            FieldType::Real => Some(Element::Real),
-            FieldType::Bool => Some(Element::Bool),
-            FieldType::Text => Some(Element::Text),
-            FieldType::Enum(at) => Some(Element::Enum(at)),
-            FieldType::Record(at) => Some(Element::Record(at)),
-            FieldType::List(_) => None,
-        }
-    }
-
-    /// The field type of an element that is taken out of a list; None for the empty list `[]`.
-    pub(crate) fn field_type(self) -> Option<FieldType> {
-        match self {
-            Element::Nothing => None,
-            Element::Int => Some(FieldType::Int),
-            Element::Real => Some(FieldType::Real),
-            Element::Bool => Some(FieldType::Bool),
-            Element::Text => Some(FieldType::Text),
-            Element::Enum(at) => Some(FieldType::Enum(at)),
-            Element::Record(at) => Some(FieldType::Record(at)),
-        }
-    }
 }
 
 /// Largest nesting depth of lists and records.
@@ -231,42 +165,6 @@ impl TryFrom<Written> for NetDefinition {
             functions,
             places: written.places,
             transitions,
-        })
-    }
-}
-
-impl FieldType {
-    /// Whether a run stores a value of this type in list cells and refers to it by number: a list,
-    /// a record or a text.
-    pub(crate) fn has_cells(self) -> bool {
-        matches!(
-            self,
-            FieldType::Text | FieldType::Record(_) | FieldType::List(_)
-        )
-    }
-
-    /// Whether the type is int or real.
-    pub(crate) fn is_number(self) -> bool {
-        matches!(self, FieldType::Int | FieldType::Real)
-    }
-}
-
-impl fmt::Display for FieldType {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            FieldType::Int => "int",
-            FieldType::Real => "real",
-            FieldType::Bool => "bool",
-            FieldType::Text => "a text",
-            FieldType::Enum(_) => "an enumeration",
-            FieldType::List(Element::Nothing) => "an empty list",
-            FieldType::List(Element::Int) => "a list of int",
-            FieldType::List(Element::Real) => "a list of real",
-            FieldType::List(Element::Bool) => "a list of bool",
-            FieldType::Record(_) => "a record",
-            FieldType::List(Element::Text) => "a list of texts",
-            FieldType::List(Element::Enum(_)) => "a list of an enumeration",
-            FieldType::List(Element::Record(_)) => "a list of records",
         })
     }
 }

@@ -6,66 +6,17 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{json, Value as Json};
 
+use super::law_sums::{Laws, Station};
 use crate::clock::seconds;
-use crate::compiled::Net;
+use crate::compiled::CompiledNet;
 use crate::engine::Engine;
 use crate::error::{known, NetError, Result};
 use crate::marking::bucket::NONE;
 use crate::options::{RunOptions, StationDefinition};
 
-/// A station: servers that serve tokens. `idle` is the place of its idle servers. Tokens in service
-/// are in transit to the place `served`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Station {
-    idle: usize,
-    served: usize,
-}
-
-/// Sums that a replication collects to check Little's law, the utilisation law and the conservation
-/// of tokens.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Laws {
-    stations: Vec<Station>,
-    /// For each place, the station whose served tokens enter it, or NONE. Empty when the run
-    /// asserts no law.
-    station_of: Vec<u32>,
-    /// For each station, the sum of the service times begun in ns. `services` has the number of
-    /// these services.
-    service_ns: Vec<u128>,
-    services: Vec<u64>,
-    /// For each place, the number of tokens that output arcs with a computed count put into it.
-    counted: BTreeMap<u32, u64>,
-}
-
-impl Laws {
-    /// Counts the tokens that an output arc puts into a place, for an arc whose number of tokens is
-    /// computed.
-    pub(crate) fn make(&mut self, place: u32, tokens: u64) {
-        *self.counted.entry(place).or_default() += tokens;
-    }
-
-    /// Whether sums are collected from which Little's law and the utilisation law are checked.
-    pub(crate) fn are_collected(&self) -> bool {
-        !self.station_of.is_empty()
-    }
-
-    /// Records that a token is sent to a place with this delay in ns. If the place receives the
-    /// served tokens of a station, the delay is a service time.
-    #[inline(always)]
-    pub(crate) fn serve(&mut self, place: u32, delay_ns: u64) {
-        match self.station_of.get(place as usize) {
-            Some(&at) if at != NONE => {
-                self.service_ns[at as usize] += u128::from(delay_ns);
-                self.services[at as usize] += 1;
-            }
-            _ => {}
-        }
-    }
-}
-
 /// The stations of a run: first those that the options name, then those found in the structure of
 /// the net. Empty if the options do not ask for checks of the laws.
-pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> {
+pub(crate) fn stations(net: &CompiledNet, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
     }
@@ -81,7 +32,7 @@ pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> 
     Ok(found)
 }
 
-fn declared(net: &Net, station: &StationDefinition) -> Result<Station> {
+fn declared(net: &CompiledNet, station: &StationDefinition) -> Result<Station> {
     let place = |name: &str| {
         net.place_index(name).ok_or_else(|| {
             let names = known(net.places.iter().map(|place| place.name.as_str()));
@@ -98,7 +49,7 @@ fn declared(net: &Net, station: &StationDefinition) -> Result<Station> {
 /// Finds the places whose tokens are servers. Every transition that takes a token from such a place
 /// puts one back, and no other transition puts a token there. The delays of the arcs that return
 /// tokens are service times.
-fn shown_stations(net: &Net) -> Vec<usize> {
+fn shown_stations(net: &CompiledNet) -> Vec<usize> {
     let mut takers = vec![0; net.places.len()];
     let mut sound = vec![true; net.places.len()];
     for transition in &net.transitions {
@@ -128,7 +79,7 @@ fn shown_stations(net: &Net) -> Vec<usize> {
 
 /// For each place, the transitions that take tokens from it; a transition occurs once for each of
 /// its arcs.
-fn takers(net: &Net) -> Vec<Vec<u32>> {
+fn takers(net: &CompiledNet) -> Vec<Vec<u32>> {
     let mut takers = vec![Vec::new(); net.places.len()];
     for (index, transition) in (0u32..).zip(&net.transitions) {
         for input in &transition.inputs {

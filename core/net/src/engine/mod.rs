@@ -11,24 +11,26 @@
 //! transitions with weights may compete for a token; if one of them would fire, the choice between
 //! them is drawn by weight.
 
+mod chain;
 mod delay;
 pub(crate) mod event_list;
 pub(crate) mod law;
+pub(crate) mod law_sums;
 pub(crate) mod outputs;
 mod search;
 mod weights;
 
 use crate::clock::seconds;
-use crate::compiled::{output_context, Discipline, Net, Transition};
+use crate::compiled::{output_context, CompiledNet, Discipline, Transition};
 use crate::error::{NetError, Result};
 use crate::expression::Fault;
 use crate::marking::bucket::NONE;
 use crate::marking::{GuardFault, Marking, Tokens};
 use crate::monitor::{Monitor, Plan, PlanKind};
 use crate::stream::Stream;
+use chain::Chain;
 use event_list::EventList;
-use law::Laws;
-use outputs::Chain;
+use law_sums::Laws;
 use search::Search;
 
 /// One firing of a transition.
@@ -43,7 +45,7 @@ pub struct Firing {
 /// One replication of a net.
 #[derive(Debug)]
 pub struct Engine<'n> {
-    pub(crate) net: &'n Net,
+    pub(crate) net: &'n CompiledNet,
     pub(crate) marking: Marking<'n>,
     pub(crate) events: EventList,
     pub(crate) sequence: u64,
@@ -84,14 +86,14 @@ fn transition_of(turn: Turn) -> usize {
 
 impl<'n> Engine<'n> {
     /// Creates a replication at time zero, with the initial tokens and no monitor.
-    pub fn new(net: &'n Net, seed: u64, replication: u64) -> Result<Self> {
+    pub fn new(net: &'n CompiledNet, seed: u64, replication: u64) -> Result<Self> {
         Self::create(net, &[], (seed, replication), true)
     }
 
     /// Creates a replication for `run`, with the monitors of `plans`. If the net has a plan for
     /// runs over clusters, transitions do not find the initial tokens until such a run pauses.
     pub(crate) fn observed(
-        net: &'n Net,
+        net: &'n CompiledNet,
         plans: &'n [Plan],
         seed: u64,
         replication: u64,
@@ -103,7 +105,7 @@ impl<'n> Engine<'n> {
     /// Creates a replication at time zero. `enters_cells` says whether the initial tokens enter the
     /// cells in which the transitions of clusters find them.
     fn create(
-        net: &'n Net,
+        net: &'n CompiledNet,
         plans: &'n [Plan],
         (seed, replication): (u64, u64),
         enters_cells: bool,
@@ -194,7 +196,7 @@ impl<'n> Engine<'n> {
         };
         self.marking.now_ns = time_ns;
         while self.events.next_time_ns() == Some(time_ns) {
-            let mut token = self.events.pop().expect("an event was seen").first_token;
+            let mut token = self.events.pop().expect("an event was found").first_token;
             while token != NONE {
                 let next = self.marking.nodes.tokens[token as usize].next;
                 self.arrive(token)?;

@@ -3,7 +3,8 @@
 //! tokens of output arcs.
 
 use crate::compiled::Output;
-use crate::engine::event_list::{Event, NO_LINE};
+use crate::engine::chain::Chain;
+use crate::engine::event_list::Event;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::expression::Fault;
@@ -12,29 +13,6 @@ use crate::marking::bucket::NONE;
 /// Largest number of tokens that one output arc makes in one firing. More are an error, reported
 /// before memory is exhausted.
 pub(crate) const TURNS_MAX: u64 = 100_000;
-
-/// Linked tokens of one firing that become available at the same time `due_ns`.
-pub(crate) struct Chain {
-    /// The delay of the transition in ns, which is added to the delay of every output arc.
-    base_ns: u64,
-    pub(crate) first: u32,
-    last: u32,
-    pub(crate) due_ns: u64,
-    /// The line of the event list for these tokens.
-    pub(crate) line: u8,
-}
-
-impl Chain {
-    pub(crate) fn new(base_ns: u64) -> Self {
-        Self {
-            base_ns,
-            first: NONE,
-            last: NONE,
-            due_ns: 0,
-            line: NO_LINE,
-        }
-    }
-}
 
 impl Engine<'_> {
     /// Makes one token for an output arc, or forwards a token of the binding `chosen`. A token with

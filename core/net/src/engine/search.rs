@@ -1,6 +1,6 @@
 //! Finds a transition's first binding in the order of its arcs by testing combinations of tokens.
 
-use crate::compiled::{Discipline, Net};
+use crate::compiled::{CompiledNet, Discipline};
 use crate::expression::{evaluate, Fault};
 use crate::marking::bucket::{Bucket, NONE};
 use crate::marking::Marking;
@@ -51,7 +51,7 @@ impl Cursor {
 }
 
 impl Search {
-    pub(crate) fn new(net: &Net) -> Self {
+    pub(crate) fn new(net: &CompiledNet) -> Self {
         let arcs = net
             .transitions
             .iter()
@@ -71,7 +71,7 @@ impl Search {
     /// Returns false if there is no binding.
     pub(crate) fn run(
         &mut self,
-        net: &Net,
+        net: &CompiledNet,
         marking: &Marking<'_>,
         transition: usize,
         into: &mut [u32],
@@ -117,7 +117,7 @@ impl Search {
     /// changes most often. `group` selects the tokens of the joined arcs.
     fn nested(
         &mut self,
-        net: &Net,
+        net: &CompiledNet,
         marking: &Marking<'_>,
         transition: usize,
         group: Option<u32>,
@@ -165,7 +165,7 @@ impl Search {
     /// before.
     fn holds(
         &mut self,
-        net: &Net,
+        net: &CompiledNet,
         marking: &Marking<'_>,
         transition: usize,
         arc: usize,

@@ -8,7 +8,7 @@ use super::{
     choice_json, choices, first_places, marking_json, row_json, take, Choice, Ground, Places,
 };
 use crate::clock::{nanoseconds, seconds};
-use crate::compiled::Net;
+use crate::compiled::CompiledNet;
 use crate::error::{NetError, Result};
 use crate::lists::Lists;
 use crate::stream::Stream;
@@ -16,7 +16,7 @@ use crate::stream::Stream;
 /// The state of a token game: the net, its tokens, simulated time, and the bindings that may fire.
 #[derive(Debug)]
 pub struct Game {
-    net: Net,
+    net: CompiledNet,
     lists: RefCell<Lists>,
     places: Places,
     /// Tokens in transit to their places, in order of creation.
@@ -37,7 +37,7 @@ struct Pending {
 impl Game {
     /// Starts a token game at time zero, with the initial tokens. `seed` determines all random
     /// draws.
-    pub fn new(net: Net, seed: u64) -> Result<Self> {
+    pub fn new(net: CompiledNet, seed: u64) -> Result<Self> {
         let streams = (0..net.transitions.len() as u64).map(|at| Stream::new(seed, 0, at));
         let mut game = Self {
             places: first_places(&net),

@@ -12,7 +12,7 @@ use std::ops::Deref;
 
 use serde_json::{json, Map, Value as Json};
 
-use crate::compiled::Net;
+use crate::compiled::CompiledNet;
 use crate::engine::outputs::{bad_count, TURNS_MAX};
 use crate::error::{NetError, Result};
 use crate::expression::{evaluate, Binding, Fault, Value};
@@ -29,15 +29,15 @@ type Row = Vec<u64>;
 /// the simulated time.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
-    net: &'a Net,
+    net: &'a CompiledNet,
     lists: &'a RefCell<Lists>,
     now_ns: u64,
 }
 
 impl Deref for Ground<'_> {
-    type Target = Net;
+    type Target = CompiledNet;
 
-    fn deref(&self) -> &Net {
+    fn deref(&self) -> &CompiledNet {
         self.net
     }
 }
@@ -169,7 +169,7 @@ fn holds(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) 
         .map_err(|fault| in_transition(&net, transition, "guard", fault))
 }
 
-fn in_transition(net: &Net, transition: usize, part: &str, fault: Fault) -> NetError {
+fn in_transition(net: &CompiledNet, transition: usize, part: &str, fault: Fault) -> NetError {
     let context = format!("{}, {part}", net.context(transition));
     NetError::run(context, fault.to_string())
 }
@@ -242,7 +242,7 @@ fn take(
     Ok(made)
 }
 
-fn first_places(net: &Net) -> Places {
+fn first_places(net: &CompiledNet) -> Places {
     net.places
         .iter()
         .map(|place| place.initial.clone())
@@ -250,7 +250,7 @@ fn first_places(net: &Net) -> Places {
 }
 
 /// Whether evaluating an inscription draws at random or reads the simulated time.
-fn draws(net: &Net, value: &Value) -> bool {
+fn draws(net: &CompiledNet, value: &Value) -> bool {
     match value {
         Value::Draw { .. } => true,
         Value::Code(code) => crate::expression::draws(code, &net.definition),

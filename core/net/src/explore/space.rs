@@ -9,7 +9,7 @@ use serde_json::{json, Map, Value as Json};
 
 use super::components::Components;
 use super::{choices, draws, first_places, marking_json, take, Ground, Places, Row};
-use crate::compiled::Net;
+use crate::compiled::CompiledNet;
 use crate::error::{NetError, Result};
 use crate::stream::Stream;
 
@@ -31,7 +31,7 @@ struct Space {
 /// Explores at most `markings_max` markings and reports on them as JSON. Delays are ignored, so the
 /// state space contains every order of firings that some delays would allow. Priorities are
 /// respected.
-pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
+pub fn state_space(net: &CompiledNet, markings_max: usize) -> Result<Json> {
     refuse_draws(net)?;
     let lists = RefCell::new(net.lists.clone());
     let ground = Ground {
@@ -65,7 +65,7 @@ pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
     Ok(report)
 }
 
-fn refuse_draws(net: &Net) -> Result<()> {
+fn refuse_draws(net: &CompiledNet) -> Result<()> {
     for (index, transition) in net.transitions.iter().enumerate() {
         let outputs = transition.outputs.iter();
         let made = outputs.flat_map(|arc| arc.fields.iter().chain(arc.count.as_deref()));
@@ -128,7 +128,7 @@ fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
 impl Space {
     /// The names of the transitions on a shortest path from the initial marking to the marking
     /// `to`.
-    fn path<'n>(&self, net: &'n Net, to: usize) -> Vec<&'n str> {
+    fn path<'n>(&self, net: &'n CompiledNet, to: usize) -> Vec<&'n str> {
         let (mut path, mut at) = (Vec::new(), to);
         while let Some((before, transition)) = self.reached[at] {
             path.push(net.transitions[transition].name.as_str());
@@ -152,7 +152,7 @@ fn code_of(places: &Places) -> Vec<u64> {
 }
 
 /// For each place as JSON, the smallest and the largest number of its tokens over all markings.
-fn bounds(net: &Net, space: &Space) -> Json {
+fn bounds(net: &CompiledNet, space: &Space) -> Json {
     let mut found = Map::new();
     for (place, definition) in net.places.iter().enumerate() {
         let counts = || space.markings.iter().map(|marking| marking[place].len());

@@ -5,8 +5,7 @@ use std::cell::RefCell;
 
 use serde_json::Number;
 
-use super::function::{Function, Pure, FUNCTIONS};
-use super::list::{common, LIST_FUNCTIONS};
+use super::function::{Function, Pure, FUNCTIONS, LIST_FUNCTIONS};
 use super::parse::{BinaryOperator, Expression, UnaryOperator};
 use super::program::{evaluate, Binding, Instruction, Library, Value, STACK_MAX};
 use crate::definition::{FieldType, NetDefinition};
@@ -99,7 +98,7 @@ pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> 
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),
         (FieldType::Int, FieldType::Real) => Ok(fold(typed.into_real())),
-        (found, wanted) if common(found, wanted) == Some(wanted) => Ok(typed),
+        (found, wanted) if found.common(wanted) == Some(wanted) => Ok(typed),
         (found, wanted) => Err(format!("the value is {found}, expected {wanted}")),
     }
 }
@@ -300,7 +299,7 @@ impl Scope<'_> {
                 }
             }
             BinaryOperator::Equal | BinaryOperator::Unequal
-                if common(a, b).is_some() && !a.is_number() =>
+                if a.common(b).is_some() && !a.is_number() =>
             {
                 let instruction = Instruction::Integer(operator);
                 Ok(join(left, right, instruction, FieldType::Bool))
@@ -480,7 +479,7 @@ fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
         return Err(format!("if() takes a bool first, not {}", condition.kind));
     }
     let (yes, no) = match (yes.kind, no.kind) {
-        (a, b) if common(a, b).is_some() => (yes, no),
+        (a, b) if a.common(b).is_some() => (yes, no),
         (a, b) if !(a.is_number() && b.is_number()) => {
             return Err(format!("if() has {a} in one branch and {b} in the other"));
         }
@@ -489,7 +488,8 @@ fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
     let distance = |code: &[Instruction]| {
         u16::try_from(code.len() + 1).map_err(|_| "the expression is too long".to_owned())
     };
-    let kind = common(yes.kind, no.kind).expect("both branches have one type by now");
+    let kind = yes.kind.common(no.kind);
+    let kind = kind.expect("both branches have one type by now");
     let mut code = condition.code;
     code.push(Instruction::SkipUnless(distance(&yes.code)?));
     let skip = Instruction::Skip(distance(&no.code)? - 1);

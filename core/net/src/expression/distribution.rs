@@ -2,8 +2,8 @@
 
 use rand_distr::{Distribution, Exp1, Gamma, StandardNormal, Weibull};
 
+use super::fault::Fault;
 use super::function::Draw;
-use super::program::Fault;
 use crate::definition::TableDefinition;
 use crate::stream::Stream;
 

@@ -1,7 +1,6 @@
-//! Lists the functions of the inscription language, except those of lists and texts: their names,
-//! numbers of arguments and result types.
+//! Lists the functions of the inscription language: their names, numbers of arguments and result
+//! types.
 
-use super::list::LIST_FUNCTIONS;
 use crate::definition::FieldType;
 
 /// A distribution of the inscription language.
@@ -71,6 +70,57 @@ pub(crate) const FUNCTIONS: [(&str, Function, usize); 19] = [
     ("abs", Function::Pure(Pure::Abs), 1),
     ("if", Function::If, 3),
 ];
+
+/// The functions of lists and texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListFunction {
+    /// `length(list)`
+    Length,
+    /// `head(list)`: the first element.
+    Head,
+    /// `tail(list)`: all elements but the first.
+    Tail,
+    /// `reverse(list)`
+    Reverse,
+    /// `cons(element, list)`: the list with the element added in front.
+    Cons,
+    /// `append(list, element)`: the list with the element added at the end.
+    Append,
+    /// `concat(list, list)`
+    Concat,
+    /// `contains(list, element)`
+    Contains,
+    /// `at(list, index)`: the element at an index; the first element has index 0.
+    At,
+    /// `text(int)`: the decimal digits.
+    Digits,
+    /// `compare(text, text)`: -1, 0 or 1 when the first text is before, equal to or after the
+    /// second.
+    Compare,
+}
+
+/// Name, function and number of arguments of every function of lists and texts.
+pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
+    ("length", ListFunction::Length, 1),
+    ("head", ListFunction::Head, 1),
+    ("tail", ListFunction::Tail, 1),
+    ("reverse", ListFunction::Reverse, 1),
+    ("cons", ListFunction::Cons, 2),
+    ("append", ListFunction::Append, 2),
+    ("concat", ListFunction::Concat, 2),
+    ("contains", ListFunction::Contains, 2),
+    ("at", ListFunction::At, 2),
+    ("text", ListFunction::Digits, 1),
+    ("compare", ListFunction::Compare, 2),
+];
+
+impl ListFunction {
+    /// Number of arguments. A call takes this number of words off the stack and pushes one result.
+    pub(crate) fn arguments(self) -> usize {
+        let found = LIST_FUNCTIONS.iter().find(|entry| entry.1 == self);
+        found.expect("every function is in the table").2
+    }
+}
 
 /// Whether the language has a function of that name.
 pub(crate) fn is_function(name: &str) -> bool {

@@ -1,112 +1,11 @@
-//! Defines the functions of lists and texts in the inscription language: their names, their type
-//! rules, and how they are evaluated.
-
-use std::cell::RefCell;
+//! The type rules of lists and of the functions of lists in the inscription language.
 
 use super::check::{convert, Scope, Typed};
+use super::function::ListFunction;
 use super::parse::{BinaryOperator, Expression};
-use super::program::{Fault, Instruction};
+use super::program::Instruction;
 use crate::definition::{Element, FieldType};
-use crate::lists::{Lists, EMPTY};
-
-/// The functions of lists and texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListFunction {
-    /// `length(list)`
-    Length,
-    /// `head(list)`: the first element.
-    Head,
-    /// `tail(list)`: all elements but the first.
-    Tail,
-    /// `reverse(list)`
-    Reverse,
-    /// `cons(element, list)`: the list with the element added in front.
-    Cons,
-    /// `append(list, element)`: the list with the element added at the end.
-    Append,
-    /// `concat(list, list)`
-    Concat,
-    /// `contains(list, element)`
-    Contains,
-    /// `at(list, index)`: the element at an index; the first element has index 0.
-    At,
-    /// `text(int)`: the decimal digits.
-    Digits,
-    /// `compare(text, text)`: -1, 0 or 1 when the first text is before, equal to or after the
-    /// second.
-    Compare,
-}
-
-/// Name, function and number of arguments of every function of lists and texts.
-pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
-    ("length", ListFunction::Length, 1),
-    ("head", ListFunction::Head, 1),
-    ("tail", ListFunction::Tail, 1),
-    ("reverse", ListFunction::Reverse, 1),
-    ("cons", ListFunction::Cons, 2),
-    ("append", ListFunction::Append, 2),
-    ("concat", ListFunction::Concat, 2),
-    ("contains", ListFunction::Contains, 2),
-    ("at", ListFunction::At, 2),
-    ("text", ListFunction::Digits, 1),
-    ("compare", ListFunction::Compare, 2),
-];
-
-impl ListFunction {
-    /// Number of arguments. A call takes this number of words off the stack and pushes one result.
-    pub(crate) fn arguments(self) -> usize {
-        let found = LIST_FUNCTIONS.iter().find(|entry| entry.1 == self);
-        found.expect("every function is in the table").2
-    }
-
-    /// Applies the function to its one or two arguments, each a 64-bit word. For `cons` the list is
-    /// the first word and the element the second, so that a list literal needs no deeper stack than
-    /// its elements.
-    pub(crate) fn of(self, words: [u64; 2], lists: &RefCell<Lists>) -> Result<u64, Fault> {
-        let [list, second] = words;
-        let mut lists = lists.borrow_mut();
-        let empty = |name| Fault::EmptyList { name };
-        match self {
-            ListFunction::Length => Ok(lists.length(list)),
-            ListFunction::Head => lists.head(list).ok_or(empty("head")),
-            ListFunction::Tail => lists.tail(list).ok_or(empty("tail")),
-            ListFunction::Reverse => lists.reverse(list),
-            ListFunction::Cons => lists.prepend(second, list),
-            ListFunction::Append => {
-                let last = lists.prepend(second, EMPTY)?;
-                lists.concat(list, last)
-            }
-            ListFunction::Concat => lists.concat(list, second),
-            ListFunction::Contains => {
-                let found = lists.elements(list).any(|element| element == second);
-                Ok(u64::from(found))
-            }
-            ListFunction::Digits => lists.text(&(list as i64).to_string()),
-            ListFunction::Compare => {
-                let order = lists.elements(list).cmp(lists.elements(second));
-                Ok(order as i64 as u64)
-            }
-            ListFunction::At => {
-                let index = second as i64;
-                let found = usize::try_from(index).ok();
-                let found = found.and_then(|index| lists.elements(list).nth(index));
-                let length = lists.length(list);
-                found.ok_or(Fault::NoElement { index, length })
-            }
-        }
-    }
-}
-
-/// The type to which both `a` and `b` can be converted: equal types, or two list types of which one
-/// is that of the empty list `[]`. None for any other two types.
-pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
-    match (a, b) {
-        (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(b),
-        (FieldType::List(_), FieldType::List(Element::Nothing)) => Some(a),
-        _ if a == b => Some(a),
-        _ => None,
-    }
-}
+use crate::lists::EMPTY;
 
 /// Converts code to the type `wanted`, for use as an element of a list. Minus zero becomes zero, so
 /// that equal lists have equal words.
@@ -193,7 +92,7 @@ impl Scope<'_> {
                 (index.map_err(|_| wrong(FieldType::Int))?, held)
             }
             ListFunction::Concat => {
-                let both = common(list.kind, found).ok_or_else(|| wrong(list.kind))?;
+                let both = list.kind.common(found).ok_or_else(|| wrong(list.kind))?;
                 (second, both)
             }
             _ => {

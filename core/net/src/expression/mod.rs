@@ -4,6 +4,7 @@
 mod chance;
 mod check;
 mod distribution;
+mod fault;
 mod function;
 mod list;
 mod parse;
@@ -16,9 +17,10 @@ pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use distribution::draw;
 pub(crate) use distribution::{exponential, Table};
+pub(crate) use fault::{Fault, CALLS_MAX, LENGTH_MAX};
 pub(crate) use function::{is_draw, is_function, Draw};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use parse::UnaryOperator;
 pub(crate) use parse::{parse, BinaryOperator, Expression};
-pub(crate) use program::{evaluate, Binding, Code, Fault, Instruction, Library, Value};
+pub(crate) use program::{evaluate, Binding, Code, Instruction, Library, Value};
 pub(crate) use record::part;

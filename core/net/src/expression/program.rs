@@ -7,11 +7,11 @@
 use std::cell::RefCell;
 
 use super::distribution::{draw, exponential, Table};
-use super::function::{Draw, Pure};
-use super::list::ListFunction;
+use super::fault::{Fault, CALLS_DEEP_MAX};
+use super::function::{Draw, ListFunction, Pure};
 use super::parse::BinaryOperator;
 use crate::clock::seconds;
-use crate::lists::{Lists, CALLS_MAX, LENGTH_MAX};
+use crate::lists::{Lists, EMPTY};
 use crate::stream::Stream;
 
 /// Largest number of values on the stack of a program. Expressions that need more are rejected at
@@ -69,9 +69,6 @@ pub(crate) struct Library {
     pub(crate) functions: Vec<Code>,
 }
 
-/// Largest depth of nested function calls.
-const CALLS_DEEP_MAX: u32 = 1_000;
-
 /// A program that leaves one value on the stack.
 pub(crate) type Code = Box<[Instruction]>;
 
@@ -96,58 +93,6 @@ pub(crate) enum Value {
         parameter: f64,
     },
     Code(Code),
-}
-
-/// The reason for which the evaluation of an inscription failed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Fault {
-    DivisionByZero,
-    IntegerOverflow,
-    /// A real without an integral value was converted to an int.
-    NoInteger(f64),
-    /// A distribution received an invalid parameter.
-    Parameter {
-        draw: Draw,
-        value: f64,
-    },
-    /// `head` or `tail` was called with an empty list; `name` is the function.
-    EmptyList {
-        name: &'static str,
-    },
-    /// An element beyond the end of a list was requested.
-    NoElement {
-        index: i64,
-        length: u64,
-    },
-    /// A list exceeded the largest length.
-    LongList,
-    /// Functions exceeded the largest number or depth of calls.
-    EndlessCalls,
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Fault::DivisionByZero => formatter.write_str("integer division by zero"),
-            Fault::IntegerOverflow => formatter.write_str("an int left the 64-bit range"),
-            Fault::NoInteger(value) => write!(formatter, "{value} has no int value"),
-            Fault::Parameter { draw, value } => {
-                let name = draw.name();
-                write!(formatter, "{name}(): the parameter {value} is out of range")
-            }
-            Fault::EmptyList { name } => write!(formatter, "{name}() of an empty list"),
-            Fault::NoElement { index, length } => {
-                write!(formatter, "at(): a list of {length} has no element {index}")
-            }
-            Fault::EndlessCalls => write!(
-                formatter,
-                "functions call each other more than {CALLS_DEEP_MAX} deep or {CALLS_MAX} times"
-            ),
-            Fault::LongList => {
-                write!(formatter, "a list grew beyond {LENGTH_MAX} elements")
-            }
-        }
-    }
 }
 
 /// What an inscription reads when it is evaluated. `rows` has the field values of all tokens. Those
@@ -283,7 +228,7 @@ fn seldom(
         }
         Instruction::List(function) => {
             top -= function.arguments() - 1;
-            stack[top - 1] = function.of([stack[top - 1], stack[top]], binding.lists)?;
+            stack[top - 1] = on_lists(function, [stack[top - 1], stack[top]], binding.lists)?;
         }
         Instruction::Draw(kind) => {
             top -= kind.arguments() - 1;
@@ -425,6 +370,43 @@ pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault
         Pure::Abs => first.abs().to_bits(),
         Pure::Deterministic => first.to_bits(),
     })
+}
+
+/// Applies a function of lists or texts to its one or two arguments, each a 64-bit word. For `cons`
+/// the list is the first word and the element the second, so that a list literal needs no deeper
+/// stack than its elements.
+fn on_lists(function: ListFunction, words: [u64; 2], lists: &RefCell<Lists>) -> Result<u64, Fault> {
+    let [list, second] = words;
+    let mut lists = lists.borrow_mut();
+    let empty = |name| Fault::EmptyList { name };
+    match function {
+        ListFunction::Length => Ok(lists.length(list)),
+        ListFunction::Head => lists.head(list).ok_or(empty("head")),
+        ListFunction::Tail => lists.tail(list).ok_or(empty("tail")),
+        ListFunction::Reverse => lists.reverse(list),
+        ListFunction::Cons => lists.prepend(second, list),
+        ListFunction::Append => {
+            let last = lists.prepend(second, EMPTY)?;
+            lists.concat(list, last)
+        }
+        ListFunction::Concat => lists.concat(list, second),
+        ListFunction::Contains => {
+            let found = lists.elements(list).any(|element| element == second);
+            Ok(u64::from(found))
+        }
+        ListFunction::Digits => lists.text(&(list as i64).to_string()),
+        ListFunction::Compare => {
+            let order = lists.elements(list).cmp(lists.elements(second));
+            Ok(order as i64 as u64)
+        }
+        ListFunction::At => {
+            let index = second as i64;
+            let found = usize::try_from(index).ok();
+            let found = found.and_then(|index| lists.elements(list).nth(index));
+            let length = lists.length(list);
+            found.ok_or(Fault::NoElement { index, length })
+        }
+    }
 }
 
 /// Converts a real to an int. Fails if the real is outside the range of 64-bit integers.

@@ -5,7 +5,8 @@
 //! as equal lists do, and the instructions for lists suffice.
 
 use super::check::{counted, Scope, Typed, Variable};
-use super::list::{element, ListFunction};
+use super::function::ListFunction;
+use super::list::element;
 use super::parse::Expression;
 use super::program::Instruction;
 use crate::definition::FieldType;

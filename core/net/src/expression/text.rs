@@ -1,7 +1,7 @@
 //! Type-checks texts in inscriptions, and calls of the functions that a net defines.
 
 use super::check::{convert, counted, Scope, Typed};
-use super::list::ListFunction;
+use super::function::ListFunction;
 use super::parse::Expression;
 use super::program::Instruction;
 use crate::definition::FieldType;

@@ -6,8 +6,11 @@
 //! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
 //! number of waiting tokens.
 
+mod area;
 pub(crate) mod bucket;
+mod cell;
 mod cells;
+mod group;
 mod integral;
 mod join;
 mod ranked;
@@ -18,17 +21,17 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::compiled::{
-    Discipline, Dispatch, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX,
+    CompiledNet, Discipline, Dispatch, Filter, Input, Key, KeyKind, View, KEY_FIELDS_MAX,
 };
 use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::lists::Lists;
 use crate::stream::Stream;
+pub(crate) use area::Area;
+use area::Stays;
 use bucket::{rank_of, reserve, Bucket, Member, Nodes, Token, NONE};
-use cells::Cells;
-pub(crate) use integral::Area;
-use integral::Stays;
-pub(crate) use join::{direct_limits, KeyHasher};
-use join::{Group, Join};
+use cell::Cells;
+pub(crate) use group::{direct_limits, KeyHasher};
+use group::{Group, Join};
 use ranked::Rank;
 pub(crate) use transfer::Tokens;
 
@@ -42,7 +45,7 @@ pub(crate) struct GuardFault {
 
 #[derive(Debug)]
 pub(crate) struct Marking<'n> {
-    net: &'n Net,
+    net: &'n CompiledNet,
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
@@ -92,7 +95,7 @@ pub(crate) struct Marking<'n> {
 }
 
 impl<'n> Marking<'n> {
-    pub(crate) fn new(net: &'n Net) -> Self {
+    pub(crate) fn new(net: &'n CompiledNet) -> Self {
         let transitions = net.transitions.len();
         Self {
             net,
@@ -287,7 +290,7 @@ impl<'n> Marking<'n> {
             area.most = area.most.max(new);
         }
         if let Some(stays) = &mut self.stays[place as usize] {
-            stays.see(token as usize, change > 0, self.now_ns);
+            stays.record(token as usize, change > 0, self.now_ns);
         }
         let net = self.net;
         let change = if new > old { 1 } else { -1 };

@@ -1,13 +1,13 @@
 //! Compiles the expressions of monitors over the variables of a transition.
 
-use crate::compiled::Net;
+use crate::compiled::CompiledNet;
 use crate::definition::FieldType;
 use crate::expression::{compile, convert, parse, Scope, Value, Variable};
 
 /// Compiles an expression over the variables of a transition. Returns its compiled form and its
 /// type, which is `wanted` if that is given.
 pub(crate) fn inscription(
-    net: &Net,
+    net: &CompiledNet,
     text: &str,
     transition: usize,
     wanted: Option<FieldType>,
@@ -18,7 +18,7 @@ pub(crate) fn inscription(
 /// The names and types of a transition's locals, followed by those of the levels of a value
 /// monitor, which are ints.
 pub(crate) fn names_of(
-    net: &Net,
+    net: &CompiledNet,
     transition: usize,
     levels: &[String],
 ) -> std::result::Result<Vec<(String, FieldType)>, String> {
@@ -37,7 +37,7 @@ pub(crate) fn names_of(
 /// Compiles an expression as `inscription` does. The expression may also use the values
 /// `parameters`, and read the simulated time if `clock_allowed`.
 pub(crate) fn observed_inscription(
-    net: &Net,
+    net: &CompiledNet,
     text: &str,
     transition: usize,
     wanted: Option<FieldType>,

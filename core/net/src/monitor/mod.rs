@@ -10,7 +10,7 @@ use dfslab_stats::{Histogram, Summary};
 use serde_json::{json, Value as Json};
 
 use crate::clock::seconds;
-use crate::compiled::Net;
+use crate::compiled::CompiledNet;
 use crate::definition::FieldType;
 use crate::error::{known, NetError, Result};
 use crate::expression::{Binding, Fault, Value};
@@ -72,12 +72,12 @@ pub(crate) struct Monitor<'p> {
 }
 
 /// Checks the monitors against the net and compiles their expressions.
-pub(crate) fn plan(net: &Net, monitors: &[MonitorDefinition]) -> Result<Vec<Plan>> {
+pub(crate) fn plan(net: &CompiledNet, monitors: &[MonitorDefinition]) -> Result<Vec<Plan>> {
     let one = |(index, monitor)| plan_one(net, monitor, &format!("monitor {index}"));
     monitors.iter().enumerate().map(one).collect()
 }
 
-fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Plan> {
+fn plan_one(net: &CompiledNet, monitor: &MonitorDefinition, context: &str) -> Result<Plan> {
     let transition = |name: &str| transition_of(net, name, context);
     let typed = |text: &str, transition: usize, wanted| {
         inscription(net, text, transition, wanted)
@@ -149,7 +149,7 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
 }
 
 /// Checks and compiles a value monitor.
-fn value_plan(net: &Net, monitor: &ValueDefinition, context: &str) -> Result<PlanKind> {
+fn value_plan(net: &CompiledNet, monitor: &ValueDefinition, context: &str) -> Result<PlanKind> {
     let transition = |name: &str| {
         let at = transition_of(net, name, context)?;
         Ok((at, net.definition.transitions[at].locals.len()))
@@ -182,14 +182,14 @@ fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
     }
 }
 
-fn transition_of(net: &Net, name: &str, context: &str) -> Result<usize> {
+fn transition_of(net: &CompiledNet, name: &str, context: &str) -> Result<usize> {
     net.transition_index(name).ok_or_else(|| {
         let names = known(net.transition_names());
         NetError::input(context, format!("unknown transition '{name}' ({names})"))
     })
 }
 
-fn place_of(net: &Net, name: &str, context: &str) -> Result<usize> {
+fn place_of(net: &CompiledNet, name: &str, context: &str) -> Result<usize> {
     net.place_index(name).ok_or_else(|| {
         let names = known(net.places.iter().map(|place| place.name.as_str()));
         NetError::input(context, format!("unknown place '{name}' ({names})"))
@@ -331,7 +331,7 @@ impl<'p> Monitor<'p> {
     /// integral of the number of tokens in the place, and their number at the end.
     pub(crate) fn result(
         &self,
-        net: &Net,
+        net: &CompiledNet,
         window: Window,
         area: impl Fn(usize) -> (Area, u32),
     ) -> Json {
@@ -422,7 +422,7 @@ fn over(amount: f64, lasted: f64) -> Json {
 
 /// A row of a log as JSON: the time of the firing in nanoseconds, then the values of the logged
 /// expressions.
-fn row_json(net: &Net, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
+fn row_json(net: &CompiledNet, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
     let values = row[1..]
         .iter()
         .zip(fields)
@@ -432,7 +432,12 @@ fn row_json(net: &Net, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
 
 /// A field's value as JSON. A real that is not a number becomes null. `lists` may be None if the
 /// type is no list, record or text.
-pub(crate) fn word_json(net: &Net, lists: Option<&Lists>, word: u64, kind: FieldType) -> Json {
+pub(crate) fn word_json(
+    net: &CompiledNet,
+    lists: Option<&Lists>,
+    word: u64,
+    kind: FieldType,
+) -> Json {
     match kind {
         FieldType::Int => json!(word as i64),
         FieldType::Real => json!(f64::from_bits(word)),

@@ -261,7 +261,7 @@ fn results_are_the_same_with_and_without_runs_over_clusters() {
         json!({"end_time_s": 1000.0, "max_tokens": 3}),
         json!({"end_time_s": 3.0, "max_instant_firings": 1}),
     ];
-    let mut seen = Vec::new();
+    let mut outcomes = Vec::new();
     for end in ends {
         let mut options = json!({"seed": 5, "replications": 2, "laws": true, "monitors": monitors});
         for (key, value) in end.as_object().expect("an object") {
@@ -269,10 +269,10 @@ fn results_are_the_same_with_and_without_runs_over_clusters() {
         }
         let found = results(&ring(), &options, true);
         assert_eq!(found, results(&ring(), &options, false), "{end}");
-        seen.push(found);
+        outcomes.push(found);
     }
-    seen.dedup();
-    assert!(seen.len() > 4, "the ends of a run differ: {seen:?}");
+    outcomes.dedup();
+    assert!(outcomes.len() > 4, "the ends of a run differ: {outcomes:?}");
 }
 
 #[test]

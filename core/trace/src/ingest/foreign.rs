@@ -217,8 +217,8 @@ fn number(value: &Value, key: &str) -> Option<f64> {
 /// Converts the value of a key from microseconds to nanoseconds. Whole numbers are converted
 /// exactly. None if the value is missing, negative, too large or not a number.
 fn micros(value: &Value, key: &str) -> Option<u64> {
-    let told = value.get(key)?;
-    if let Some(whole) = told.as_u64() {
+    let given = value.get(key)?;
+    if let Some(whole) = given.as_u64() {
         return whole.checked_mul(1000);
     }
     let nanoseconds = number(value, key)? * 1000.0;

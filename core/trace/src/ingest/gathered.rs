@@ -2,7 +2,7 @@
 //! the format has none.
 
 use crate::span::identity::assign_trace_ids;
-use crate::span::losses::Losses;
+use crate::span::losses::SpanLosses;
 use crate::span::{Span, SpanStore};
 
 /// Spans of one file, in a store that is separate from the store of all files.
@@ -10,7 +10,7 @@ use crate::span::{Span, SpanStore};
 pub struct Gathered {
     store: SpanStore,
     /// Counts of what was dropped or repaired while the file was read.
-    pub losses: Losses,
+    pub losses: SpanLosses,
     /// Number of spans in earlier batches, which have already received ids.
     numbered: u64,
 }

@@ -76,7 +76,7 @@ impl JsonReader {
         if !self.begun {
             self.begun = true;
             source.count_lines();
-            source.reach(3)?;
+            source.fill(3)?;
             let mark = source.rest().len() - without_byte_order_mark(source.rest()).len();
             source.consume(mark);
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::gathered::{Gathered, GATHERED_MAX};
 use super::source::{Failure, Source};
-use crate::error::Place;
+use crate::error::FilePosition;
 use crate::span::{Span, SpanStore};
 
 const FIRST_LINES: usize = 8;
@@ -80,7 +80,7 @@ impl LineReader {
             let Some(length) = line_length(source)? else {
                 if self.form == Form::Strace && !self.durations {
                     let reason = "strace without durations: use -f -T -ttt".to_owned();
-                    return Err(Failure::At(Place::Whole, reason));
+                    return Err(Failure::At(FilePosition::Whole, reason));
                 }
                 self.found.losses.unpaired += std::mem::take(&mut self.begun).len() as u64;
                 self.settle(store);

@@ -20,8 +20,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Place, Result, TraceError};
-use crate::span::losses::Losses;
+use crate::error::{FilePosition, Result, TraceError};
+use crate::span::losses::SpanLosses;
 use crate::span::SpanStore;
 use source::{Failure, Source};
 
@@ -134,9 +134,9 @@ impl<'r> Reader<'r> {
         named: Option<InputFormat>,
     ) -> Result<Self> {
         let mut source = Source::new(input);
-        let outcome = source.more().and_then(|_| source.reach(HEAD_BYTES));
+        let outcome = source.more().and_then(|_| source.fill(HEAD_BYTES));
         outcome.map_err(|failure| to_error(path, failure))?;
-        let refuse = |reason: &str| Err(TraceError::input(path, Place::Whole, reason));
+        let refuse = |reason: &str| Err(TraceError::input(path, FilePosition::Whole, reason));
         let head = source.rest();
         let form = match Format::of(head, named) {
             Format::Nothing => return refuse("the file is empty"),
@@ -195,7 +195,7 @@ impl<'r> Reader<'r> {
         if !more && self.spans == 0 {
             return Err(TraceError::input(
                 &self.path,
-                Place::Whole,
+                FilePosition::Whole,
                 self.nothing_in_words(),
             ));
         }
@@ -204,16 +204,18 @@ impl<'r> Reader<'r> {
 
     /// Returns the text of the error for a file without spans: why it has none.
     fn nothing_in_words(&self) -> String {
-        let told = self
+        let reasons = self
             .dropped
             .iter()
             .zip(DROPPED)
             .filter(|(&count, _)| count > 0);
-        let told: Vec<String> = told.map(|(count, how)| format!("{count} {how}")).collect();
-        if told.is_empty() {
+        let reasons: Vec<String> = reasons
+            .map(|(count, how)| format!("{count} {how}"))
+            .collect();
+        if reasons.is_empty() {
             return "the file holds no spans".to_owned();
         }
-        format!("no usable span: {}", told.join(", "))
+        format!("no usable span: {}", reasons.join(", "))
     }
 }
 
@@ -228,7 +230,7 @@ const DROPPED: [&str; 4] = [
     "passed over: lines that are no finished call",
 ];
 
-fn dropped(losses: &Losses) -> [u64; DROPPED.len()] {
+fn dropped(losses: &SpanLosses) -> [u64; DROPPED.len()] {
     let ids = losses.zero_ids + losses.bad_ids;
     [ids, losses.bad_times, losses.unpaired, losses.other_lines]
 }

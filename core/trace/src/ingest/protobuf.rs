@@ -146,7 +146,7 @@ impl ProtobufReader {
         // store.
         self.layouts = Layouts::new();
         while store.spans.len() < room {
-            source.reach(HEAD_BYTES)?;
+            source.fill(HEAD_BYTES)?;
             let Some(&(level, end)) = self.open.last() else {
                 if source.rest().is_empty() {
                     return Ok(false);
@@ -235,7 +235,7 @@ impl ProtobufReader {
             return Ok(());
         }
         let length = length as usize;
-        source.reach(used.saturating_add(length))?;
+        source.fill(used.saturating_add(length))?;
         let there = source.rest().len() - used;
         if there < length {
             let reason = format!("truncated: {length} bytes announced, {there} left");

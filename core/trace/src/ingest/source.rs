@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::error::Place;
+use crate::error::FilePosition;
 
 /// Maximum size in bytes of one value in a file, such as a span, a resource or a whole trace of a
 /// foreign format.
@@ -16,9 +16,9 @@ const BLOCK_BYTES: usize = 1 << 18;
 #[derive(Debug)]
 pub enum Failure {
     /// The file is invalid at this place, for this reason.
-    At(Place, String),
+    At(FilePosition, String),
     /// The file ends at this place, within a value. The text describes what is incomplete.
-    Cut(Place, String),
+    Cut(FilePosition, String),
     /// The operating system reported an error.
     Io(io::Error),
 }
@@ -106,7 +106,7 @@ impl<'r> Source<'r> {
 
     /// Reads blocks until `bytes` unconsumed bytes are in memory, or the file ends.
     #[inline(always)]
-    pub fn reach(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub fn fill(&mut self, bytes: usize) -> Result<(), Failure> {
         while self.filled - self.at < bytes && self.more()? {}
         Ok(())
     }
@@ -127,15 +127,15 @@ impl<'r> Source<'r> {
     }
 
     /// Returns the place in the file that is `ahead` bytes after the first unconsumed byte.
-    pub fn place(&self, ahead: usize) -> Place {
+    pub fn place(&self, ahead: usize) -> FilePosition {
         if !self.text {
-            return Place::Byte(self.offset() + ahead as u64);
+            return FilePosition::Byte(self.offset() + ahead as u64);
         }
         let passed = &self.buffer[..(self.at + ahead).min(self.filled)];
         let line = self.lines + memchr::memchr_iter(b'\n', passed).count() + 1;
         match memchr::memrchr(b'\n', passed) {
-            Some(last) => Place::Line(line, passed.len() - last - 1),
-            None => Place::Line(line, self.column + passed.len()),
+            Some(last) => FilePosition::Line(line, passed.len() - last - 1),
+            None => FilePosition::Line(line, self.column + passed.len()),
         }
     }
 
@@ -165,12 +165,12 @@ impl<'r> Source<'r> {
     pub fn json_failure(&self, error: &serde_json::Error) -> Failure {
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());
-        let Place::Line(line, column) = self.place(0) else {
+        let FilePosition::Line(line, column) = self.place(0) else {
             return self.failure(0, &message[..end]);
         };
         let place = match error.line() {
-            0 | 1 => Place::Line(line, column + error.column()),
-            further => Place::Line(line + further - 1, error.column()),
+            0 | 1 => FilePosition::Line(line, column + error.column()),
+            further => FilePosition::Line(line + further - 1, error.column()),
         };
         Failure::At(place, message[..end].to_owned())
     }

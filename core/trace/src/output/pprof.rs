@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use prost::Message;
 
 use crate::profile::rank::Paths;
-use crate::profile::Profile;
+use crate::profile::SpanProfile;
 
 #[derive(Clone, PartialEq, Message)]
 struct PprofProfile {
@@ -95,7 +95,7 @@ impl Strings {
 
 /// Encodes a profile in pprof's format, not compressed; pprof's tools expect it compressed with
 /// gzip. Sums beyond 2^63 - 1 are encoded as 2^63 - 1.
-pub fn pprof(profile: &Profile) -> Vec<u8> {
+pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
     let mut strings = Strings::default();
     strings.number("");
     let mut written = PprofProfile::default();
@@ -159,7 +159,7 @@ mod tests {
             };
             store.spans.extend([root, below]);
         }
-        let bytes = pprof(&Profile::of(&Forest::recover(store)));
+        let bytes = pprof(&SpanProfile::of(&Forest::recover(store)));
         let read = PprofProfile::decode(&bytes[..]).expect("what was just encoded");
         assert_eq!(read.string_table[0], "");
         let stacks: Vec<(Vec<&str>, Vec<i64>)> = read

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::output::timeline::Timeline;
-use crate::profile::hosts::Share;
-use crate::profile::rank::{rank, seconds, Options, Paths, Rankings};
+use crate::profile::hosts::HostSums;
+use crate::profile::rank::{rank, seconds, Paths, Rankings, ReportOptions};
 use crate::profile::repeats::Times;
 use crate::profile::statistics::Exemplar;
-use crate::profile::{Node, Profile};
+use crate::profile::{ProfileNode, SpanProfile};
 use crate::replay::Savings;
 use crate::selection::AllLeftOut;
-use crate::span::losses::Losses;
+use crate::span::losses::SpanLosses;
 use crate::span::sampling::ONE;
 use crate::span::TextId;
 use crate::tree::clocks::AlignedClock;
@@ -35,7 +35,7 @@ pub struct Report {
     /// Numbers of repaired or dropped records, by kind. In profiles of processes, the kinds are
     /// those of the recorder.
     #[schemars(with = "BTreeMap<String, u64>")]
-    pub losses: Losses,
+    pub losses: SpanLosses,
     /// Calls that the user's rules dropped, by rule. No other figure includes them.
     pub left_out: AllLeftOut,
     /// How the recorder sampled calls; none if it recorded all. With sampling, counts and sums are
@@ -91,7 +91,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    fn of(profile: &Profile) -> Option<Self> {
+    fn of(profile: &SpanProfile) -> Option<Self> {
         let sampled = &profile.sampled;
         let all = profile.nodes().iter();
         (sampled.spans > 0).then(|| Sampling {
@@ -211,7 +211,7 @@ pub struct ExemplarNote {
 impl Report {
     /// Creates the report of a profile, with its rankings. `savings`, clocks, timelines and
     /// processes are empty.
-    pub fn of(profile: &Profile, options: &Options) -> Self {
+    pub fn of(profile: &SpanProfile, options: &ReportOptions) -> Self {
         let (nodes, shapes) = (profile.nodes().len() as u64, profile.tree_shapes());
         Self {
             spans: profile.spans,
@@ -250,7 +250,7 @@ fn removed(before: u64, after: u64) -> f64 {
 
 /// Nests the nodes of a profile into trees, without recursion: from the last node to the first,
 /// each is moved into its parent.
-fn nested(profile: &Profile) -> Vec<TreeNode> {
+fn nested(profile: &SpanProfile) -> Vec<TreeNode> {
     let nodes = profile.nodes();
     let mut by_host = sums_by_host(profile);
     let mut below: Vec<Vec<(u64, TreeNode)>> = vec![Vec::new(); nodes.len()];
@@ -273,14 +273,14 @@ fn nested(profile: &Profile) -> Vec<TreeNode> {
 
 /// Returns, for each node in order, a map from the name of each host to the sums over its calls.
 /// The maps are empty if all calls are of one host.
-fn sums_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
+fn sums_by_host(profile: &SpanProfile) -> Vec<BTreeMap<String, OfHost>> {
     let by_host = profile.by_host();
     let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();
     if hosts.len() < 2 {
         return vec![BTreeMap::new(); by_host.len()];
     }
-    let of_host = |(host, share): (&TextId, &Share)| {
-        let Share {
+    let of_host = |(host, share): (&TextId, &HostSums)| {
+        let HostSums {
             count,
             self_ns,
             bytes,
@@ -304,8 +304,8 @@ fn in_order(mut siblings: Vec<(u64, TreeNode)>) -> Vec<TreeNode> {
 }
 
 fn tree_node(
-    profile: &Profile,
-    node: &Node,
+    profile: &SpanProfile,
+    node: &ProfileNode,
     of: BTreeMap<String, OfHost>,
     children: Vec<TreeNode>,
 ) -> TreeNode {
@@ -363,7 +363,7 @@ impl ExemplarNote {
 
 /// Returns the profile as folded stacks, sorted. Each line is "root;call;call N", where N is the
 /// self time of the call path in ns.
-pub fn folded(profile: &Profile) -> String {
+pub fn folded(profile: &SpanProfile) -> String {
     let paths = Paths::of(profile);
     let mut lines: Vec<String> = paths
         .iter()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::profile::rank::{seconds, Options};
+use crate::profile::rank::{seconds, ReportOptions};
 use crate::selection::Selection;
 use crate::span::Texts;
 use crate::tree::{Forest, NONE};
@@ -66,7 +66,7 @@ pub struct TimelineCall {
 /// # Panics
 ///
 /// If the options are invalid; reading the files would have failed with an error.
-pub fn timelines(sample: &Forest, options: &Options) -> Vec<Timeline> {
+pub fn timelines(sample: &Forest, options: &ReportOptions) -> Vec<Timeline> {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     if !selection.drops() {
         return slowest_of_each(sample, &sample.texts);

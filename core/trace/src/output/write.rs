@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::{self as otlp, status::StatusCode};
 use prost::Message;
 
 use crate::error::{Result, TraceError};
-use crate::profile::rank::Options;
+use crate::profile::rank::ReportOptions;
 use crate::selection::Selection;
 use crate::span::{Span, SpanStore, Texts};
 use crate::tree::{Forest, NONE};
@@ -73,7 +73,7 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
 /// # Panics
 ///
 /// If the options are invalid; reading the files would have failed with an error.
-pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (String, u64) {
+pub fn otlp_text(sample: &Forest, spans_max: usize, options: &ReportOptions) -> (String, u64) {
     let (spans, left_out) = whole_trees(sample, spans_max, options);
     let message = traces_data(&spans, &sample.texts);
     let text = serde_json::to_string(&message).expect("OTLP is plain data");
@@ -87,7 +87,7 @@ pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (Strin
 /// # Panics
 ///
 /// If the options are invalid; reading the files would have failed with an error.
-pub fn whole_trees(sample: &Forest, spans_max: usize, options: &Options) -> (Vec<Span>, u64) {
+pub fn whole_trees(sample: &Forest, spans_max: usize, options: &ReportOptions) -> (Vec<Span>, u64) {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     let mut chosen = sample.clone();
     selection.apply(&mut chosen, &sample.texts);

@@ -14,7 +14,7 @@ const SHARES_MAX: usize = 1 << 17;
 
 /// Sums over the recorded calls of one host at one node of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct Share {
+pub struct HostSums {
     /// Number of calls.
     pub count: u64,
     /// Bytes moved.
@@ -28,11 +28,11 @@ pub struct Share {
     pub squares_ns2: u128,
 }
 
-impl Share {
+impl HostSums {
     /// Returns the sums of a single call with this self time in nanoseconds.
     pub fn of(span: &Span, self_ns: u64) -> Self {
         let cut = u128::from(cut_ns(span.duration_ns()));
-        Share {
+        HostSums {
             count: 1,
             bytes: span.bytes.into(),
             total_ns: span.duration_ns().into(),
@@ -41,7 +41,7 @@ impl Share {
         }
     }
 
-    fn add(&mut self, other: &Share) {
+    fn add(&mut self, other: &HostSums) {
         self.count += other.count;
         self.bytes += other.bytes;
         self.total_ns += other.total_ns;
@@ -50,7 +50,7 @@ impl Share {
     }
 
     /// Returns these sums minus the sums `others`, which are those of other hosts.
-    pub fn without<'a>(mut self, others: impl Iterator<Item = &'a Share>) -> Self {
+    pub fn without<'a>(mut self, others: impl Iterator<Item = &'a HostSums>) -> Self {
         for other in others {
             self.count -= other.count;
             self.bytes -= other.bytes;
@@ -72,21 +72,21 @@ impl Share {
 }
 
 /// A map from each host to the sums over its calls at one node.
-pub type ByHost = BTreeMap<TextId, Share>;
+pub type ByHost = BTreeMap<TextId, HostSums>;
 
 /// Sums over the calls at each node of a profile, by host. The host of a node's first call is
 /// omitted, since its sums are the sums of the whole node minus those stored here. So for a trace
 /// of one host this table is empty, and each call costs only one comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
-    shares: HashMap<(u32, TextId), Share, Mixing>,
+    shares: HashMap<(u32, TextId), HostSums, Mixing>,
 }
 
 impl Elsewhere {
     /// Adds the sums `more` over calls of `host` at the node `place`. `host` must not be the node's
     /// first host. If the table is full, adds nothing, so that the calls count for the first host,
     /// and returns their number. Otherwise returns 0.
-    pub fn add(&mut self, place: u32, host: TextId, more: &Share) -> u64 {
+    pub fn add(&mut self, place: u32, host: TextId, more: &HostSums) -> u64 {
         let key = (place, host);
         if self.shares.len() >= SHARES_MAX && !self.shares.contains_key(&key) {
             return more.count;
@@ -111,7 +111,7 @@ impl Elsewhere {
     }
 
     /// Returns all sums as rows (node, host, sums), sorted, to be sent to another process.
-    pub fn rows(&self) -> Vec<(u32, TextId, Share)> {
+    pub fn rows(&self) -> Vec<(u32, TextId, HostSums)> {
         let mut rows: Vec<_> = self
             .shares
             .iter()
@@ -122,7 +122,7 @@ impl Elsewhere {
     }
 
     /// Creates the table from the rows that `rows` returned.
-    pub fn of(rows: &[(u32, TextId, Share)]) -> Self {
+    pub fn of(rows: &[(u32, TextId, HostSums)]) -> Self {
         let shares = rows
             .iter()
             .map(|&(place, host, share)| ((place, host), share));

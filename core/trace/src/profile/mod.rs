@@ -11,11 +11,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::hosts::{ByHost, Elsewhere, Share};
+use crate::profile::hosts::{ByHost, Elsewhere, HostSums};
 use crate::profile::repeats::Repeats;
 use crate::profile::statistics::{lot_of_trace, Statistics};
 use crate::selection::{add_left_out, AllLeftOut};
-use crate::span::losses::Losses;
+use crate::span::losses::SpanLosses;
 use crate::span::sampling::ONE;
 use crate::span::{TextId, Texts};
 use crate::tree::shape::{Mixing, ShapeId, Shapes};
@@ -29,7 +29,7 @@ const RECENT_PLACES: usize = 64;
 
 /// A node of the compressed trees: all calls with the same shape below the same node.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct ProfileNode {
     /// The shape that the subtrees of all these calls have.
     pub shape: ShapeId,
     /// Index of the parent node, or `NONE` for a root. Parents precede their children.
@@ -95,7 +95,7 @@ impl Sampled {
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
     nodes: Vec<(Branch, u32, Statistics, Repeats, TextId)>,
-    elsewhere: Vec<(u32, TextId, Share)>,
+    elsewhere: Vec<(u32, TextId, HostSums)>,
 }
 
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
@@ -109,25 +109,25 @@ pub struct Rows {
 /// which it consists, each with the distribution of its repetitions. Failed attempts are separate
 /// rules (module `attempts`).
 #[derive(Clone, Debug, Default)]
-pub struct Profile {
+pub struct SpanProfile {
     /// Number of spans recorded.
     pub spans: u64,
     /// Number of trees recorded, before compression.
     pub trees: u64,
     /// Numbers of spans that reading and reconstruction repaired or dropped.
-    pub losses: Losses,
+    pub losses: SpanLosses,
     /// The recorded calls that have a sampling weight.
     pub sampled: Sampled,
     /// The calls that the user's selection dropped, by rule.
     pub left_out: AllLeftOut,
-    nodes: Vec<Node>,
+    nodes: Vec<ProfileNode>,
     elsewhere: Elsewhere,
     places: HashMap<(u32, Branch), u32, Mixing>,
     shapes: Shapes,
     texts: Texts,
 }
 
-impl Profile {
+impl SpanProfile {
     /// Compresses the call trees of a forest.
     pub fn of(forest: &Forest) -> Self {
         let mut profile = Self::default();
@@ -171,7 +171,7 @@ impl Profile {
             if statistics.count == 0 {
                 held.host = span.host;
             } else if span.host != held.host {
-                let share = Share::of(span, forest.self_ns[at]);
+                let share = HostSums::of(span, forest.self_ns[at]);
                 self.losses.merged_hosts += self.elsewhere.add(node, span.host, &share);
             }
             if lot.0 != span.trace_id {
@@ -227,7 +227,7 @@ impl Profile {
     }
 
     /// Adds another profile. The result depends neither on the order nor on the grouping of merges.
-    pub fn merge(&mut self, other: &Profile) {
+    pub fn merge(&mut self, other: &SpanProfile) {
         self.spans += other.spans;
         self.trees += other.trees;
         self.losses.merge(&other.losses);
@@ -285,7 +285,7 @@ impl Profile {
                 self.shapes.children(shape).to_vec(),
             )
         };
-        let node = |node: &Node| {
+        let node = |node: &ProfileNode| {
             let branch = node.shape | if node.again { AGAIN } else { 0 };
             let (statistics, repeats) = (node.statistics.clone(), node.repeats.clone());
             (branch, node.parent, statistics, repeats, node.host)
@@ -313,7 +313,7 @@ impl Profile {
         }
         profile.elsewhere = Elsewhere::of(&rows.elsewhere);
         for (branch, parent, statistics, repeats, host) in &rows.nodes {
-            profile.nodes.push(Node {
+            profile.nodes.push(ProfileNode {
                 shape: shapes[(branch & !AGAIN) as usize],
                 parent: *parent,
                 again: branch & AGAIN != 0,
@@ -342,7 +342,7 @@ impl Profile {
 
     /// Whether the profile has calls of more than one host.
     pub(crate) fn has_several_hosts(&self) -> bool {
-        let alike = |pair: &[Node]| pair[0].host == pair[1].host;
+        let alike = |pair: &[ProfileNode]| pair[0].host == pair[1].host;
         !self.elsewhere.is_empty() || !self.nodes.windows(2).all(alike)
     }
 
@@ -357,18 +357,18 @@ impl Profile {
     }
 
     /// The nodes of the profile; each follows its parent.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[ProfileNode] {
         &self.nodes
     }
 
     /// The name of the calls of a node.
-    pub fn name(&self, node: &Node) -> &str {
+    pub fn name(&self, node: &ProfileNode) -> &str {
         self.texts.text(self.shapes.name(node.shape))
     }
 
     /// Returns a key by which children with equal names of one node are sorted. Unlike the indices
     /// of the nodes, it is the same in every profile.
-    pub fn order_key(&self, node: &Node) -> u64 {
+    pub fn order_key(&self, node: &ProfileNode) -> u64 {
         self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
 
@@ -418,7 +418,7 @@ impl Profile {
         }
         self.places.insert(key, node);
         let (parent, branch) = key;
-        self.nodes.push(Node {
+        self.nodes.push(ProfileNode {
             shape: branch & !AGAIN,
             parent,
             again: branch & AGAIN != 0,

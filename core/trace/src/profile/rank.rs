@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::ingest::InputFormat;
 use crate::profile::statistics::Sums;
-use crate::profile::{Node, Profile};
+use crate::profile::{ProfileNode, SpanProfile};
 use crate::selection::pattern;
-use crate::selection::{Choice, Selection};
+use crate::selection::{CallChoice, Selection};
 use crate::span::sampling::weight_of;
 use crate::tree::NONE;
 
 /// The options that determine how trace files are read and what the report contains.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Options {
+pub struct ReportOptions {
     /// Patterns for the names of calls that wait instead of work. `*` stands for any text and `?`
     /// for any one character.
     pub wait_patterns: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Options {
     /// by content.
     pub format: String,
     /// The user's rules for which calls are kept, and the user's new names for calls.
-    pub choice: Choice,
+    pub choice: CallChoice,
 }
 
 /// The options for reading trace files, after they were checked.
@@ -57,7 +57,7 @@ impl Default for Reading {
     }
 }
 
-impl Options {
+impl ReportOptions {
     /// Checks the options for reading files and converts them.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ fn above_one<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D
     }
 }
 
-impl Default for Options {
+impl Default for ReportOptions {
     fn default() -> Self {
         Self {
             wait_patterns: Vec::new(),
@@ -100,7 +100,7 @@ impl Default for Options {
             factor: 2.0,
             sampled: 1.0,
             format: String::new(),
-            choice: Choice::default(),
+            choice: CallChoice::default(),
         }
     }
 }
@@ -185,7 +185,7 @@ impl PathSums {
         self.again.add(other.again);
     }
 
-    fn of(node: &Node) -> Self {
+    fn of(node: &ProfileNode) -> Self {
         let all = node.statistics.estimated();
         PathSums {
             read: node.statistics.count,
@@ -241,7 +241,7 @@ pub(crate) struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    pub(crate) fn of(profile: &'a Profile) -> Self {
+    pub(crate) fn of(profile: &'a SpanProfile) -> Self {
         let mut paths: Vec<(u32, &str, PathSums)> = Vec::new();
         let mut known: HashMap<(u32, &str), u32> = HashMap::new();
         let mut path_of_node: Vec<u32> = Vec::new();
@@ -283,7 +283,7 @@ impl<'a> Paths<'a> {
 }
 
 /// Ranks the call paths and the names of a profile by self time.
-pub fn rank(profile: &Profile, options: &Options) -> Rankings {
+pub fn rank(profile: &SpanProfile, options: &ReportOptions) -> Rankings {
     let paths = Paths::of(profile);
     let all_ns: u128 = paths.iter().map(|(_, _, sums)| sums.all.self_ns).sum();
     let waits = |name: &str| {

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Profile, Rows, Sampled};
+use crate::profile::{Rows, Sampled, SpanProfile};
 use crate::replay::Sample;
 use crate::selection::{AllLeftOut, Selection};
-use crate::span::losses::Losses;
+use crate::span::losses::SpanLosses;
 use crate::span::{Span, Texts};
-use crate::stream::Summary;
+use crate::stream::TraceSummary;
 
 /// The result of reading some of many trace files: a shard.
 #[derive(Clone, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Part {
     name: String,
     spans: u64,
     trees: u64,
-    losses: Losses,
+    losses: SpanLosses,
     sampled: Sampled,
     left_out: AllLeftOut,
     texts: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Part {
 
 impl Part {
     /// Converts the result of reading files to a shard with this name.
-    pub fn of(name: &str, summary: &Summary) -> Self {
+    pub fn of(name: &str, summary: &TraceSummary) -> Self {
         let profile = &summary.profile;
         Part {
             name: name.to_owned(),
@@ -69,8 +69,8 @@ impl Part {
         serde_json::from_slice(bytes)
     }
 
-    fn profile(&self) -> Profile {
-        let mut profile = Profile::from_rows(&self.rows, texts_of(&self.texts));
+    fn profile(&self) -> SpanProfile {
+        let mut profile = SpanProfile::from_rows(&self.rows, texts_of(&self.texts));
         (profile.spans, profile.trees) = (self.spans, self.trees);
         (profile.losses, profile.sampled) = (self.losses.clone(), self.sampled);
         profile.left_out = self.left_out.clone();
@@ -115,10 +115,10 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
 
 /// Merges shards into the result of reading all their files. The shards must share no traces and
 /// must have been read with `selection`.
-pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
+pub fn merge_parts(mut parts: Vec<Part>, mut selection: Selection) -> TraceSummary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
     let (mut profile, mut sample, mut texts) =
-        (Profile::default(), Sample::default(), Texts::default());
+        (SpanProfile::default(), Sample::default(), Texts::default());
     for part in &parts {
         profile.merge(&part.profile());
         let names = texts_of(&part.sample_texts);
@@ -140,7 +140,7 @@ pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
         }
     }
     let sample = sample.forest(&texts);
-    Summary {
+    TraceSummary {
         trees_left_out: profile.trees.saturating_sub(selection.trees_of(&sample)),
         clocks: crate::clocks(&sample),
         profile,

@@ -4,7 +4,7 @@
 use dfslab_stats::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::profile::hosts::Share;
+use crate::profile::hosts::HostSums;
 use crate::span::sampling::ONE;
 use crate::span::{cut_ns, Span};
 use crate::tree::shape::mix;
@@ -250,10 +250,10 @@ impl Statistics {
         self.waits * 2 > self.count
     }
 
-    /// Returns the sums over all calls of this node as a `Share`, which is the type of the sums for
-    /// one host.
-    pub fn share(&self) -> Share {
-        Share {
+    /// Returns the sums over all calls of this node as a `HostSums`, which is the type of the sums
+    /// for one host.
+    pub fn share(&self) -> HostSums {
+        HostSums {
             count: self.count,
             bytes: self.bytes,
             total_ns: self.total_ns,
@@ -394,12 +394,12 @@ impl Buckets {
     fn add(&mut self, number: usize, count: u64) {
         match self.counts.get_mut(number.wrapping_sub(self.first)) {
             Some(held) => *held += count,
-            None => self.reach(number, count),
+            None => self.extend(number, count),
         }
     }
 
     #[cold]
-    fn reach(&mut self, number: usize, count: u64) {
+    fn extend(&mut self, number: usize, count: u64) {
         if self.counts.is_empty() {
             self.first = number;
         }

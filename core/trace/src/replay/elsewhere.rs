@@ -1,4 +1,4 @@
-//! Finds the times at which those calls of a span run that are on other logical threads (lanes).
+//! Finds the times at which those calls of a span run that are on other logical threads.
 //! While the self time of the span is divided into segments, each such call is visited once.
 
 use super::steps;

@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::lanes::{Kind, Lanes, Segment};
+use super::logical_threads::{Kind, LogicalThreads, Segment};
 use super::rules::{self, Release};
 use super::steps;
 use super::streams::roots_of;
-use crate::profile::rank::Options;
+use crate::profile::rank::ReportOptions;
 use crate::selection::pattern;
 use crate::tree::{Forest, NONE};
 
@@ -76,7 +76,7 @@ struct After {
 /// The graph of events. Each segment (a time interval of one span on one logical thread) has two
 /// events: 2n is the start of segment n, 2n + 1 is its end.
 pub struct Graph {
-    lanes: Lanes,
+    threads: LogicalThreads,
     /// The number of the step (service and name) of each span.
     pub steps: Vec<u32>,
     /// For each segment, its working time without the time of waiting for other segments, ns.
@@ -93,12 +93,12 @@ pub struct Graph {
 
 impl Graph {
     /// Builds the graph of a forest. The options say which names of calls mark waits.
-    pub fn of(forest: &Forest, options: &Options) -> Self {
+    pub fn of(forest: &Forest, options: &ReportOptions) -> Self {
         let waits = waits(forest, options);
-        let lanes = Lanes::of(forest, &waits);
-        let releases = rules::find(forest, &lanes, &waits);
+        let threads = LogicalThreads::of(forest, &waits);
+        let releases = rules::find(forest, &threads, &waits);
         let (steps, names) = steps_of(forest);
-        let segments = &lanes.segments;
+        let segments = &threads.segments;
         let took = |segment: &Segment| match segment.kind {
             Kind::Joined => 0,
             _ => segment.end_ns - segment.start_ns,
@@ -112,7 +112,7 @@ impl Graph {
             roots: (0..forest.spans.len() as u32)
                 .filter(|&span| forest.parents[span as usize] == NONE)
                 .collect(),
-            lanes,
+            threads,
             steps,
             names,
         };
@@ -126,7 +126,7 @@ impl Graph {
 
     /// The segments of the graph.
     pub fn segments(&self) -> &[Segment] {
-        &self.lanes.segments
+        &self.threads.segments
     }
 
     /// The name of a step for reports: service and name joined by ":", or the name alone.
@@ -158,7 +158,7 @@ impl Graph {
     pub fn totals(&self, change: Change) -> Vec<u64> {
         let times = self.replay(change);
         let took = |&root: &u32| {
-            let (first, last) = self.lanes.of_span[root as usize];
+            let (first, last) = self.threads.of_span[root as usize];
             times[last as usize * 2 + 1] - times[first as usize * 2]
         };
         self.roots.iter().map(took).collect()
@@ -169,7 +169,7 @@ impl Graph {
         for &event in &self.order {
             steps::take(1 + self.after[event as usize].len());
             let at = (event / 2) as usize;
-            let segment = &self.lanes.segments[at];
+            let segment = &self.threads.segments[at];
             let after = &self.after[event as usize];
             let latest = after
                 .iter()
@@ -190,7 +190,7 @@ impl Graph {
 
     fn work_ns(&self, at: usize, change: Change) -> u64 {
         let whole_ns = self.service_ns[at];
-        let hit = self.steps[self.lanes.segments[at].span as usize] == change.step;
+        let hit = self.steps[self.threads.segments[at].span as usize] == change.step;
         if hit || change.shrinking && self.open[at] {
             (whole_ns as f64 / change.factor).round() as u64
         } else {
@@ -202,29 +202,29 @@ impl Graph {
     /// calls begin after their callers, and callers wait for the ends of their calls.
     fn link(&mut self, forest: &Forest) {
         let mut latest: HashMap<u32, u32> = HashMap::new();
-        let mut before_in_lane = vec![NONE; self.lanes.segments.len()];
-        for at in 0..self.lanes.segments.len() as u32 {
-            let segment = self.lanes.segments[at as usize];
-            if let Some(before) = latest.insert(segment.lane, at) {
-                let fits = self.lanes.segments[before as usize].end_ns <= segment.start_ns;
-                before_in_lane[at as usize] = before;
-                assert!(fits, "segments of one lane follow each other");
+        let mut before_in_thread = vec![NONE; self.threads.segments.len()];
+        for at in 0..self.threads.segments.len() as u32 {
+            let segment = self.threads.segments[at as usize];
+            if let Some(before) = latest.insert(segment.thread, at) {
+                let fits = self.threads.segments[before as usize].end_ns <= segment.start_ns;
+                before_in_thread[at as usize] = before;
+                assert!(fits, "segments of one logical thread follow each other");
                 self.wait_for(2 * at, 2 * before + 1, 0);
             }
             if segment.joins != NONE {
-                let (_, last) = self.lanes.of_span[segment.joins as usize];
+                let (_, last) = self.threads.of_span[segment.joins as usize];
                 self.wait_for(2 * at + 1, 2 * last + 1, 0);
             }
         }
         for span in 0..forest.spans.len() as u32 {
             let parent = forest.parents[span as usize];
-            if parent == NONE || self.lanes.is_nested(span) {
+            if parent == NONE || self.threads.is_nested(span) {
                 continue;
             }
-            let (first, _) = self.lanes.of_span[span as usize];
-            let start_ns = self.lanes.segments[first as usize].start_ns;
-            let (from, to) = self.lanes.of_span[parent as usize];
-            let callers = &self.lanes.segments[from as usize..=to as usize];
+            let (first, _) = self.threads.of_span[span as usize];
+            let start_ns = self.threads.segments[first as usize].start_ns;
+            let (from, to) = self.threads.of_span[parent as usize];
+            let callers = &self.threads.segments[from as usize..=to as usize];
             let ended = callers.partition_point(|segment| segment.end_ns <= start_ns) as u32;
             match ended {
                 0 if callers[0].start_ns <= start_ns => self.wait_for(2 * first, 2 * from, 0),
@@ -232,7 +232,7 @@ impl Graph {
                 _ => self.wait_for(2 * first, 2 * (from + ended - 1) + 1, 0),
             }
             if ended > 0 {
-                self.queue(from + ended - 1, before_in_lane[first as usize], start_ns);
+                self.queue(from + ended - 1, before_in_thread[first as usize], start_ns);
             }
         }
     }
@@ -242,11 +242,11 @@ impl Graph {
     /// the caller. `caller` is the segment of the pause, `served` is the segment before the call on
     /// the serving thread, and `start_ns` is the start of the call.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
-        let pause = self.lanes.segments[caller as usize];
+        let pause = self.threads.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
             return;
         }
-        let free_ns = self.lanes.segments[served as usize].end_ns;
+        let free_ns = self.threads.segments[served as usize].end_ns;
         let took_ns = pause.end_ns - pause.start_ns;
         if free_ns > pause.start_ns && start_ns - free_ns <= took_ns / QUEUE_SLACK {
             self.service_ns[caller as usize] = 0;
@@ -266,10 +266,10 @@ impl Graph {
     /// for such an event is no longer counted as the segment's work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
-        let mut tight = vec![false; self.lanes.segments.len()];
-        let mut ruled = vec![false; self.lanes.segments.len()];
+        let mut tight = vec![false; self.threads.segments.len()];
+        let mut ruled = vec![false; self.threads.segments.len()];
         for release in releases {
-            let (first, last) = self.lanes.of_span[release.by as usize];
+            let (first, last) = self.threads.of_span[release.by as usize];
             let event = if release.at_end {
                 2 * last + 1
             } else {
@@ -284,11 +284,11 @@ impl Graph {
             tight[release.segment as usize] |= release.tight;
             ruled[release.segment as usize] = true;
         }
-        for at in 0..self.lanes.segments.len() as u32 {
-            let segment = &self.lanes.segments[at as usize];
+        for at in 0..self.threads.segments.len() as u32 {
+            let segment = &self.threads.segments[at as usize];
             if ruled[at as usize] {
                 let key = (
-                    segment.lane,
+                    segment.thread,
                     self.steps[segment.span as usize],
                     class_of(segment.kind),
                 );
@@ -325,7 +325,7 @@ impl Graph {
     /// of their tree.
     fn keep_notable(&mut self, forest: &Forest) {
         let roots = roots_of(forest);
-        for (open, segment) in self.open.iter_mut().zip(&self.lanes.segments) {
+        for (open, segment) in self.open.iter_mut().zip(&self.threads.segments) {
             let whole_ns = forest.spans[roots[segment.span as usize] as usize].duration_ns();
             *open &= (segment.end_ns - segment.start_ns).saturating_mul(OPEN_SHARE) >= whole_ns;
         }
@@ -374,7 +374,7 @@ impl Graph {
     }
 
     fn time(&self, event: u32) -> u64 {
-        let segment = &self.lanes.segments[(event / 2) as usize];
+        let segment = &self.threads.segments[(event / 2) as usize];
         if event.is_multiple_of(2) {
             segment.start_ns
         } else {
@@ -385,12 +385,12 @@ impl Graph {
     /// Computes the delays that no edge explains: before the starts of segments, and before ends
     /// that lost their edges when a cycle was cut.
     fn measure_lags(&mut self) {
-        for at in 0..self.lanes.segments.len() {
+        for at in 0..self.threads.segments.len() {
             let latest = |event: usize| {
                 let after = self.after[event].iter();
                 after.map(|one| self.time(one.event) + one.lag_ns).max()
             };
-            let segment = self.lanes.segments[at];
+            let segment = self.threads.segments[at];
             let (start, end) = (latest(2 * at), latest(2 * at + 1));
             self.lag_ns[at] = start.map_or(0, |ns| segment.start_ns.saturating_sub(ns));
             let worked_ns = segment.start_ns + self.service_ns[at];
@@ -418,7 +418,7 @@ fn class_of(kind: Kind) -> Class {
     }
 }
 
-fn waits(forest: &Forest, options: &Options) -> Vec<bool> {
+fn waits(forest: &Forest, options: &ReportOptions) -> Vec<bool> {
     let mut named: HashMap<u32, bool> = HashMap::new();
     let mut is_wait = |name: u32| {
         *named.entry(name).or_insert_with(|| {

@@ -2,7 +2,7 @@
 //! steps, for call trees of several shapes.
 
 use super::{savings, steps};
-use crate::profile::rank::Options;
+use crate::profile::rank::ReportOptions;
 use crate::span::{Span, SpanStore};
 use crate::tree::{Forest, NONE};
 
@@ -103,7 +103,7 @@ fn twice_the_calls_take_twice_the_steps() {
         let steps_of = |calls: u64| {
             let forest = forest(&shape(calls));
             assert!(forest.spans.len() as u64 >= calls);
-            let replay = || assert!(!savings(&forest, &Options::default()).steps.is_empty());
+            let replay = || assert!(!savings(&forest, &ReportOptions::default()).steps.is_empty());
             steps::counted(replay)
         };
         let (once, twice) = (steps_of(CALLS), steps_of(2 * CALLS));

@@ -2,7 +2,7 @@
 //!
 //! The recorded times are converted to a graph of events. The time of each event is the maximum,
 //! over its predecessors, of their time plus a delay (max-plus algebra, as for tandem queues with
-//! finite buffers). Each logical thread (lane) executes its segments in order, calls begin after
+//! finite buffers). Each logical thread executes its segments in order, calls begin after
 //! their callers, and callers wait for calls; `rules` adds inferred dependencies. Without a change,
 //! the replay reproduces the recorded times exactly. If the work of one step is divided by a
 //! factor, the replay yields the times of the changed execution.
@@ -11,7 +11,7 @@ mod elsewhere;
 mod graph;
 #[cfg(test)]
 mod growth;
-mod lanes;
+mod logical_threads;
 mod neighbours;
 mod rows;
 mod rules;
@@ -24,15 +24,13 @@ use std::collections::{BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::profile::rank::{seconds, Options};
+use crate::profile::rank::{seconds, ReportOptions};
 use crate::selection::Selection;
 use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
 pub use sample::Sample;
+use sample::SPANS_MAX;
 
-/// Maximum number of spans that are replayed. Of larger traces, complete call trees are sampled at
-/// random.
-pub(crate) const SPANS_MAX: usize = 300_000;
 /// Number of steps whose gain is estimated: those with the most work.
 const STEPS_MAX: usize = 60;
 /// The verdict on a step is "cannot tell" if the interval of its saving is wider than `WIDE` times
@@ -116,7 +114,7 @@ pub struct Savings {
 
 /// Replays a forest once for each of its main steps, each time with that step made `options.factor`
 /// times faster. Returns the gains.
-pub fn savings(forest: &Forest, options: &Options) -> Savings {
+pub fn savings(forest: &Forest, options: &ReportOptions) -> Savings {
     if forest.spans.len() <= SPANS_MAX {
         return predict(forest, options, 0);
     }
@@ -137,7 +135,7 @@ pub fn savings(forest: &Forest, options: &Options) -> Savings {
 /// # Panics
 ///
 /// If the options are invalid; reading the files would have failed with an error.
-pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &Options) -> Savings {
+pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &ReportOptions) -> Savings {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     if !selection.drops() {
         return predict(sample, options, trees_left_out);
@@ -153,7 +151,7 @@ struct Sums {
     waited_ns: u128,
     self_ns: u128,
     last_ns: u128,
-    lanes_ns: u128,
+    threads_ns: u128,
     wait: bool,
 }
 
@@ -162,33 +160,35 @@ struct Sums {
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();
-    let mut lane_ns: HashMap<u32, (u64, u64)> = HashMap::new();
+    let mut thread_ns: HashMap<u32, (u64, u64)> = HashMap::new();
     for segment in graph.segments() {
-        let reach = lane_ns.entry(segment.lane).or_insert((u64::MAX, 0));
-        *reach = (reach.0.min(segment.start_ns), reach.1.max(segment.end_ns));
+        let extent = thread_ns.entry(segment.thread).or_insert((u64::MAX, 0));
+        *extent = (extent.0.min(segment.start_ns), extent.1.max(segment.end_ns));
     }
-    let mut lanes_of: HashMap<u32, BTreeSet<u32>> = HashMap::new();
+    let mut threads_of: HashMap<u32, BTreeSet<u32>> = HashMap::new();
     for (segment, &service_ns) in graph.segments().iter().zip(&graph.service_ns) {
         let step = graph.steps[segment.span as usize];
         let sum = sums.entry(step).or_default();
         sum.work_ns += u128::from(service_ns);
         sum.waited_ns += u128::from(segment.end_ns - segment.start_ns - service_ns);
-        sum.wait |= segment.kind == lanes::Kind::Wait;
-        lanes_of.entry(step).or_default().insert(segment.lane);
+        sum.wait |= segment.kind == logical_threads::Kind::Wait;
+        threads_of.entry(step).or_default().insert(segment.thread);
     }
     for (span, &step) in graph.steps.iter().enumerate() {
         let sum = sums.entry(step).or_default();
         sum.self_ns += u128::from(forest.self_ns[span]);
         sum.last_ns += u128::from(last[span]);
     }
-    for (step, lanes) in &lanes_of {
-        let reach = lanes.iter().map(|lane| lane_ns[lane].1 - lane_ns[lane].0);
-        sums.entry(*step).or_default().lanes_ns = reach.map(u128::from).sum();
+    for (step, threads) in &threads_of {
+        let elapsed_ns = threads
+            .iter()
+            .map(|thread| thread_ns[thread].1 - thread_ns[thread].0);
+        sums.entry(*step).or_default().threads_ns = elapsed_ns.map(u128::from).sum();
     }
     sums
 }
 
-fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
+fn predict(forest: &Forest, options: &ReportOptions, left_out: u64) -> Savings {
     let graph = Graph::of(forest, options);
     let all = graph.totals(Change::none());
     let whole_ns: u128 = all.iter().map(|&ns| u128::from(ns)).sum();
@@ -218,7 +218,7 @@ fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
             wait: sum.wait,
             summed_share: share(sum.self_ns, self_ns),
             last_finisher_share: Some(share(sum.last_ns, last_ns)),
-            utilisation: Some(share(sum.work_ns, sum.lanes_ns)),
+            utilisation: Some(share(sum.work_ns, sum.threads_ns)),
             operation: None,
             kind: None,
             count: None,

@@ -1,24 +1,25 @@
-//! The graph of which logical threads (lanes) of a call tree call each other, and distances in that
+//! The graph of which logical threads of a call tree call each other, and distances in that
 //! graph.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::steps;
 
-/// Largest distance between two lanes at which one may depend on the other.
+/// Largest distance between two logical threads at which one may depend on the other.
 const DISTANCE_MAX: u32 = 6;
 
-/// The lanes that are adjacent to each lane, as ranges of one list.
+/// The logical threads that are adjacent to each logical thread, as ranges of one list.
 #[derive(Default)]
 pub struct Neighbours {
     ranges: HashMap<u32, (u32, u32)>,
-    lanes: Vec<u32>,
+    threads: Vec<u32>,
 }
 
 impl Neighbours {
-    /// Lists the neighbours of each lane. `calls` has pairs of a calling and a called lane. A lane
-    /// with a single neighbour leads to no other lane, so it is omitted from that neighbour's list.
-    /// The lanes in `requested` are never omitted, since distances to them are needed.
+    /// Lists the neighbours of each logical thread. `calls` has pairs of a calling and a called
+    /// logical thread. A thread with a single neighbour leads to no other logical thread, so it is
+    /// omitted from that neighbour's list. The logical threads in `requested` are never omitted,
+    /// since distances to them are needed.
     pub fn of(calls: &[(u32, u32)], requested: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();
@@ -33,32 +34,32 @@ impl Neighbours {
             .collect();
         let mut found = Self::default();
         for pairs in pairs.chunk_by(of_one) {
-            let first = found.lanes.len() as u32;
+            let first = found.threads.len() as u32;
             let others = pairs.iter().map(|pair| pair.1);
             found
-                .lanes
-                .extend(others.filter(|lane| !ends.contains(lane)));
-            let range = (first, found.lanes.len() as u32);
+                .threads
+                .extend(others.filter(|thread| !ends.contains(thread)));
+            let range = (first, found.threads.len() as u32);
             found.ranges.insert(pairs[0].0, range);
         }
         found
     }
 
-    fn of_lane(&self, lane: u32) -> &[u32] {
-        let (first, end) = self.ranges.get(&lane).copied().unwrap_or_default();
-        &self.lanes[first as usize..end as usize]
+    fn of_thread(&self, thread: u32) -> &[u32] {
+        let (first, end) = self.ranges.get(&thread).copied().unwrap_or_default();
+        &self.threads[first as usize..end as usize]
     }
 
-    /// Returns the distance from a lane to each lane within `DISTANCE_MAX`.
+    /// Returns the distance from a logical thread to each logical thread within `DISTANCE_MAX`.
     pub fn distances(&self, from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         let mut open = VecDeque::from([from]);
-        while let Some(lane) = open.pop_front() {
-            let distance = far[&lane];
+        while let Some(thread) = open.pop_front() {
+            let distance = far[&thread];
             if distance == DISTANCE_MAX {
                 continue;
             }
-            let others = self.of_lane(lane);
+            let others = self.of_thread(thread);
             steps::take(1 + others.len());
             for &next in others {
                 far.entry(next).or_insert_with(|| {
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes the distances by their definition: every call is checked from every lane.
+    /// Computes the distances by their definition: every call is checked from every logical thread.
     fn plain(calls: &[(u32, u32)], from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         for distance in 1..=DISTANCE_MAX {
@@ -92,17 +93,18 @@ mod tests {
         far
     }
 
-    /// Random calls between lanes: mostly a tree of lanes, with some calls back.
+    /// Random calls between logical threads: mostly a tree of logical threads, with some calls
+    /// back.
     fn calls() -> impl Strategy<Value = Vec<(u32, u32)>> {
         let one = (any::<prop::sample::Index>(), any::<bool>(), 0..40u32);
         prop::collection::vec(one, 1..60).prop_map(|rows| {
             let call =
-                |(lane, (above, back, other)): (usize, &(prop::sample::Index, bool, u32))| {
-                    let lane = lane as u32 + 1;
-                    let tree = (above.index(lane as usize) as u32, lane);
+                |(thread, (above, back, other)): (usize, &(prop::sample::Index, bool, u32))| {
+                    let thread = thread as u32 + 1;
+                    let tree = (above.index(thread as usize) as u32, thread);
                     [
                         Some(tree),
-                        (*back && *other != lane).then_some((lane, *other)),
+                        (*back && *other != thread).then_some((thread, *other)),
                     ]
                 };
             rows.iter().enumerate().flat_map(call).flatten().collect()
@@ -112,13 +114,13 @@ mod tests {
     proptest! {
         #[test]
         fn distances_are_those_of_the_plain_walk(calls in calls(), requested in 1..9u32) {
-            let is_requested = |lane: &u32| lane.is_multiple_of(requested);
-            let lanes: HashSet<u32> = (0..70).filter(is_requested).collect();
-            let neighbours = Neighbours::of(&calls, &lanes);
+            let is_requested = |thread: &u32| thread.is_multiple_of(requested);
+            let threads: HashSet<u32> = (0..70).filter(is_requested).collect();
+            let neighbours = Neighbours::of(&calls, &threads);
             for from in 0..70 {
                 let (mut found, mut plain) = (neighbours.distances(from), plain(&calls, from));
-                found.retain(|lane, _| lanes.contains(lane));
-                plain.retain(|lane, _| lanes.contains(lane));
+                found.retain(|thread, _| threads.contains(thread));
+                plain.retain(|thread, _| threads.contains(thread));
                 prop_assert_eq!(found, plain);
             }
         }

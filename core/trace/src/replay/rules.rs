@@ -1,4 +1,4 @@
-//! Infers regular dependencies between logical threads (lanes) from the times of many repetitions.
+//! Infers regular dependencies between logical threads from the times of many repetitions.
 //!
 //! No span of a streaming write says "packet 40 was accepted once packet 24 had left the buffer".
 //! But the times may show it: the i-th item of one stream never ends before the (i + d)-th event of
@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::lanes::{Kind, Lanes};
+use super::logical_threads::{Kind, LogicalThreads};
 use super::neighbours::Neighbours;
 use super::steps;
-use super::streams::{roots_of, streams_of, Stream};
+use super::streams::{roots_of, streams_of, SegmentStream};
 use crate::tree::{Forest, NONE};
 
 /// Minimum number of repetitions from which a dependency is inferred.
@@ -47,16 +47,16 @@ pub struct Release {
     pub once: bool,
 }
 
-/// A pause that occurs once is attributed to a call on another lane if it ends at most `ONCE_SLACK`
-/// of its length after that call. Pauses shorter than `ONCE_SHARE` of the tree's duration are
-/// ignored.
+/// A pause that occurs once is attributed to a call on another logical thread if it ends at most
+/// `ONCE_SLACK` of its length after that call. Pauses shorter than `ONCE_SHARE` of the tree's
+/// duration are ignored.
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
-/// The calls of one name on one lane of a tree. Their starts and ends are the events that may
-/// release segments.
+/// The calls of one name on one logical thread of a tree. Their starts and ends are the events that
+/// may release segments.
 struct Events {
-    lane: u32,
+    thread: u32,
     spans: Vec<u32>,
 }
 
@@ -70,26 +70,27 @@ struct Candidate {
 }
 
 /// Finds all dependencies in a forest of call trees.
-pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
+pub fn find(forest: &Forest, threads: &LogicalThreads, waits: &[bool]) -> Vec<Release> {
     let roots = roots_of(forest);
-    let mut trees = trees_of(forest, lanes, waits, &roots);
+    let mut trees = trees_of(forest, threads, waits, &roots);
     let mut found = Vec::new();
-    for (root, streams) in streams_of(forest, lanes, &roots) {
+    for (root, streams) in streams_of(forest, threads, &roots) {
         let Some(mut tree) = trees.remove(&root).filter(|tree| !tree.edges.is_empty()) else {
             continue;
         };
         let start_ns = |&span: &u32| (forest.spans[span as usize].start_ns, span);
         tree.events.retain(|events| events.spans.len() >= ITEMS_MIN);
         tree.events.truncate(STREAMS_MAX);
-        let requested = tree.events.iter().map(|events| events.lane).collect();
+        let requested = tree.events.iter().map(|events| events.thread).collect();
         tree.neighbours = Neighbours::of(&tree.edges, &requested);
         for events in &mut tree.events {
             events.spans.sort_by_key(start_ns);
         }
         let end_ns = |&span: &u32| (forest.spans[span as usize].end_ns, span);
         tree.tops.sort_by_key(end_ns);
-        let enough = |stream: &Stream| stream.segments.len() >= ITEMS_MIN;
-        let (many, few): (Vec<Stream>, Vec<Stream>) = streams.into_values().partition(enough);
+        let enough = |stream: &SegmentStream| stream.segments.len() >= ITEMS_MIN;
+        let (many, few): (Vec<SegmentStream>, Vec<SegmentStream>) =
+            streams.into_values().partition(enough);
         tree.releases(many.into_iter().take(STREAMS_MAX), &mut found);
         tree.pauses(few.iter(), &mut found);
     }
@@ -97,10 +98,10 @@ pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
 }
 
 /// Returns a map from the index of each tree's root to a `Tree`, which has the tree's calls,
-/// grouped by lane and name, and the pairs of lanes that call each other.
+/// grouped by logical thread and name, and the pairs of logical threads that call each other.
 fn trees_of<'a>(
     forest: &'a Forest,
-    lanes: &'a Lanes,
+    threads: &'a LogicalThreads,
     waits: &[bool],
     roots: &[u32],
 ) -> HashMap<u32, Tree<'a>> {
@@ -109,19 +110,19 @@ fn trees_of<'a>(
     for (span, &root) in (0u32..).zip(roots) {
         let tree = trees.entry(root).or_insert_with(|| Tree {
             forest,
-            lanes,
+            threads,
             edges: Vec::new(),
             neighbours: Neighbours::default(),
             events: Vec::new(),
             tops: Vec::new(),
             whole_ns: forest.spans[root as usize].duration_ns(),
         });
-        let lane = lanes.lane_of[span as usize];
+        let thread = threads.thread_of[span as usize];
         if !waits[span as usize] {
             let name = forest.spans[span as usize].name;
-            let place = *places.entry((root, lane, name)).or_insert_with(|| {
+            let place = *places.entry((root, thread, name)).or_insert_with(|| {
                 tree.events.push(Events {
-                    lane,
+                    thread,
                     spans: Vec::new(),
                 });
                 tree.events.len() - 1
@@ -129,9 +130,10 @@ fn trees_of<'a>(
             tree.events[place].spans.push(span);
         }
         let parent = forest.parents[span as usize];
-        if parent != NONE && lanes.lane_of[parent as usize] != lane {
+        if parent != NONE && threads.thread_of[parent as usize] != thread {
             tree.tops.push(span);
-            tree.edges.push((lanes.lane_of[parent as usize], lane));
+            tree.edges
+                .push((threads.thread_of[parent as usize], thread));
         }
     }
     trees
@@ -139,32 +141,32 @@ fn trees_of<'a>(
 
 struct Tree<'a> {
     forest: &'a Forest,
-    lanes: &'a Lanes,
+    threads: &'a LogicalThreads,
     edges: Vec<(u32, u32)>,
     neighbours: Neighbours,
     events: Vec<Events>,
-    /// Calls that are on another lane than their caller, ordered by end.
+    /// Calls that are on another logical thread than their caller, ordered by end.
     tops: Vec<u32>,
     whole_ns: u64,
 }
 
 impl Tree<'_> {
-    fn releases(&self, streams: impl Iterator<Item = Stream>, found: &mut Vec<Release>) {
-        // For each pair of lanes, the dependency by which one follows the other although no waiting
-        // is visible.
+    fn releases(&self, streams: impl Iterator<Item = SegmentStream>, found: &mut Vec<Release>) {
+        // For each pair of logical threads, the dependency by which one follows the other although
+        // no waiting is visible.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
-            // Streams of one lane are consecutive, so its distances are computed once.
-            if near.0 != stream.lane {
-                near = (stream.lane, self.neighbours.distances(stream.lane));
+            // Streams of one logical thread are consecutive, so its distances are computed once.
+            if near.0 != stream.thread {
+                near = (stream.thread, self.neighbours.distances(stream.thread));
             }
             let near = &near.1;
             let ends = self.ends(&stream);
             let paused = self.paused(&stream, &ends);
             let mut candidates: Vec<Candidate> = Vec::new();
             for (index, events) in self.events.iter().enumerate() {
-                let Some(&distance) = near.get(&events.lane).filter(|&&far| far > 0) else {
+                let Some(&distance) = near.get(&events.thread).filter(|&&far| far > 0) else {
                     continue;
                 };
                 for at_end in [false, true] {
@@ -186,13 +188,13 @@ impl Tree<'_> {
             }
             let gate = self.gate(&ends, near);
             if let Some(gate) = gate {
-                let lanes = (stream.lane, self.events[gate.events].lane);
+                let threads = (stream.thread, self.events[gate.events].thread);
                 if gates
-                    .get(&lanes)
+                    .get(&threads)
                     .is_none_or(|(lag_ns, _)| gate.lag_ns < *lag_ns)
                 {
                     let all = self.all_of(&stream, &ends, &gate, false);
-                    gates.insert(lanes, (gate.lag_ns, all));
+                    gates.insert(threads, (gate.lag_ns, all));
                 }
             }
         }
@@ -201,12 +203,13 @@ impl Tree<'_> {
 
     /// Finds calls whose starts (or whose ends) precede the ends of the items with the same
     /// indices, for at least 98 % of the items, although no waiting is visible. `ends` has the end
-    /// of each item, ns. Considers only calls of one name on a neighbouring lane (distance 1 in
-    /// `near`) that are as many as the items. Returns the calls with the smallest lag, or None.
+    /// of each item, ns. Considers only calls of one name on a neighbouring logical thread
+    /// (distance 1 in `near`) that are as many as the items. Returns the calls with the smallest
+    /// lag, or None.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
-            if near.get(&events.lane) != Some(&1) || events.spans.len() != ends.len() {
+            if near.get(&events.thread) != Some(&1) || events.spans.len() != ends.len() {
                 continue;
             }
             for at_end in [false, true] {
@@ -231,15 +234,19 @@ impl Tree<'_> {
         found
     }
 
-    /// Finds long pauses that occur rarely and end right after a call on another lane. For each,
-    /// adds to `found` a dependency of the pause on that call.
-    fn pauses<'s>(&self, streams: impl Iterator<Item = &'s Stream>, found: &mut Vec<Release>) {
+    /// Finds long pauses that occur rarely and end right after a call on another logical thread.
+    /// For each, adds to `found` a dependency of the pause on that call.
+    fn pauses<'s>(
+        &self,
+        streams: impl Iterator<Item = &'s SegmentStream>,
+        found: &mut Vec<Release>,
+    ) {
         let before = self.tops_before();
         for &at in streams
             .filter(|one| one.kind != Kind::Leaf)
             .flat_map(|one| &one.segments)
         {
-            let segment = &self.lanes.segments[at as usize];
+            let segment = &self.threads.segments[at as usize];
             let took_ns = (segment.end_ns - segment.start_ns) as f64;
             if took_ns < ONCE_SHARE * self.whole_ns as f64 {
                 continue;
@@ -252,8 +259,8 @@ impl Tree<'_> {
             let Some(last) = done.checked_sub(1) else {
                 continue;
             };
-            let by = match self.lanes.lane_of[self.tops[last] as usize] {
-                lane if lane == segment.lane => before[last],
+            let by = match self.threads.thread_of[self.tops[last] as usize] {
+                thread if thread == segment.thread => before[last],
                 _ => self.tops[last],
             };
             if by == NONE {
@@ -274,15 +281,15 @@ impl Tree<'_> {
     }
 
     /// Returns one entry for each call in `tops`: of the calls in `tops` that ended before it and
-    /// are on another lane, the one that ended last, or `NONE`.
+    /// are on another logical thread, the one that ended last, or `NONE`.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
             steps::take(1);
-            let lane = |span: u32| self.lanes.lane_of[span as usize];
+            let thread = |span: u32| self.threads.thread_of[span as usize];
             let found = match place.checked_sub(1).map(|at| (self.tops[at], before[at])) {
                 None => NONE,
-                Some((latest, earlier)) if lane(latest) == lane(span) => earlier,
+                Some((latest, earlier)) if thread(latest) == thread(span) => earlier,
                 Some((latest, _)) => latest,
             };
             before.push(found);
@@ -291,10 +298,10 @@ impl Tree<'_> {
     }
 
     /// Returns for each segment of a stream whether it took so long that it needs an explanation.
-    fn paused(&self, stream: &Stream, ends: &[u64]) -> Vec<bool> {
+    fn paused(&self, stream: &SegmentStream, ends: &[u64]) -> Vec<bool> {
         let notable_ns = spacing_ns(ends) * SLACK;
         let took = |&at: &u32| {
-            let segment = &self.lanes.segments[at as usize];
+            let segment = &self.threads.segments[at as usize];
             (segment.end_ns - segment.start_ns) as f64
         };
         stream
@@ -304,14 +311,14 @@ impl Tree<'_> {
             .collect()
     }
 
-    fn ends(&self, stream: &Stream) -> Vec<u64> {
-        let end = |&at: &u32| self.lanes.segments[at as usize].end_ns;
+    fn ends(&self, stream: &SegmentStream) -> Vec<u64> {
+        let end = |&at: &u32| self.threads.segments[at as usize].end_ns;
         stream.segments.iter().map(end).collect()
     }
 
-    fn matters(&self, stream: &Stream) -> bool {
+    fn matters(&self, stream: &SegmentStream) -> bool {
         let took = |&at: &u32| {
-            let segment = &self.lanes.segments[at as usize];
+            let segment = &self.threads.segments[at as usize];
             segment.end_ns - segment.start_ns
         };
         let all_ns: u64 = stream.segments.iter().map(took).sum();
@@ -375,7 +382,7 @@ impl Tree<'_> {
     /// unexplained. Adds their dependencies to `found`.
     fn choose(
         &self,
-        stream: &Stream,
+        stream: &SegmentStream,
         (ends, paused): (&[u64], &[bool]),
         candidates: &[Candidate],
         found: &mut Vec<Release>,
@@ -410,7 +417,7 @@ impl Tree<'_> {
     /// mark them as waits.
     fn is_held_up(
         &self,
-        stream: &Stream,
+        stream: &SegmentStream,
         releases: &[Release],
         one: &Candidate,
         spacing: f64,
@@ -426,7 +433,7 @@ impl Tree<'_> {
             values.get(values.len() / 2).copied()
         };
         let took = |at: &u32| {
-            let segment = &self.lanes.segments[*at as usize];
+            let segment = &self.threads.segments[*at as usize];
             segment.end_ns - segment.start_ns
         };
         let held = median(tight.iter().map(took).collect());
@@ -441,7 +448,7 @@ impl Tree<'_> {
 
     fn all_of(
         &self,
-        stream: &Stream,
+        stream: &SegmentStream,
         ends: &[u64],
         one: &Candidate,
         may_be_tight: bool,

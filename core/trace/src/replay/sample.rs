@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::SPANS_MAX;
 use crate::span::{Span, Texts};
 use crate::tree::shape::mix;
 use crate::tree::Forest;
+
+/// Maximum number of spans that are replayed. Of larger traces, complete call trees are sampled at
+/// random.
+pub(super) const SPANS_MAX: usize = 300_000;
 
 /// A random sample: the traces with the smallest pseudo-random numbers (bottom-k sampling). The
 /// number of a trace depends on its id only, so neither the order of arrival nor the size of a

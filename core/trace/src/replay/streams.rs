@@ -1,19 +1,20 @@
-//! Finds segments that repeat on a logical thread (lane) of a call tree, so that their dependencies
+//! Finds segments that repeat on a logical thread of a call tree, so that their dependencies
 //! can be inferred.
 
 use std::collections::BTreeMap;
 
-use super::lanes::{Kind, Lanes};
+use super::logical_threads::{Kind, LogicalThreads};
 use crate::tree::{Forest, NONE};
 
-/// The key that similar segments have in common: their lane, the service and the name of their
-/// call, the name of the next call on the lane, and whether each is a whole call without children.
+/// The key that similar segments have in common: their logical thread, the service and the name of
+/// their call, the name of the next call on the logical thread, and whether each is a whole call
+/// without children.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
-/// Similar segments of one tree and lane (logical thread), in order of time.
-pub struct Stream {
-    /// Number of the lane of the segments.
-    pub lane: u32,
+/// Similar segments of one tree and logical thread, in order of time.
+pub struct SegmentStream {
+    /// Number of the logical thread of the segments.
+    pub thread: u32,
     /// The type of the first segment of the stream.
     pub kind: Kind,
     /// Indices of the segments.
@@ -26,31 +27,31 @@ pub struct Stream {
 /// to wait for a call are omitted.
 pub fn streams_of(
     forest: &Forest,
-    lanes: &Lanes,
+    threads: &LogicalThreads,
     roots: &[u32],
-) -> BTreeMap<u32, BTreeMap<StreamKey, Stream>> {
-    let mut streams: BTreeMap<u32, BTreeMap<StreamKey, Stream>> = BTreeMap::new();
-    for (at, segment) in lanes.segments.iter().enumerate() {
+) -> BTreeMap<u32, BTreeMap<StreamKey, SegmentStream>> {
+    let mut streams: BTreeMap<u32, BTreeMap<StreamKey, SegmentStream>> = BTreeMap::new();
+    for (at, segment) in threads.segments.iter().enumerate() {
         if segment.kind == Kind::Joined {
             continue;
         }
         let own = segment.span as usize;
         // A wait counts as a pause of the call around it.
-        let inside = segment.kind == Kind::Wait && lanes.is_nested(segment.span);
+        let inside = segment.kind == Kind::Wait && threads.is_nested(segment.span);
         let around = if inside {
             forest.parents[own] as usize
         } else {
             own
         };
         let span = &forest.spans[around];
-        let next = lanes.segments.get(at + 1);
-        let next = next.filter(|next| next.lane == segment.lane);
+        let next = threads.segments.get(at + 1);
+        let next = next.filter(|next| next.thread == segment.thread);
         let towards = next.map_or(NONE, |next| forest.spans[next.span as usize].name);
         let leaf = segment.kind == Kind::Leaf;
-        let key = (segment.lane, span.service, span.name, towards, leaf);
+        let key = (segment.thread, span.service, span.name, towards, leaf);
         let of_tree = streams.entry(roots[own]).or_default();
-        let stream = of_tree.entry(key).or_insert_with(|| Stream {
-            lane: segment.lane,
+        let stream = of_tree.entry(key).or_insert_with(|| SegmentStream {
+            thread: segment.thread,
             kind: segment.kind,
             segments: Vec::new(),
         });

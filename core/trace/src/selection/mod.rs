@@ -71,7 +71,7 @@ impl Rule {
 /// The user's rules as text. Empty lists of rules have no effect.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Choice {
+pub struct CallChoice {
     /// Rules for calls to keep. If there are any, calls that match none of them are dropped.
     pub keep: Vec<String>,
     /// Rules for calls to drop.
@@ -141,7 +141,7 @@ impl Selection {
     /// # Errors
     ///
     /// One line that names the wrong rule and says what is allowed.
-    pub fn of(choice: &Choice) -> Result<Self, String> {
+    pub fn of(choice: &CallChoice) -> Result<Self, String> {
         let parse = |list: &str, rules: &[String]| -> Result<Vec<Rule>, String> {
             let each = rules.iter().map(|text| {
                 Rule::parse(text).map_err(|reason| format!("{list} {text:?}: {reason}"))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Numbers of spans that were repaired or dropped, one counter for each kind of damage. The counts
 /// of two files or shards are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub struct Losses {
+pub struct SpanLosses {
     /// Number of spans that were dropped because they equal an earlier span in every field.
     pub duplicates: u64,
     /// Number of spans that were dropped because a different span has the same id; the longest of
@@ -73,7 +73,7 @@ pub struct Losses {
     pub missing_bytes: u64,
 }
 
-impl Losses {
+impl SpanLosses {
     /// Returns the name and the count of every kind of damage, in the order of the fields.
     pub fn by_kind(&self) -> [(&'static str, u64); 25] {
         [
@@ -106,7 +106,7 @@ impl Losses {
     }
 
     /// Adds the counts of `other` to these counts.
-    pub fn merge(&mut self, other: &Losses) {
+    pub fn merge(&mut self, other: &SpanLosses) {
         self.duplicates += other.duplicates;
         self.conflicting_duplicates += other.conflicting_duplicates;
         self.zero_ids += other.zero_ids;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::span::losses::Losses;
+use crate::span::losses::SpanLosses;
 
 /// The number of a text in the table of texts of a store.
 pub type TextId = u32;
@@ -205,7 +205,7 @@ pub struct SpanStore {
     /// The texts of names, services and hosts.
     pub texts: Texts,
     /// Numbers of spans that were repaired or dropped while reading.
-    pub losses: Losses,
+    pub losses: SpanLosses,
 }
 
 impl SpanStore {

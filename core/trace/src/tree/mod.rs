@@ -6,7 +6,7 @@ mod canonical;
 pub(crate) mod clocks;
 pub(crate) mod shape;
 
-use crate::span::losses::Losses;
+use crate::span::losses::SpanLosses;
 use crate::span::{Span, SpanStore, Texts};
 use crate::tree::canonical::Walk;
 
@@ -77,7 +77,7 @@ pub struct Forest {
     /// The texts of names, services and hosts.
     pub texts: Texts,
     /// Numbers of spans that reading and reconstruction repaired or dropped.
-    pub losses: Losses,
+    pub losses: SpanLosses,
     walk: Walk,
 }
 

@@ -161,7 +161,7 @@ fn every_framing_is_recognised() {
 }
 
 #[test]
-fn the_best_size_key_wins_and_numbers_come_in_every_dress() {
+fn the_best_size_key_wins_and_numbers_come_in_every_form() {
     let sizes = [
         (r#"{"key":"bytes","value":{"intValue":"7"}}"#, 7, 0),
         (r#"{"key":"size_bytes","value":{"intValue":7}}"#, 7, 0),

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use dfslab_trace::{
-    profile_files, read_bytes, ErrorKind, Losses, OutputFormat, Place, Reading, SpanStore,
-    NAME_BYTES_MAX,
+    profile_files, read_bytes, ErrorKind, FilePosition, OutputFormat, Reading, SpanLosses,
+    SpanStore, NAME_BYTES_MAX,
 };
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn span(trace: &str, id: &str, parent: &str, name: &str) -> String {
     )
 }
 
-fn outcome(bytes: &[u8]) -> Result<Losses, String> {
+fn outcome(bytes: &[u8]) -> Result<SpanLosses, String> {
     let mut store = SpanStore::default();
     match read_bytes(Path::new("evil.otlp"), bytes, &mut store) {
         Ok(()) => {
@@ -134,7 +134,7 @@ fn every_truncation_of_a_protobuf_is_refused_with_its_offset() {
 
 /// Reads a truncated file. Returns the number of complete spans and the losses, or the error in one
 /// line.
-fn salvaged(bytes: &[u8], name: &str) -> Result<(u64, Losses), String> {
+fn salvaged(bytes: &[u8], name: &str) -> Result<(u64, SpanLosses), String> {
     let path = temporary(name);
     std::fs::write(&path, bytes).expect("a writable folder");
     let found = profile_files(&[&path], &Reading::default());
@@ -271,7 +271,7 @@ fn a_file_that_is_not_there_and_a_folder_are_the_callers_mistake() {
         let error = profile_files(&[&path], &Reading::default()).expect_err("nothing to read");
         assert_eq!(
             (error.kind, error.place),
-            (ErrorKind::Input, Place::Whole),
+            (ErrorKind::Input, FilePosition::Whole),
             "{error}"
         );
     }

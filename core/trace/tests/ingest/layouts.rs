@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dfslab_trace::{read_bytes, Losses, Span, SpanStore};
+use dfslab_trace::{read_bytes, Span, SpanLosses, SpanStore};
 use opentelemetry_proto::tonic::common::v1::{any_value::Value, AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::{
     ResourceSpans, ScopeSpans, Span as Written, Status, TracesData,
@@ -87,7 +87,7 @@ fn file_of(spans: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// The spans of a file, each with its texts instead of their numbers, and the losses.
-type Parsed = (Vec<(Span, String)>, Losses);
+type Parsed = (Vec<(Span, String)>, SpanLosses);
 
 /// Reads a file and returns its spans and losses; None if the file is invalid.
 fn parsed(file: &[u8]) -> Option<Parsed> {
@@ -126,7 +126,7 @@ fn alone(span: &[u8]) -> Option<Parsed> {
 
 /// Concatenates the spans and adds the losses of several files. None if one of them is invalid.
 fn joined(files: &[Option<Parsed>]) -> Option<Parsed> {
-    let (mut all, mut losses) = (Vec::new(), Losses::default());
+    let (mut all, mut losses) = (Vec::new(), SpanLosses::default());
     for file in files {
         let (words, lost) = file.as_ref()?;
         all.extend(words.iter().cloned());

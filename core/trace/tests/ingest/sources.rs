@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dfslab_trace::{read_bytes, Forest, Losses, SpanStore};
+use dfslab_trace::{read_bytes, Forest, SpanLosses, SpanStore};
 use proptest::prelude::*;
 
 const CHROME: &str = r#"{"traceEvents": [
@@ -47,7 +47,7 @@ const JUICEFS: &str = "\
 /// One span, as (name, service, name of the parent, duration in ns, bytes, whether it failed).
 type Row = (String, String, String, u64, u64, bool);
 
-fn read(text: &str) -> (Vec<Row>, Losses) {
+fn read(text: &str) -> (Vec<Row>, SpanLosses) {
     let mut store = SpanStore::default();
     read_bytes(Path::new("trace"), text.as_bytes(), &mut store).expect("a sound trace");
     let forest = Forest::recover(store);
@@ -61,10 +61,10 @@ fn read(text: &str) -> (Vec<Row>, Losses) {
                 String::new()
             };
             let service = forest.texts.text(span.service).to_owned();
-            let told = (span.duration_ns(), span.bytes, span.status_error);
+            let figures = (span.duration_ns(), span.bytes, span.status_error);
             (
                 span.start_ns,
-                (name(at), service, parent, told.0, told.1, told.2),
+                (name(at), service, parent, figures.0, figures.1, figures.2),
             )
         })
         .collect();

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dfslab_trace::{Forest, Options, Profile, Report, Span, SpanStore};
+use dfslab_trace::{Forest, Report, ReportOptions, Span, SpanProfile, SpanStore};
 
 /// The random number generator SplitMix64. A seed gives the same numbers on every machine.
 pub struct Random(pub u64);
@@ -120,12 +120,12 @@ pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
     store
 }
 
-pub fn profile_of(store: &SpanStore) -> Profile {
-    Profile::of(&Forest::recover(store.clone()))
+pub fn profile_of(store: &SpanStore) -> SpanProfile {
+    SpanProfile::of(&Forest::recover(store.clone()))
 }
 
-pub fn report_of(profile: &Profile) -> String {
-    let report = Report::of(profile, &Options::default());
+pub fn report_of(profile: &SpanProfile) -> String {
+    let report = Report::of(profile, &ReportOptions::default());
     serde_json::to_string(&report).expect("a report is plain data")
 }
 

@@ -1,9 +1,9 @@
 //! A fast generator for phases that consist only of single transfers at random offsets.
 
-use super::{Live, Purpose, Stream};
+use super::live::{Live, Purpose};
 use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Share};
-use crate::{Access, Operation, OperationKind, Order};
+use crate::{Access, OperationKind, Order};
 
 /// Number of random bits that select one operation of a mix.
 const DECIDING_BITS: u32 = 53;
@@ -89,45 +89,11 @@ impl Singles {
     }
 }
 
-impl Stream<'_> {
-    /// Appends up to `most` remaining operations of a phase of single transfers to `operations`.
-    /// Appends nothing if the phase has other operations.
-    pub(super) fn singles_ahead(&mut self, most: usize, operations: &mut Vec<Operation>) {
-        let Some(singles) = self.singles.as_ref() else {
-            return;
-        };
-        let count = self.left.min(most as u64);
-        let (keyed, client, phase) = (self.keyed, self.client, self.phase as u32);
-        let transfer_size_bytes = self.spec.transfer_size_bytes;
-        let (own, mut turn) = (self.own.make_contiguous(), self.turn);
-        // Each operation is constructed directly in the vector: copying it there with wider loads
-        // than the preceding stores would stall the processor.
-        operations.extend((self.index..self.index + count).map(|index| {
-            let (kind, live, (offset_bytes, size_bytes)) =
-                singles.operation(keyed.at(index), own, &mut turn);
-            Operation {
-                client,
-                index,
-                kind,
-                file: live.file,
-                size_bytes,
-                transfer_size_bytes,
-                offset_bytes,
-                owner: client,
-                phase,
-            }
-        }));
-        self.turn = turn;
-        self.index += count;
-        self.left -= count;
-    }
-}
-
 impl Singles {
     /// Returns the operation type, the file and the transfer that the random numbers `at`
     /// determine.
     #[inline(always)]
-    fn operation<'l>(
+    pub(super) fn operation<'l>(
         &self,
         at: Keyed,
         own: &'l mut [Live],
@@ -200,7 +166,7 @@ fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{draw, StreamSpec};
+    use crate::{draw, Stream, StreamSpec};
 
     #[test]
     fn they_are_the_operations_of_any_phase() {

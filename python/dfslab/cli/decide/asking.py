@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dfslab.cli.decide.carrying import verified
 from dfslab.cli.shared import AsJson, emit, note, time_s
+from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError
+from dfslab.spec.printable import printable
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -41,8 +44,6 @@ def lines(sentences: Iterable[str]) -> list[Text]:
     """Converts sentences to text that the terminal wraps at its width."""
     from rich.text import Text
 
-    from dfslab.spec.printable import printable
-
     return [Text(printable(one)) for one in sentences]
 
 
@@ -54,7 +55,6 @@ def existing_source(given: Path) -> Path:
     """
     if given.exists():
         return given
-    from dfslab.spec.files.ready import scenario_file
 
     source = scenario_file(given)
     if not source.exists():
@@ -193,7 +193,6 @@ def _verify(
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
     interrupt, what was measured until then is printed before the command ends."""
-    from dfslab.cli.decide.carrying import verified
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dfslab.cli.shared import note, terminal, with_progress
+from dfslab.cli.shared import note, with_progress
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def ask(place: str, yes: bool, as_json: bool) -> None:
     """
     if not place or yes:
         return
+    from dfslab.report import terminal
+
     if as_json or not terminal.console(as_json).is_terminal:
         allowed = f"is needed, because measuring in {place} writes files there and removes them"
         raise InputError("--yes", False, allowed)

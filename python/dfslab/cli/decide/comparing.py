@@ -14,7 +14,6 @@ from dfslab.cli.shared import (
     AsJson,
     Force,
     RunFolder,
-    documents,
     emit,
     judged,
     named_output,
@@ -23,6 +22,7 @@ from dfslab.cli.shared import (
 )
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
+from dfslab.studies.decisions.fail_rules import parse_rules
 
 if TYPE_CHECKING:
     from dfslab.spec.scenario import Scenario
@@ -61,6 +61,8 @@ def compare(
 
         done = Laboratory().reopen(run_folder, note)
         with judged(done.results, allow_incomplete):
+            from dfslab.report import run_document as documents
+
             emit(as_json, documents.of(done), *documents.tables(done))
         return
     output = named_output(page, force, as_json, "--page").check() if page is not None else None
@@ -77,7 +79,6 @@ def _two_runs(
 ) -> None:
     """Compares two runs, writes the page if `output` names one, and exits with 1 if a rule of
     --fail-if holds or if results are incomplete."""
-    from dfslab.studies.decisions.fail_rules import parse_rules
     from dfslab.studies.decisions.paired_runs import compare_runs
     from dfslab.studies.runs import store
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli.decide.asking import RECORDS, lines
+from dfslab.cli.decide.carrying import ask, place_of
 from dfslab.cli.shared import (
     AsJson,
     Force,
@@ -20,6 +21,7 @@ from dfslab.cli.shared import (
     time_s,
     with_progress,
 )
+from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -99,9 +101,7 @@ def _opened(
 
     Asks before it returns if the measurements write to a directory or an address of the user.
     """
-    from dfslab.cli.decide.carrying import ask, place_of
     from dfslab.instruments.discovery.place import find
-    from dfslab.spec.files import ready
     from dfslab.studies.trials.live_measuring import measuring
     from dfslab.studies.trials.tuned_place import place_scenario
 

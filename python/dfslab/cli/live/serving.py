@@ -11,6 +11,7 @@ import typer
 
 from dfslab.cli.shared import AsJson, note
 from dfslab.spec.input_error import InputError
+from dfslab.web.serve_settings import settings_of
 
 if TYPE_CHECKING:
     from dfslab.web.serve_settings import ServeSettings
@@ -47,7 +48,6 @@ def serve(
         allowed = "is no folder; `dfslab run SCENARIO` makes the folder runs"
         raise InputError("--runs", str(runs), allowed)
     from dfslab.web import server
-    from dfslab.web.serve_settings import settings_of
 
     def ready(settings: ServeSettings) -> None:
         _announce(settings, as_json)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.quick import checkup
-from dfslab.cli.shared import AsJson, emit, testbeds
+from dfslab.cli.shared import AsJson, emit
 from dfslab.fleet import leftovers
 from dfslab.spec.files import scratch
 
@@ -24,6 +24,8 @@ def doctor(
 ) -> None:
     """What works here, what is missing, how quiet the machine is, and what killed runs left."""
     found = checkup.findings(checkup.inspect())
+    from dfslab.cli import testbed_work as testbeds
+
     folders, stale = scratch.abandoned(), testbeds.stale()
     # Runs inside an abandoned temporary folder are not listed, because they are removed together
     # with the folder.

@@ -8,6 +8,7 @@ from math import exp
 from pathlib import Path
 
 from dfslab.cli.quick.other_load import Scaling
+from dfslab.documents.metrics import RATE
 from dfslab.documents.table import Table, TableCell, heads, number_text, words
 from dfslab.models.scaling import hardware_table, io_hardware, training
 from dfslab.models.scaling.io_hardware import IoHardware
@@ -61,7 +62,7 @@ def _rates(text: str, file: str) -> Scaling:
             notes.append(_unknown(name, one.file_system))
         for phase in (*io_hardware.DATA_PHASES, *io_hardware.METADATA_PHASES):
             rate, low, high = _interval(phase, one)
-            values = {"rate_per_s": rate, "low_per_s": low, "high_per_s": high}
+            values = {RATE: rate, "low_per_s": low, "high_per_s": high}
             document.append({"system": name, "phase": phase, **values})
             rows.append([words(name), words(phase), _cell(phase, rate, low, high)])
     columns = heads("system", "phase", "rate", left=["phase"])

@@ -17,21 +17,16 @@ from dfslab.cli.shared import (
     SetOptions,
     Wide,
     checked_with,
-    documents,
-    emit,
+    emit_run,
     judged,
     of,
     read_scenario,
     with_laboratory,
 )
-from dfslab.lazily import lazily
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
-    from dfslab.cli.quick import directory as directories
     from dfslab.spec.scenario import Scenario
-else:
-    directories = lazily("dfslab.cli.quick.directory")
 
 app = typer.Typer()
 
@@ -106,7 +101,7 @@ def measure(
     with of(place):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
     with judged(done.results, allow_incomplete):
-        emit(as_json, documents.of(done), *documents.tables(done, wide), f"run: {done.folder}")
+        emit_run(as_json, done, wide, f"run: {done.folder}")
 
 
 def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Scenario:
@@ -114,6 +109,8 @@ def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Sce
     from `Transfers`."""
     if given["--cold"] and given["--direct"]:
         raise InputError("--direct", None, "and --cold exclude each other: give one of them")
+    from dfslab.cli.quick import directory as directories
+
     usual = directories.Transfers()
     cache = "cold" if given["--cold"] else "direct" if given["--direct"] else usual.cache
 

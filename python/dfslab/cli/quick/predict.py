@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,23 +13,18 @@ from dfslab.cli.shared import (
     ScenarioFile,
     SetOptions,
     Wide,
-    documents,
     emit,
     of,
-    predicting,
     read_scenario,
-    tables,
     time_s,
     with_progress,
 )
 from dfslab.documents.table import Paragraph
-from dfslab.lazily import lazily
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
-    from dfslab.report.answers import changes
-else:
-    changes = lazily("dfslab.report.answers.changes")
+    from dfslab.models.queue.metadata_server import ServerLimits
+    from dfslab.result import Result
 
 app = typer.Typer()
 # The default method: it needs no calibration and answers within milliseconds.
@@ -90,18 +86,33 @@ def predict(
             if text != usual:
                 raise InputError(option, text, "goes with --metadata-server")
     method = method or USUAL_METHOD
+    from dfslab.cli import predicting
+
     predicting.check_method(method)
     chosen = read_scenario(scenario, sets, methods=[method])
     if metadata_server:
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
             limits = predicting.metadata_limits(chosen, bound_s, burst_s, servers, fitted_on)
-        emit(as_json, limits, *(table for one in limits for table in tables.limits_tables(one)))
+        _emit_limits(as_json, limits)
         return
     with of(scenario):
         results = with_progress(
             as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
         )
+    _emit_predictions(as_json, results, wide)
+
+
+def _emit_limits(as_json: bool, limits: Sequence[ServerLimits]) -> None:
+    from dfslab.report.server_limits import limits_tables
+
+    emit(as_json, limits, *(table for one in limits for table in limits_tables(one)))
+
+
+def _emit_predictions(as_json: bool, results: Sequence[Result], wide: bool) -> None:
+    from dfslab.report import run_document as documents
+    from dfslab.report.answers.changes import closing_of_predictions
+
     document = [result.model_dump(mode="json") for result in results]
     shown = [documents.result_table(results)] if wide else documents.result_tables(results)
-    emit(as_json, document, *shown, *map(Paragraph, changes.closing_of_predictions(results)))
+    emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results)))

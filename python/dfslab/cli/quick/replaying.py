@@ -4,7 +4,7 @@ in another directory."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,19 +18,7 @@ from dfslab.cli.shared import (
     judged,
     with_laboratory,
 )
-from dfslab.lazily import lazily
 from dfslab.spec.input_error import InputError
-
-if TYPE_CHECKING:
-    from dfslab.cli.quick import directory as directories
-    from dfslab.cli.quick import replay_scenario as scenarios
-    from dfslab.imports import survey as surveys
-    from dfslab.report.answers import replayed
-else:
-    directories = lazily("dfslab.cli.quick.directory")
-    scenarios = lazily("dfslab.cli.quick.replay_scenario")
-    surveys = lazily("dfslab.imports.survey")
-    replayed = lazily("dfslab.report.answers.replayed")
 
 app = typer.Typer()
 
@@ -82,6 +70,10 @@ def replay(
 
     The calls go to a folder that dfslab makes in the directory and removes afterwards.
     """
+    from dfslab.cli.quick import directory as directories
+    from dfslab.cli.quick import replay_scenario as scenarios
+    from dfslab.imports import survey as surveys
+
     directories.check_directory(directory)
     requested = surveys.TraceRequest(form, root, started_in, clients)
     found = surveys.survey(trace, requested)
@@ -91,6 +83,8 @@ def replay(
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
     except InputError as error:
         raise error.of(str(trace)) from error
+    from dfslab.report.answers import replayed
+
     report = replayed.report(found, done.results)
     with judged(done.results, allow_incomplete):
         emit(

@@ -17,8 +17,8 @@ Sampled = Annotated[
     typer.Option(
         "--sampled",
         metavar="P",
-        help="With what probability calls were kept, where "
-        "they do not tell it: counts and sums are scaled to all.",
+        help="Probability with which calls were recorded, if "
+        "spans do not state it: counts and sums are scaled to all calls.",
     ),
 ]
 
@@ -27,7 +27,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="What the files are, if their beginnings do not "
+        help="Format of the files, if their beginnings do not "
         "show it: otlp-json, otlp-protobuf, chrome, jaeger, …",
     ),
 ]
@@ -37,7 +37,7 @@ Keep = Annotated[
     typer.Option(
         "--keep",
         metavar="RULE",
-        help="Keep calls that fit only: 'read*', or "
+        help="Keep only calls that match: 'read*', or "
         "'service=client,host=node-?,kind=wait'; may be repeated.",
     ),
 ]
@@ -47,7 +47,7 @@ Drop = Annotated[
     typer.Option(
         "--drop",
         metavar="RULE",
-        help="Leave out calls that fit: their time is their callers'; may be repeated.",
+        help="Leave out calls that match; their time counts as their callers'. May be repeated.",
     ),
 ]
 
@@ -56,7 +56,7 @@ CallsFile = Annotated[
     typer.Option(
         "--calls",
         metavar="FILE",
-        help="Rules in TOML: keep, drop, and steps, which takes calls of many names for one.",
+        help="Rules in TOML: keep, drop, and steps, which gives calls of several names one name.",
     ),
 ]
 

@@ -15,13 +15,10 @@ from dfslab.cli.shared import (
     SetOptions,
     Wide,
     emit,
-    live,
     named_output,
     of,
     read_scenario,
-    terminal,
     time_s,
-    traces,
     with_progress,
 )
 from dfslab.cli.traces.reading_options import with_reading
@@ -29,7 +26,7 @@ from dfslab.documents.table import Paragraph
 from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
-from dfslab.report import terminal_traces
+from dfslab.report import terminal, terminal_traces
 from dfslab.report.answers import trace_answer
 from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
@@ -42,7 +39,7 @@ OnNodes = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="The nodes of this Dask scheduler read the files, which they must see.",
+        help="The nodes of this Dask scheduler read the files, at the same paths.",
     ),
 ]
 
@@ -59,7 +56,7 @@ Cohorts = Annotated[
 
 ModelScenario = Annotated[
     Path | None,
-    typer.Option("--model", metavar="SCENARIO", help="Steps beside those of its description."),
+    typer.Option("--model", metavar="SCENARIO", help="Compare with the steps of its description."),
 ]
 
 
@@ -84,6 +81,8 @@ def trace_record(
 ) -> None:
     """Trace a scenario's first configuration, or any client command on a testbed."""
     named = named_output(output, force, as_json)
+    from dfslab.cli.traces import trace_work as traces
+
     if on:
         values = dict(text.partition("=")[::2] for text in sets or [])
         console = terminal.console(True)
@@ -112,7 +111,7 @@ def trace_import(
         Path | None, typer.Option("--into", help="A folder of tables that `query` asks.")
     ] = None,
     label: Annotated[
-        str, typer.Option("--label", help="What the tables call this trace; else its file's name.")
+        str, typer.Option("--label", help="Name of this trace in the tables; else its file's name.")
     ] = "",
     *,
     how: Reading,
@@ -125,6 +124,8 @@ def trace_import(
     if named is not None:
         named.check(files)
     with inputs.seekable("trace", files) as found:
+        from dfslab.cli.traces import trace_work as traces
+
         profile = traces.import_traces(found, named, into, label, how, scheduler)
     if named is not None and named.is_standard:
         return
@@ -134,10 +135,12 @@ def trace_import(
 @app.command("query")
 def trace_query(
     folder: Annotated[Path, typer.Argument(help="A folder of tables: calls, exemplars, …")],
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL; no file is in reach.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL; it cannot read files.")],
     as_json: AsJson = False,
 ) -> None:
     """Ask the tables that `import --into` or `receive` made."""
+    from dfslab.cli.traces import trace_work as traces
+
     columns, rows = traces.query(folder, sql)
     found = [dict(zip(columns, row, strict=True)) for row in rows]
     emit(as_json, found, terminal_traces.answer_table(columns, rows))
@@ -145,7 +148,7 @@ def trace_query(
 
 @app.command("receive")
 def trace_receive(
-    into: Annotated[Path, typer.Option("--into", help="A new or empty folder for what comes.")],
+    into: Annotated[Path, typer.Option("--into", help="A new or empty folder for received spans.")],
     port: Annotated[
         int, typer.Option("--port", help="On the loopback; 0 picks a free one.")
     ] = 4318,
@@ -156,6 +159,8 @@ def trace_receive(
     """Receive OTLP over HTTP, protobuf or JSON, until Ctrl-C; then the profile and its tables."""
     times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
     console = terminal.console(True)
+    from dfslab.cli.traces import trace_work as traces
+
     profile = traces.receive(into, port, *times, lambda text: console.print(text))
     _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
 
@@ -169,6 +174,8 @@ def trace_top(
 ) -> None:
     """Where the time goes while it goes: the calls of a receiver or of running JVMs, live."""
     every_s = time_s("--interval", interval)
+    from dfslab.cli.traces import trace_top as live
+
     if once or as_json:
         profile = live.once(folder)
         _emit(as_json, profile, *terminal_traces.ranking_tables(profile))
@@ -178,6 +185,8 @@ def trace_top(
 
 def _print_other_form(files: list[Path], form: str, how: Reading, scheduler: str) -> None:
     """Prints traces in the format of the exporter `form`, or as folded stacks if `form` is ""."""
+    from dfslab.cli.traces import trace_work as traces
+
     if not form:
         print(printable(traces.folded(files, how)), end="")
         return
@@ -223,6 +232,8 @@ def trace_report(
     named = named_output(page, force, as_json, "--page") if page is not None else None
     if named is not None:
         named.check([*files, *(against or ())])
+    from dfslab.cli.traces import trace_work as traces
+
     with (
         inputs.seekable("trace", files) as found,
         inputs.seekable("--against", against or ()) as earlier,

@@ -243,7 +243,7 @@ def view(snapshot: Snapshot | None, folder: Path, width: int, height: int) -> Gr
         *([f"{lost:,} repaired or dropped"] if lost else []),
     ]
     if snapshot.period_s is None:
-        return Group(*head, "the next profile will tell what the last seconds did")
+        return Group(*head, "the next profile will show the calls of the last seconds")
     most = max(1, (height - OTHER_LINES) // 2)
     last = units.text(snapshot.period_s, "s", 2)
     return Group(

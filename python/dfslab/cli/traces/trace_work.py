@@ -25,7 +25,6 @@ from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing import receive as receiving
 from dfslab.instruments.tracing.command_profile import host_of, write_increase
 from dfslab.instruments.tracing.reading import Reading
-from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
 from dfslab.spec.clock import REAL, Clock
@@ -40,10 +39,7 @@ from dfslab.testbeds.capabilities import Counting, Traceable
 from dfslab.testbeds.found import testbed_class
 
 if TYPE_CHECKING:
-    from dfslab.report import page as pages
     from dfslab.studies.contract import Progress
-else:
-    pages = lazily("dfslab.report.page")
 
 RECEIVED = "received.json"
 # The model whose step times are compared with the traced ones. It computes them from the
@@ -103,7 +99,7 @@ def record_command(
         except OSError as error:
             raise InputError("COMMAND", command[0], str(error.strerror)) from error
         except KeyboardInterrupt:
-            notify(f"interrupted; what was traced until then is in {folder}")
+            notify(f"interrupted; the calls traced so far are in {folder}")
             raise
         # What the testbed does after this point, such as its shutdown, does not count as work of
         # the command.
@@ -127,7 +123,7 @@ def _record_mounted(
     """Does the same as `record_command` for a testbed that has server counters instead of traced
     JVMs. The command runs in the directory where the testbed is mounted."""
     if not issubclass(kind, Counting):
-        raise InputError("--on", name, "neither can its processes be traced nor do they count")
+        raise InputError("--on", name, "can neither be traced nor count calls")
     folder.mkdir(exist_ok=True)
     with kind.up(values, notify=notify) as testbed:
         status = counter_profiles.record(testbed, name, command, folder)
@@ -192,13 +188,16 @@ def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
     rows = traced_steps.compared(found.roots, steps, named)
     if not any(row.traced and row.modelled_s is not None for row in rows):
         operations = ", ".join(sorted({step.operation for step in steps}))
-        raise InputError("--model", scenario.name, f"describes {operations}: not what was traced")
+        allowed = f"describes {operations}, none of which was traced"
+        raise InputError("--model", scenario.name, allowed)
     return TraceAnalysis.of(found).model_copy(update={"modelled": rows})
 
 
 def write_trace_page(found: TraceProfile, output: Output) -> None:
     """Writes an HTML page that shows one profile, without a scenario."""
     title = f"{found.spans:,} calls in {found.trees:,} call trees"
+    from dfslab.report import page as pages
+
     output.write(pages.render_trace(found, "Trace", title))
 
 

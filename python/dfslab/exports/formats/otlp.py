@@ -11,7 +11,7 @@ from dfslab.instruments import trace
 from dfslab.instruments.tracing.reading import Reading
 
 TITLE = "Complete call trees as OTLP JSON"
-REFUSED = "is for spans; of JVMs' profiles there is speedscope"
+REFUSED = "exports spans; speedscope exports profiles of JVMs"
 
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
@@ -21,7 +21,7 @@ def write_spans(files: Sequence[Path], reading: Reading) -> Written:
     The note states how many trees were left out.
     """
     text, left_out = trace.otlp(files, reading, trees.MOST_EVENTS)
-    note = f"{left_out:,} call trees are not in it: it holds {trees.MOST_EVENTS:,} spans"
+    note = f"{left_out:,} call trees are left out: a file has at most {trees.MOST_EVENTS:,} spans"
     return Written(f"{text}\n".encode(), note if left_out else "")
 
 

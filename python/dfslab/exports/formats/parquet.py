@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dfslab.exports.contract import ResultExporter
 from dfslab.exports.metric_rows import rows
-from dfslab.lazily import lazily
 from dfslab.result import Result
-
-if TYPE_CHECKING:
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-else:
-    arrow = lazily("pyarrow")
-    parquet = lazily("pyarrow.parquet")
 
 TITLE = "Every metric as a row of Parquet"
 
 
 def write(results: Sequence[Result]) -> bytes:
     """Returns the results as a Parquet file with typed columns and one row for each metric."""
+    import pyarrow as arrow
+
     schema = arrow.schema(
         [
             ("method", arrow.string()),
@@ -41,6 +34,8 @@ def write(results: Sequence[Result]) -> bytes:
         ]
     )
     sink = arrow.BufferOutputStream()
+    import pyarrow.parquet as parquet
+
     parquet.write_table(
         arrow.Table.from_pylist([row._asdict() for row in rows(results)], schema=schema), sink
     )

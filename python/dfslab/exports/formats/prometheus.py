@@ -25,7 +25,7 @@ TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
     metrics.LATENCY: (lambda load: load.histograms, "Time of an operation"),
     metrics.RESPONSE: (
         lambda load: load.response_histograms,
-        "Time of an operation since it was due",
+        "Time of an operation since its scheduled start",
     ),
 }
 

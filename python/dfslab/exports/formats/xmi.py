@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from dfslab.exports.contract import DescriptionExporter
+from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.interaction import (
     Event,
     Execution,
@@ -24,7 +25,6 @@ XMI = "http://www.omg.org/spec/XMI/20131001"
 UML = "http://www.omg.org/spec/UML/20131001"
 MARTE = "http://www.omg.org/spec/MARTE/20110601"
 TYPE, ID = f"{{{XMI}}}type", f"{{{XMI}}}id"
-CONFIGURABLE = "Configurable"
 _NAMES = {"xmi": XMI, "uml": UML, "MARTE": MARTE}
 
 
@@ -70,7 +70,7 @@ class _XmiWriter:
             link = self._element(model, "packagedElement", "uml:CommunicationPath")
             for end in (a, b):
                 self._element(link, "ownedEnd", "uml:Property", name=end)
-            self._apply("CommunicationMedia", link)
+            self._apply(marte.LINK, link)
         for interaction in self._model.interactions:
             element = self._element(
                 model, "packagedElement", "uml:Interaction", name=interaction.name
@@ -96,7 +96,7 @@ class _XmiWriter:
     def _attributes(self, parent: Element, attributes: tuple[Attribute, ...]) -> None:
         for one in attributes:
             element = self._element(parent, "ownedAttribute", "uml:Property", name=one.name)
-            self._apply(CONFIGURABLE, element, unit=one.unit, paper=one.paper)
+            self._apply(marte.ATTRIBUTE, element, unit=one.unit, paper=one.paper)
 
     def _machine(self, model: Element, machine: Machine) -> None:
         element = self._element(model, "packagedElement", "uml:Node", name=machine.name)

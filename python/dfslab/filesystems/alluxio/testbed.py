@@ -158,7 +158,7 @@ class Testbed(MountedTestbed, Traceable):
         for daemon in self.daemons.values():
             daemon.wait_ready()
         reply = self.ask("info", MasterInfo) or MasterInfo()
-        self._now(versions={"alluxio": reply.version})
+        self._change_record(versions={"alluxio": reply.version})
 
     def _start_under_hdfs(self) -> None:
         """Starts the HDFS under Alluxio: a NameNode on the master's host, and a DataNode on each

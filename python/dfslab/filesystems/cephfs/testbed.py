@@ -63,7 +63,7 @@ class Testbed(MountedTestbed, Counting):
         mds = self.run_in(master, "mds", self._words("ceph-mds", "a"), self._mds_active, 3)
         mds.wait_ready()
         version = master.run("ceph", "--version").split()[2]
-        self._now(versions={"ceph": version})
+        self._change_record(versions={"ceph": version})
 
     def mount(self, host: Host, point: Path) -> None:
         """Starts a FUSE client in the foreground on `host`, which mounts CephFS at `point`."""

@@ -64,7 +64,7 @@ class Testbed(MountedTestbed, Counting):
         if self.parameters["profile"]:
             self._gluster("volume", "profile", VOLUME, "start")
         version = servers[0].run("glusterd", "--version").split()[1]
-        self._now(versions={"glusterfs": version})
+        self._change_record(versions={"glusterfs": version})
 
     def mount(self, host: Host, point: Path) -> None:
         """Starts a FUSE client in the foreground on `host`, which mounts the volume at `point`."""

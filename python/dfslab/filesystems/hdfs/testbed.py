@@ -130,7 +130,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         knows every DataNode.
         """
         self.namenode, datanodes = self._nodes()
-        self._now(uri=f"hdfs://{self.namenode.at('rpc')}")
+        self._change_record(uri=f"hdfs://{self.namenode.at('rpc')}")
         self._write_configuration()
         self._format()
         words = [NAMENODE]
@@ -140,7 +140,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             words = [DATANODE, *own_properties(node, stored(node, data))]
             self._launch_on(node, words, partial(datanode_serves, node), stage=1)
         self._await_all()
-        self._now(versions=self._running_versions())
+        self._change_record(versions=self._running_versions())
 
     def _nodes(self) -> tuple[DaemonLocation, list[DaemonLocation]]:
         """Returns the locations of the NameNode and of the DataNodes. The daemons are on the

@@ -71,7 +71,7 @@ class Testbed(MountedTestbed, Counting):
         self.clients[0].run(*words)
         version = self.clients[0].run(_juicefs(), "version").split()[-1]
         redis = meta.run("redis-server", "--version").split()[2].removeprefix("v=")
-        self._now(versions={"juicefs": version, "redis": redis})
+        self._change_record(versions={"juicefs": version, "redis": redis})
 
     def mount(self, host: Host, point: Path) -> None:
         """Starts a FUSE client in the foreground on `host`, which mounts the volume at `point`. The

@@ -69,7 +69,7 @@ class Testbed(MountedTestbed, Counting):
         for daemon in self.daemons.values():
             daemon.wait_ready()
         reply = master.run("sh", "-c", "mfsmaster -v 2>&1 || true")
-        self._now(versions={"moosefs": reply.split()[1]})
+        self._change_record(versions={"moosefs": reply.split()[1]})
 
     def mount(self, host: Host, point: Path) -> None:
         """Starts a FUSE client in the foreground on `host`, which mounts MooseFS at `point`."""

@@ -64,7 +64,7 @@ class Testbed(HostedTestbed):
         mapper.wait_ready()
         self.run_in(host, "ganesha", self._ganesha(host.folder), self._answers, 1).wait_ready()
         version = host.run("ganesha.nfsd", "-v").split("=")[-1].strip().removeprefix("V")
-        self._now(uri=self.url, versions={"nfs-ganesha": version})
+        self._change_record(uri=self.url, versions={"nfs-ganesha": version})
 
     @property
     def server(self) -> Host:

@@ -289,7 +289,7 @@ def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
     if burst.low > 0:
         lines = [line("burst", burst)]
     else:
-        lines = [remark("No burst is certain; the disk was ahead of its rate by", burst)]
+        lines = [remark("No burst is certain; the disk exceeded its rate by a burst of", burst)]
     lines.append(remark("A small read in ascending order", in_order))
     for depth in disk_probe.DEPTHS:
         words = f"A small read in random order, {depth} in flight"

@@ -148,7 +148,7 @@ def _mounted(text: str, directory: Path) -> DiscoveredPlace:
     found = recognising.existing(str(directory))
     if not found.file_system:
         known = ", ".join(recognising.recognised_types())
-        allowed = f"is on {found.type}, which dfslab does not describe ({known}); to measure it: "
+        allowed = f"is on {found.type}; dfslab describes {known}; to measure the directory: "
         raise InputError(KEY, text, f"{allowed}dfslab measure {text}")
     reported = recognising.discovered(found, command_output)
     servers = [one for listed in reported.addresses.values() for one in listed]
@@ -191,7 +191,7 @@ def _testbed(name: str) -> DiscoveredPlace:
     testbed = attached(folder, record)
     endpoint = testbed.endpoint
     if testbed.cluster is None:
-        allowed = "runs without hosts of its own; start it with hardware, such as --link 1Gbit"
+        allowed = "runs without emulated hosts; start it with hardware, such as --link 1Gbit"
         raise InputError(KEY, name, allowed)
     deployment = testbed.cluster.deployment
     system = discover.file_system(record.system)

@@ -41,8 +41,8 @@ def unverified(scenario: Scenario) -> list[str]:
     if scenario.workload.cache != "cold" or choice.access.testbed or not system.has_servers:
         return []
     return [
-        "only the clients were made cold: the servers are no testbed of ours, so their caches were "
-        "neither emptied nor looked at"
+        "only the clients' caches were emptied: dfslab did not start the servers, so their caches "
+        "were neither emptied nor examined"
     ]
 
 
@@ -123,8 +123,8 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
     if disks.read_bytes < LEAST_SHARE * first_bytes:
         raise RunFailed(
             f"a cold {what} was asked for, but of {first_bytes} bytes read for the first time "
-            f"only {disks.read_bytes} came off a disk: servers had them in memory, or clients "
-            "beside the page cache"
+            f"only {disks.read_bytes} came off a disk: the others were in the memory of servers, "
+            "or in a cache of clients other than the page cache"
         )
 
 

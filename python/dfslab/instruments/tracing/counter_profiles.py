@@ -69,7 +69,7 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
         raise InputError("trace", name, f"{known.source}: {error}") from error
     files = [_file(f"{system}-{one.service}", one) for one in found]
     if not empty and not any(row.count for file in files for row in file.nodes):
-        raise InputError("trace", name, f"{known.source}: holds no call")
+        raise InputError("trace", name, f"{known.source}: has no call")
     return files
 
 

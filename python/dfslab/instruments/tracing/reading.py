@@ -58,7 +58,7 @@ class Reading(CheckedModel):
         }
         for option, value in requested.items():
             if value:
-                raise InputError(option, value, "is for spans; these files hold every call")
+                raise InputError(option, value, "is for spans; these files have call profiles")
 
 
 def reading(

@@ -129,7 +129,7 @@ class MessageMemory:
         is_large = size_bytes > SMALL_BYTES
         with self._lock:
             if size_bytes > self._left[is_large]:
-                raise Refused(503, "other messages take all memory; send it again")
+                raise Refused(503, "other messages take all memory; send the message again")
             self._left[is_large] -= size_bytes
         try:
             yield

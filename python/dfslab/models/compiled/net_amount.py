@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from dfslab.lazily import lazily
 from dfslab.models.compiled.token_flow import Amount, main, times
 from dfslab.models.tree.reader import TreeReader
 from dfslab.nets.inscription import number, truth
@@ -30,8 +29,6 @@ from dfslab.spec.steps.node import Choice, Either
 
 if TYPE_CHECKING:
     import sympy
-else:
-    sympy = lazily("sympy")
 
 # Largest number of tokens into which the units of a pipeline, or the repetitions of a loop, are
 # batched.
@@ -146,6 +143,8 @@ class Amounts:
             return self._open[str(node)]
         if not self._depends(node):
             return number(float(self._reader.value(node)))
+        import sympy
+
         if isinstance(node, sympy.Piecewise):
             return self._cases(node)
         parts = [self._written(part) for part in node.args]
@@ -169,6 +168,8 @@ class Amounts:
         """Converts a SymPy comparison, or a logical combination of comparisons, to a guard over
         token fields.
         """
+        import sympy
+
         if node in (sympy.true, sympy.false):
             return truth(bool(node))
         name = type(node).__name__

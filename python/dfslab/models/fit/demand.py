@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dfslab import quantiles
 from dfslab.arrays import Floats
-from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.description_error import description_sd
 from dfslab.models.tree.predicted import OpenPrediction
@@ -25,11 +23,6 @@ from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
 from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.systems.parameters import Parameter
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 # Weight of the log residual of a step's time relative to that of a rate, because step times are
 # noisier.
@@ -40,6 +33,8 @@ FEWEST_STEP_COUNT = 5
 # interval is then a factor of 1.6 up or down.
 UNCALIBRATED_SD = 0.3
 UNCALIBRATED_FREEDOM = 10
+# The note of a prediction whose constants have their priors.
+NOT_CALIBRATED = "not calibrated: nothing was measured"
 # Largest allowed natural logarithm of an interval's bound: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
 # Relative changes of a constant for numerical derivatives: the factor by which it changes for an
@@ -93,6 +88,8 @@ class Calibration:
     covariance: Floats
     residual_sd: Mapping[str, float]
     degrees_of_freedom: int
+    # Whether measurements determined the constants. If false, every constant has its prior.
+    is_measured: bool = True
 
     @property
     def values(self) -> dict[str, float]:
@@ -164,7 +161,7 @@ def uncalibrated(situation: Situation) -> Calibration:
     )
     covariance = np.diag([situation.spread(key) ** 2 for key in keys])
     residual = {"*": description_sd(situation)}
-    return Calibration(constants, covariance, residual, UNCALIBRATED_FREEDOM)
+    return Calibration(constants, covariance, residual, UNCALIBRATED_FREEDOM, is_measured=False)
 
 
 def operations_key(situation: Situation) -> str:
@@ -254,6 +251,8 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
 
     def jacobian(logs: Floats) -> Floats:
         return _jacobian(observed, keys, logs, spread)
+
+    import scipy
 
     solution = scipy.optimize.least_squares(
         residuals,

@@ -13,17 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dfslab.arrays import Floats
-from dfslab.lazily import lazily
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
@@ -187,6 +180,8 @@ def _own_variance(relative: Floats, known: Floats) -> float:
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():
         return most
+    import scipy
+
     found = scipy.optimize.minimize_scalar(
         lambda own: _deviance(relative, known + own),
         bounds=(LEAST_VARIANCE, most),
@@ -200,6 +195,8 @@ def _parameters(name: str, x: Floats, y: Floats) -> Floats:
     Scalability Law are >= 0.
     """
     law = LAWS[name][0]
+    import scipy
+
     if name == "usl":
         weighted = np.column_stack([np.ones_like(x), x - 1, x * (x - 1)]) / y[:, None]
         one, slower, crosstalk = scipy.optimize.nnls(weighted, np.ones_like(y))[0]

@@ -23,22 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dfslab import quantiles
-from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.step_terms import REST, TERMS, WHOLE, TermValues
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.step_path import StepPath
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 RESAMPLES = 200
 ROUNDS = 8
@@ -330,6 +324,8 @@ def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
         weights = 1 / np.sqrt(fitted * y)
         weighted = x * weights[:, None]
         scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
+        import scipy
+
         solved = (
             scipy.optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
@@ -23,12 +22,6 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
 
 from dfslab.arrays import Floats, Integers
-from dfslab.lazily import lazily
-
-if TYPE_CHECKING:
-    import statsmodels.api as sm
-else:
-    sm = lazily("statsmodels.api")
 
 # Number of columns that the grey box takes before those of the encoding.
 PRIORS = 2
@@ -72,6 +65,8 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
         kept = independent(X)
+        import statsmodels.api as sm
+
         fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
         # Without residual degrees of freedom, standard errors are undefined and are taken as
         # infinite.

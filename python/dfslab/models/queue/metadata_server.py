@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dfslab.models.fit.demand import Calibration, uncalibrated
+from dfslab.models.fit.demand import NOT_CALIBRATED, Calibration, uncalibrated
 from dfslab.models.queue import burst
 from dfslab.models.queue.lock import Locks
 from dfslab.models.tree.costs import Cost
@@ -218,7 +218,7 @@ def _notes(situation: Situation, role: Role, calibration: Calibration | None) ->
     if not any(one.role == role.name for one in situation.system.memory):
         yield f"nothing is known of the memory of a file of {situation.system.name}"
     if calibration is None:
-        yield "not calibrated: nothing was measured"
+        yield NOT_CALIBRATED
     if _shared(situation.scenario, role):
         yield f"{role.name} shares its node with other roles; capacity is without their work"
 

@@ -14,18 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dfslab.arrays import Floats
-from dfslab.lazily import lazily
 from dfslab.models.scaling import delayed_station
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 # Exponent of the growth of the station's service rate with its queue length.
 GAIN = 0.05
@@ -173,6 +166,8 @@ def _delay_and_demand(
 
     start = np.log([max(alone_s - busy_s, 0.1 * alone_s), busy_s])
     limits = (log(alone_s) - 25, log(alone_s) + 5)
+    import scipy
+
     found = scipy.optimize.least_squares(errors, start, bounds=limits, xtol=1e-12, ftol=1e-12)
     delay_s, demand_s = np.exp(found.x)
     return float(delay_s), float(demand_s)

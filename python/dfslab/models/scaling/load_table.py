@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dfslab.documents import metrics
 from dfslab.models.scaling import csv_rows
 from dfslab.models.scaling.closed_mix import OperationPoint
 from dfslab.models.scaling.hashed_placement import PLACEMENTS
 from dfslab.spec.input_error import InputError
 
-CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", "rate_per_s"
+CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", metrics.RATE
 # Rounded figures and measuring windows let published tables exceed one operation per client a
 # little: those of COSBench reach 1.01.
 IN_FLIGHT_TOLERANCE = 0.1
-MEAN, P99, PLACED = "latency_s_mean", "latency_s_p99", "placements"
+MEAN, P99 = (metrics.time_name(metrics.LATENCY, one) for one in (metrics.MEAN, "p99"))
+PLACED = "placements"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ POOLS = ("threads", "lock")
 # both ends of a transfer are tied if they are equally fast.
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
-EQUAL = "equally slow, so that only both together gain"
+EQUAL = "equally slow, so that only a change of both helps"
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dfslab.lazily import lazily
 from dfslab.models.tree.costs import (
     Cost,
     is_any,
@@ -50,11 +49,6 @@ from dfslab.spec.steps.node import (
 )
 from dfslab.spec.steps.step_path import StepPath
 
-if TYPE_CHECKING:
-    import sympy
-else:
-    sympy = lazily("sympy")
-
 # The station of the processors that all nodes share if the deployment has `shared_cores`.
 MACHINE = "machine"
 
@@ -84,6 +78,8 @@ def _compiled(
     if expression.is_number:
         return (), None, float(symbolic_amount(expression))
     symbols = sorted(expression.free_symbols, key=str)
+    import sympy
+
     compiled = sympy.lambdify(symbols, expression, library, cse=True)
     return tuple(map(str, symbols)), compiled, 0.0
 

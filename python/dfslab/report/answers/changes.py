@@ -72,4 +72,4 @@ def closing_of_predictions(results: Sequence[Result]) -> list[str]:
 
 
 def _advise(source: str) -> str:
-    return f"{NOT_COMPUTED}; `dfslab advise {source}` would tell."
+    return f"{NOT_COMPUTED}; `dfslab advise {source}` computes it."

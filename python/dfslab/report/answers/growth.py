@@ -42,8 +42,8 @@ def _conclusion(growth: float, clients: float) -> str:
     if growth >= PROPORTIONAL * clients:
         return "no shared resource was at its limit; more clients would do more"
     if growth <= FLAT:
-        return "clients share a resource at its limit; which one, rates alone cannot tell"
-    return "clients begin to wait for each other; for what, rates alone cannot tell"
+        return "clients share a resource at its limit; rates alone do not show which resource"
+    return "clients begin to wait for each other; rates alone do not show for which resource"
 
 
 def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]:

@@ -55,7 +55,7 @@ def comparison(found: Comparison, run: FinishedRun) -> Table:
         phases = _phase_rows(row.point_id, run, model)
         rows.extend(phases)
         marked += [row.held_out, *(False for _ in phases)]
-    notes = ["* held out: never fitted on.", SURE]
+    notes = ["* held out: no model was fitted on this configuration.", SURE]
     if len(run.methods) > 1 and model:
         notes.append(f"{model}: the best of {len(run.methods)} methods; --wide has all.")
     return Table(

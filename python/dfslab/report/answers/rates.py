@@ -187,9 +187,14 @@ def interval(metric: Metric) -> TableCell:
 def limit_of(result: Result) -> str:
     """Returns the strongest limit of a predicted configuration, with its share of the time if the
     method states shares; "" if the method names no limit."""
-    if result.limits:
-        return f"{result.limits[0].name} ({result.limits[0].share:.0%})"
-    return result.binding
+    share = f" ({result.limits[0].share:.0%})" if result.limits else ""
+    return f"{limit_name(result)}{share}"
+
+
+def limit_name(result: Result) -> str:
+    """Returns the strongest limit of a predicted configuration, without its share of the time; ""
+    if the method names no limit."""
+    return result.limits[0].name if result.limits else result.binding
 
 
 def title_of(results: Sequence[Result]) -> str:

@@ -84,11 +84,7 @@ class ReplayReport:
             by_reason.setdefault(reason, Counter())[name] += number
         for reason, names in sorted(by_reason.items(), key=lambda one: -one[1].total()):
             rows.append([words(_most_common(names, most)), words(reason), count(names.total())])
-        return Table(
-            "Recorded calls",
-            heads("calls", "what became of them", "number", left=("what became of them",)),
-            rows,
-        )
+        return Table("Recorded calls", heads("calls", "outcome", "number", left=("outcome",)), rows)
 
     def _times(self) -> Table:
         rows = []
@@ -128,7 +124,7 @@ class ReplayReport:
         taken = self.survey.taken.total()
         total = taken + self.survey.left_out.total()
         where = f" on files in {self.survey.root}" if self.survey.root != "/" else ""
-        guess = " (a guess; --root names another)" if self.survey.is_root_guessed else ""
+        guess = " (a guess; --root sets the folder)" if self.survey.is_root_guessed else ""
         text = f"Replayed {taken:,} of {total:,} calls, those{where}{guess}, in {directory}"
         if not where:
             text = f"Replayed {taken:,} of {total:,} calls in {directory}"
@@ -154,8 +150,8 @@ class ReplayReport:
         totals = self.totals_s()
         if totals is None:
             return (
-                "The recording has no durations, so the times here have nothing to be compared "
-                "with (strace -T records them)."
+                "The recording has no durations, so the times of the replay cannot be compared "
+                "with recorded times (strace -T records durations)."
             )
         recorded_s, each_s = totals
         here_s = float(np.mean(each_s))
@@ -188,7 +184,7 @@ class ReplayReport:
     def _conditions(self) -> str:
         held = []
         if self.survey.form == "strace":
-            held.append("recorded times hold what strace adds to each call")
+            held.append("recorded times include the time that strace adds to each call")
         if self.cache == "warm" and any(one.operation in ("pread", "read") for one in self.times):
             held.append("reads here may come from this machine's memory (--cold reads from disk)")
         return f"{'; '.join(held)[:1].upper()}{'; '.join(held)[1:]}." if held else ""

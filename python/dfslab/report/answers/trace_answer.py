@@ -70,8 +70,8 @@ def _best_step(profile: TraceProfile) -> str:
     if not sure:
         if best.verdict == UNSURE:
             return (
-                f"No gain is sure: {_name(best.step)} {factor} would save {_interval(best)} of the "
-                "end-to-end time; a longer recording narrows that."
+                f"No saving is certain: {_name(best.step)} {factor} would save {_interval(best)} "
+                "of the end-to-end time; a longer recording narrows this interval."
             )
         return f"No single step {factor} would shorten the whole noticeably."
     chosen = max(sure, key=lambda one: one.saving)
@@ -80,8 +80,8 @@ def _best_step(profile: TraceProfile) -> str:
         f"of {units.text(savings.end_to_end_s, 's', 3)}"
     )
     if savings.trees < FEW_TREES:
-        few = "one call tree tells" if savings.trees == 1 else f"{savings.trees} call trees tell"
-        return f"{text}; {few} little of others: record {FEW_TREES} or more."
+        few = "one call tree" if savings.trees == 1 else f"{savings.trees} call trees"
+        return f"{text}, by {few} only: record {FEW_TREES} or more call trees."
     return f"{text}."
 
 
@@ -95,13 +95,13 @@ def _best_part(profile: TraceAnalysis) -> str:
     sure = [one for one in profile.parts.parts if one.verdict == SURE and one.saving >= NOTABLE]
     if not sure:
         return (
-            f"Of the hardware, {best.part} {factor} would save most ({_bounds(best)}), but which "
-            "part gains is not sure from this trace."
+            f"Of the hardware, {best.part} {factor} would save most ({_bounds(best)}), but this "
+            "trace does not show for certain which part saves time."
         )
     chosen = max(sure, key=lambda one: one.saving)
     text = f"Of the hardware, {chosen.part} {factor} surely saves {_bounds(chosen)}"
     if chosen is not best:
-        text += f"; {best.part} may save more ({_bounds(best)}, not sure)"
+        text += f"; {best.part} may save more ({_bounds(best)}, not certain)"
     return f"{text}."
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from dfslab.documents.table import number_text
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of, unit_of
-from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_name, short_names
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.checks.rules.generator import OTHERS
@@ -29,8 +29,6 @@ TOO_NOISY = 0.2
 # configurations is at most this fraction. This is a choice: a model with a larger error confuses
 # one resource with another.
 CREDIBLE = 0.5
-# The note of a prediction that uses default constants instead of calibrated ones.
-UNCALIBRATED = "not calibrated: nothing was measured"
 # The sentence that replaces a conclusion from the growth of rates with the number of clients.
 BUSY_MACHINE = (
     "What limits is withheld: without the other programs, rates may grow differently with clients. "
@@ -81,11 +79,11 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
     rates = by_configuration(of_method)
     if not rates:
         return None
-    uncalibrated = any(UNCALIBRATED in one.notes for one in of_method)
+    uncalibrated = any(one.is_calibrated is False for one in of_method)
     sure = (
-        "nothing was measured, so its error is not known; --from RUN calibrates it"
+        "nothing was measured, so the model's error is not known; --from RUN calibrates it"
         if uncalibrated
-        else "its error on these configurations is not known"
+        else "the model's error on these configurations is not known"
     )
     observed = f"Predicted by {names[0]} ({sure}): {_most(rates)}."
     return RunAnswer(observed, _predicted_limit(of_method, names[0]))
@@ -128,7 +126,7 @@ def _of_comparison(
         advice = (is_quiet and scaling(rates)) or _from_memory(rates)
         return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
     limit = _predicted_limit(run.of_method(model), model)
-    sure = f" It errs by {error:.0%} (median, held-out configurations)."
+    sure = f" The model errs by {error:.0%} (median, held-out configurations)."
     return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
 
 
@@ -175,7 +173,7 @@ def best_model(scores: dict[str, ErrorScore]) -> str | None:
 def _predicted_limit(results: Sequence[Result], model: str) -> str:
     """Returns a sentence on the limit that a model predicts most often; "" if the model names no
     limit."""
-    counts = Counter(limit_of(one).partition(" (")[0] for one in results if limit_of(one))
+    counts = Counter(name for one in results if (name := limit_name(one)))
     if not counts:
         return ""
     name, number = counts.most_common(1)[0]
@@ -235,6 +233,6 @@ def _from_memory(rates: Sequence[ConfigurationRate]) -> str:
     reads = any(READS & set(operations_of(one.results[0])) for one in moved)
     what = "reads and writes" if reads else "writes"
     return (
-        f"Page cache: {what} were not kept from this machine's memory (cache = warm); --cold or "
-        "--direct (workload.cache in a scenario) measures what is behind it."
+        f"Page cache: this machine's memory may have served {what} (cache = warm); --cold or "
+        "--direct (workload.cache in a scenario) measures the storage behind the page cache."
     )

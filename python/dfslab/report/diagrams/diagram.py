@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.interaction import Event, Execution, Fragment, Interaction, Message
-from dfslab.report.diagrams.uml import COMPUTING
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def plantuml(system: str, drawn: Interaction) -> str:
     system."""
     lines = ["@startuml", f"title {system}: {drawn.name}"]
     lines += [
-        f'participant "«{COMPUTING[0]}»\\n{line.label}" as {line.name}' for line in drawn.lifelines
+        f'participant "«{marte.NODE[0]}»\\n{line.label}" as {line.name}' for line in drawn.lifelines
     ]
     if drawn.legend:
         lines += ["legend", *(f"  {text}" for text in drawn.legend), "end legend"]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.legend import Legend, legend
 from dfslab.spec.steps.expression import Expr, function
 from dfslab.spec.steps.node import (
@@ -34,17 +35,6 @@ from dfslab.spec.steps.node import (
 )
 from dfslab.spec.systems.filesystem import FileSystem, Role
 
-# The MARTE stereotype of executions on each kind of resource. A delay uses no resource.
-STEREOTYPES = {
-    "cpu": "PaStep",
-    "disk": "HwDrive",
-    "nic": "HwMedia",
-    "memory": "HwRAM",
-    "lock": "SwMutualExclusionResource",
-    "threads": "SwSchedulableResource",
-    "delay": "TimedProcessing",
-    "step": "PaStep",
-}
 # The smallest and the largest number of servers that a diagram shows of a chain.
 LEAST_DRAWN, MOST_DRAWN = 2, 4
 ORDINALS = ("first", "second", "third", "fourth")
@@ -236,16 +226,16 @@ class _Drawing(Visitor[_Place, list[Event]]):
     def use(self, node: Use, where: _Place) -> list[Event]:
         kind = node.resource.kind
         line = self._line(node.resource.role, where)
-        return [Execution(node.name or kind, line, STEREOTYPES[kind])]
+        return [Execution(node.name or kind, line, marte.EXECUTION[kind])]
 
     def hold(self, node: Hold, where: _Place) -> list[Event]:
         kind, role = node.resource.kind, node.resource.role
-        held = Execution(node.name or kind, self._line(role, where), STEREOTYPES[kind])
+        held = Execution(node.name or kind, self._line(role, where), marte.EXECUTION[kind])
         return [held, *self.visit(node.body, where.at(role))]
 
     def delay(self, node: Delay, where: _Place) -> list[Event]:
         line = self._line(node.role, where)
-        return [Execution(node.name or "delay", line, STEREOTYPES["delay"])]
+        return [Execution(node.name or "delay", line, marte.EXECUTION["delay"])]
 
     def at(self, node: At, where: _Place) -> list[Event]:
         # An answer that returns along a chain of servers starts at the last server.
@@ -280,7 +270,9 @@ class _Drawing(Visitor[_Place, list[Event]]):
 
     def seq(self, node: Seq, where: _Place) -> list[Event]:
         line = self._line(where.role, where)
-        events: list[Event] = [Execution(node.name, line, STEREOTYPES["step"])] if node.name else []
+        events: list[Event] = (
+            [Execution(node.name, line, marte.EXECUTION["step"])] if node.name else []
+        )
         for step in node.steps:
             events += self.visit(step, where)
             where = self._answered(step, where)

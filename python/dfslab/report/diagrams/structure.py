@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dfslab.report.diagrams.uml import MEDIA, Attribute, Uml
+from dfslab.report.diagrams import marte
+from dfslab.report.diagrams.uml import Attribute, Uml
 
 
 def class_plantuml(model: Uml) -> str:
@@ -51,7 +52,7 @@ def deployment_plantuml(model: Uml) -> str:
                 *(f"  {_attribute(a)}" for a in one.attributes),
                 "end note",
             ]
-    lines += [f"{a}Machine -- {b}Machine : <<{MEDIA}>>" for a, b in model.links]
+    lines += [f"{a}Machine -- {b}Machine : <<{marte.LINK}>>" for a, b in model.links]
     return "\n".join([*lines, "@enduml"]) + "\n"
 
 
@@ -69,13 +70,13 @@ def deployment_mermaid(model: Uml) -> str:
                 f'    {one.name}{part.name}["«{part.stereotype}»<br/>{part.name}{attributes}"]'
             )
         lines.append("  end")
-    lines += [f'  {a}Machine -- "«{MEDIA}»" --- {b}Machine' for a, b in model.links]
+    lines += [f'  {a}Machine -- "«{marte.LINK}»" --- {b}Machine' for a, b in model.links]
     return "\n".join(lines) + "\n"
 
 
 def _attribute(one: Attribute) -> str:
     paper = f" [{one.paper}]" if one.paper else ""
-    return f"«Configurable» {one.name} in {one.unit}{paper}"
+    return f"«{marte.ATTRIBUTE}» {one.name} in {one.unit}{paper}"
 
 
 def _listed(attributes: tuple[Attribute, ...]) -> str:

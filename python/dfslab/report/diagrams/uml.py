@@ -11,19 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfslab.report.description import parameter_rows
+from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.interaction import Interaction, interaction
 from dfslab.spec.steps.node import Call, Node, walk
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import Parameter
 
-COMPUTING = ("HwComputingResource", "CommunicationEndPoint")
-MEDIA = "CommunicationMedia"
-# The hardware parts of a node. Each has a MARTE stereotype, and the kinds of parameters that are
-# its attributes.
+# The hardware parts of a node, each with the kinds of parameters that are its attributes.
 PARTS = {
-    "Processor": ("HwProcessor", ("processors", "cores", "frequency")),
-    "Disk": ("HwDrive", ("disk_read_rate", "disk_write_rate", "disk_latency")),
-    "Memory": ("HwRAM", ("memory",)),
+    "Processor": ("processors", "cores", "frequency"),
+    "Disk": ("disk_read_rate", "disk_write_rate", "disk_latency"),
+    "Memory": ("memory",),
 }
 
 
@@ -64,7 +62,7 @@ class Machine:
     deployed: str
     attributes: tuple[Attribute, ...] = ()
     parts: tuple[HardwarePart, ...] = ()
-    stereotypes: tuple[str, ...] = COMPUTING
+    stereotypes: tuple[str, ...] = marte.NODE
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,10 @@ def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
     for role in system.roles:
         classes.append(Class(role.uml, attributes.get(role.name, ()), _received(system, role.name)))
         parts = tuple(
-            HardwarePart(part, stereotype, _hardware(rows, role.name, own))
-            for part, (stereotype, own) in PARTS.items()
+            HardwarePart(part, marte.HARDWARE[part], _hardware(rows, role.name, own))
+            for part, own in PARTS.items()
         )
-        inside = [kind for _, own in PARTS.values() for kind in own]
+        inside = [kind for own in PARTS.values() for kind in own]
         other = tuple(a for a in _hardware(rows, role.name, ()) if a.name not in inside)
         machines.append(Machine(f"{role.uml}Machine", role.uml, other, parts))
     names = [(kinds[a].uml, kinds[b].uml) for a, b in _links(system)]

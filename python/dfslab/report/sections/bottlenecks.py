@@ -18,12 +18,12 @@ TITLE = "Bottlenecks of programs"
 ORDER = 66
 EMPTY = "No program was traced."
 FUNCTIONS = (
-    "Mean time of a call, how many calls there were and their time in all; every call of every "
-    "process is counted. Times of nested functions hold each other."
+    "Mean time of a call, number of calls, and their total time; every call of every process is "
+    "counted. The time of a function includes the times of the functions that it calls."
 )
 RANKED = (
-    "Each step is made twice as fast at all its places: what that would take off the time of the "
-    "clients' calls, with a 90 % interval. Beside it is what ranking by summed time says."
+    "The saving in the time of the clients' calls if a step were twice as fast wherever it occurs, "
+    "with a 90 % interval. For comparison, the step's share of the summed self time is shown."
 )
 
 

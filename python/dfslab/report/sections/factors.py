@@ -95,8 +95,8 @@ def _importance(found: Learning) -> Markup:
     ]
     text = (
         "Indices of the grey-box model over the legal combinations; a factor that is tied to "
-        "others by a rule shares its first-order index with them. The other measures look at the "
-        "runs alone. VI is the paper's: first-order shares that hide what interactions decide."
+        "others by a rule shares its first-order index with them. The other measures use the runs "
+        "and no model. VI is the paper's measure: first-order shares, which leave interactions out."
     )
     notes = Markup("").join(map(note, found.importance_notes()))
     head = ["factor", "verdict", "first order", "total", *names]
@@ -143,7 +143,7 @@ def _regimes(found: Learning) -> Markup:
 
 
 def _validation(found: Learning) -> Markup:
-    parts = [Markup("<h3>Errors on what was left out</h3>")]
+    parts = [Markup("<h3>Errors on runs that were left out</h3>")]
     kinds = list(found.validation.scores)
     methods = list(dict.fromkeys(m for s in found.validation.scores.values() for m in s))
     rows = []
@@ -161,9 +161,9 @@ def _validation(found: Learning) -> Markup:
         rows.append([method, *cells])
     parts.append(
         note(
-            "Median |error| and how often the 90 % interval held. Random rows let runs of one "
-            "testbed into both parts and flatter; the other columns leave out whole layouts, "
-            "rates and scales."
+            "Median |error|, and the share of measurements inside their 90 % interval. In random "
+            "rows, runs of one testbed are both fitted on and left out, so errors are too small; "
+            "the other columns leave out whole layouts, rates and scales."
         )
     )
     parts.append(table(["method", *kinds], rows))
@@ -173,8 +173,8 @@ def _validation(found: Learning) -> Markup:
                 f"One run predicted by another of the same configuration errs by "
                 f"{percent(found.noise.median_abs_error)} in the median and by "
                 f"{percent(found.noise.p90_abs_error)} in one of ten "
-                f"({found.noise.configurations} configurations were repeated): nothing learnt from "
-                "such runs can be asked for less."
+                f"({found.noise.configurations} configurations were repeated): no model "
+                "learnt from these runs can have a smaller error."
             )
         )
     gaps = ", ".join(
@@ -304,7 +304,7 @@ def _next(found: Learning) -> Markup:
         shown = ", ".join(f"{key} {value}" for key, value in one.labels.items())
         rows.append([wide(shown), f"{one.seconds:.0f}", signed(gain)])
     head = ["run", "seconds", "uncertainty over the legal set"]
-    return Markup("<h3>The next runs, by what they tell for each hour</h3>{}").format(
+    return Markup("<h3>The next runs, by the uncertainty that each hour removes</h3>{}").format(
         table(head, rows)
     )
 

@@ -4,23 +4,16 @@ model, the baselines, and the coverage of intervals."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
 
 from dfslab.documents.table import Name, Tab
-from dfslab.lazily import lazily
 from dfslab.report.answers.verdict import best_model
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import percent
 from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 TITLE = "How good the models are"
 ORDER = 34
@@ -44,13 +37,13 @@ def _noise(comparison: Comparison) -> list[Markup]:
     fact that nothing was repeated. The list is empty if this noise is not known."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
-        text = "No configuration was repeated, so nothing is known of run-to-run noise."
+        text = "No configuration was repeated, so the run-to-run noise is not known."
         return [Markup(text)] if repetitions < 2 else []
     return [
         Markup(
             "Repeated runs of one configuration differ by <strong>{}</strong> (median standard "
-            "deviation), so a mean of {} is known to about {}: errors below that cannot be told "
-            "from noise."
+            "deviation), so a mean of {} is uncertain by about {}: smaller errors cannot be "
+            "distinguished from noise."
         ).format(
             percent(comparison.noise),
             repetitions,
@@ -78,7 +71,7 @@ def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
         errors = _model_errors(worst)
         method = max(errors, key=lambda model: abs(errors[model]))
         found.append(
-            Markup("Furthest off on a held-out point: {} by {:+.0%} at {}.").format(
+            Markup("Largest error on a held-out configuration: {} by {:+.0%} at {}.").format(
                 method, errors[method], name(worst.labels)
             )
         )
@@ -97,7 +90,7 @@ def _best(name: str, scores: dict[str, ErrorScore]) -> Markup:
     score = scores[name]
     text = Markup(
         "On {} held-out configurations <strong>{}</strong> predicts best: median error "
-        "<strong>{}</strong>, and its 90 % intervals hold {:.0%} of the measurements"
+        "<strong>{}</strong>, and its 90 % intervals contain {:.0%} of the measurements"
     ).format(score.n, name, percent(score.median_abs_error), score.coverage_90)
     beaten = [
         f"{_off(scores[baseline].median_abs_error)} for {meaning}"
@@ -142,7 +135,9 @@ def _coverage(name: str, score: ErrorScore) -> list[Markup]:
     if score.n == 0 or not math.isfinite(score.coverage_90):
         return []
     held = round(score.coverage_90 * score.n)
-    text = Markup("The 90 % intervals of {} are too {}: they hold {} of {} held-out points.")
+    text = Markup("The 90 % intervals of {} are too {}: they contain {} of {} held-out points.")
+    import scipy
+
     if scipy.stats.binom.cdf(held, score.n, CONFIDENCE) < UNLIKELY:
         return [text.format(name, "narrow", held, score.n)]
     if scipy.stats.binom.sf(held - 1, score.n, CONFIDENCE) < UNLIKELY:

@@ -24,7 +24,7 @@ from dfslab.spec import units
 from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun
 
-TITLE = "The load itself"
+TITLE = "Load generator and rates"
 ORDER = 32
 EMPTY = "No load was measured."
 LONG_TABLE = 24
@@ -39,9 +39,9 @@ NOTE = (
     "of an operation. Calls are those of one operation."
 )
 NOTE_STEADY = (
-    "Loads of more than 20 s are judged: from when on they were steady (MSER-5), at what rate and "
-    "with what 95 % interval. A rate's own interval (95 %) comes from its seconds, once it had "
-    "settled if it did, drawn in blocks of neighbours."
+    "Runs of more than 20 s are examined for a steady state (MSER-5): its start, its rate, and the "
+    "95 % interval of that rate. The rate's interval within the run (95 %) is bootstrapped from "
+    "blocks of neighbouring seconds, of the steady state if there is one."
 )
 
 

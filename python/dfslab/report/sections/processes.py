@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from dfslab.documents.metrics import RATE
 from dfslab.documents.table import Tab
 from dfslab.models.learn.features import describe
 from dfslab.report.charts.figure import Axis, Mark, Panel, Series
@@ -82,7 +83,7 @@ def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
     threads: dict[ComparedWorkload, list[float]] = {}
     apart: dict[tuple[ComparedWorkload, int], list[float]] = {}
     for result in study.of_method("measure"):
-        is_load = has_stream(result.point.scenario) and "rate_per_s" in result.metrics
+        is_load = has_stream(result.point.scenario) and RATE in result.metrics
         if not is_load or result.value() <= 0:
             continue
         requested, spread = result.point.scenario.workload, way(result)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.metrics import RATE
 from dfslab.documents.table import Tab
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
@@ -42,7 +43,7 @@ def render(study: FinishedRun) -> Markup | None:
         return None
     panel_of: dict[str, Groups] = {}
     for result in measured:
-        if "rate_per_s" in result.metrics and result.value() > 0:
+        if RATE in result.metrics and result.value() > 0:
             series = panel_of.setdefault(way(result), {})
             places = series.setdefault(rest(result, study), {})
             places.setdefault(result.point.scenario.workload.clients, []).append(result)

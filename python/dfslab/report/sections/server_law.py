@@ -26,16 +26,16 @@ NOTE = (
 )
 RESIDUAL_NOTE = "Residuals: the response time by each law, divided by the measured one, minus 1."
 RATIO_NOTE = (
-    "The law x ln x of the smallest share and the scores of the processors tell the capacity of "
-    "the other shares (Wu 2013, 4.2.2, corrected). The score is ours, not SPECjvm2008's: the "
-    "geometric mean of compression and hashing, run inside the same limits before the daemons "
-    f"have work. p_max: the largest peak of {PEAK_S:g} s whose mean response stays below "
+    "The law x ln x of the smallest share and the scores of the processors predict the capacity of "
+    "the other shares (Wu 2013, 4.2.2, corrected). The score is not SPECjvm2008's, but the "
+    "geometric mean of compression and hashing rates, run inside the same limits before the "
+    f"daemons have work. p_max: the largest peak of {PEAK_S:g} s whose mean response stays below "
     f"{BOUND_S:g} s."
 )
 BURST_NOTE = (
-    "Real peaks at the stated rate. The capacity q is the likeliest law's of the smallest share "
-    "times the ratio of scores, so from the score alone; responses and the time until the queue is "
-    "empty again follow from q, the rate and the length, by the regime's formula."
+    "Real peaks at the stated rate. The capacity q is the capacity of the smallest share by its "
+    "likeliest law, times the ratio of scores. Responses and the time until the queue is empty "
+    "again follow from q, the rate and the length of the peak, by the regime's formula."
 )
 
 
@@ -58,7 +58,7 @@ def render(study: FinishedRun) -> Markup | None:
     ]
     if found.ratios:
         parts += [
-            Markup("<h3>{}</h3>").format("Coefficients beside scores"),
+            Markup("<h3>{}</h3>").format("Coefficients compared with processor scores"),
             note(RATIO_NOTE),
             _ratios(found.ratios),
             note(found.conclusion),
@@ -153,7 +153,7 @@ def _evidence(curves: Sequence[ResponseCurve]) -> Markup:
         "AICc",
         "weight",
         "held-out |error| of q",
-        "told apart best at clients",
+        "clients that separate the laws best",
     ]
     return table(head, rows, texts=3)
 

@@ -203,7 +203,7 @@ def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
         Axis("time of all files", "s", log=True),
         f"time of all files of a run by step, {name}",
     )
-    return folded("The time of all files of a run together", note(ALL_NOTE) + drawn)
+    return folded("The total time of all files of a run", note(ALL_NOTE) + drawn)
 
 
 def _consistency(found: Operations) -> Markup:
@@ -254,15 +254,15 @@ def _errors(found: Operations) -> Markup:
         "90 % coverage",
         "median |error| of all",
         "90 % coverage of all",
-        "a mean is sure to",
+        "half-width of a mean",
     ]
     shown = note(
-        "Whole sizes and deployments that nothing was fitted on. Not above the noise: "
-        f"{found.below_noise} held-out times whose measured mean is itself less sure than "
-        f"±{NOISE_FLOOR:.0%}, or less than the {seconds(LEAST_TIME_S)} that waking a thread takes; "
-        "beside them the errors with those times, and how sure repetitions "
-        "make the mean of a time, the median over all. fitted: f1 to f7 of Wu 2013; serial and "
-        "mean: the same functions with clients only, and with nothing."
+        "File sizes and deployments on which nothing was fitted. Below the noise are "
+        f"{found.below_noise} held-out times whose measured mean has an interval wider than "
+        f"±{NOISE_FLOOR:.0%}, or is below the {seconds(LEAST_TIME_S)} that waking a thread takes; "
+        "the columns “of all” include these times. The last column is the median half-width of the "
+        "interval of a measured mean. fitted: f1 to f7 of Wu 2013; serial: functions of the number "
+        "of clients only; mean: constants."
     )
     return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
         shown, table(head, rows, texts=2)

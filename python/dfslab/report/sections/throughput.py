@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab, labels_text
+from dfslab.documents.metrics import RATE, THROUGHPUT
+from dfslab.documents.table import Tab, Value, labels_text
 from dfslab.models.learn.features import describe
 from dfslab.report.answers.rates import by_configuration, short_names
 from dfslab.report.answers.verdict import is_from_memory
@@ -31,7 +31,6 @@ ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "trans
 # A model gets no line of its own if its predictions differ by at most this fraction from those of
 # another model. This is a choice: it is about the width of a line.
 SAME = 0.02
-BYTES, RATE = "throughput_bytes_per_s", "rate_per_s"
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
 MEASURED = (
     "Large points are means over the repetitions of a configuration, filled where it was held out; "
@@ -42,7 +41,8 @@ FROM_MEMORY = (
     "Page cache: the scenario did not keep this machine's memory from answering "
     "(workload.cache = warm)."
 )
-Described = Mapping[str, Mapping[str, Any]]
+# The quantities of each configuration in SI units, by the configuration's identifier.
+Described = Mapping[str, Mapping[str, float | str]]
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -94,8 +94,8 @@ def chart(
     results, names = _agreeing(results)
     described = {result.point_id: describe(result.point) for result in results}
     along = _axis_of(list(described.values()))
-    has_bytes = all(_positive(r, BYTES) for r in results)
-    metric = BYTES if has_bytes else RATE
+    has_bytes = all(_positive(r, THROUGHPUT) for r in results)
+    metric = THROUGHPUT if has_bytes else RATE
     if len({one.get(along) for one in described.values()}) == 1 < len(described):
         return _rows(operations, results, metric, names), 1
     clients = sorted({float(d["clients"]) for d in described.values()})
@@ -127,7 +127,7 @@ def chart(
 
 
 def _rate_axis(metric: str) -> Axis:
-    if metric == BYTES:
+    if metric == THROUGHPUT:
         return Axis("throughput", "B/s", log=True)
     return Axis("operations per second", "1/s", log=True)
 
@@ -168,7 +168,7 @@ def _clients(count: float) -> str:
     return "1 client" if count == 1 else f"{count:.0f} clients"
 
 
-def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
+def _axis_of(described: Sequence[Mapping[str, float | str]]) -> str:
     """Returns the varied key with the most values, which becomes the horizontal axis.
 
     Each number of clients has a panel. So a size counts the values that it has within a panel: a
@@ -178,7 +178,7 @@ def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
     def values(key: str) -> int:
         if key == "clients":
             return len({one[key] for one in described})
-        panels: dict[Any, set[Any]] = {}
+        panels: dict[float | str, set[float | str | None]] = {}
         for one in described:
             panels.setdefault(one["clients"], set()).add(one.get(key))
         return max(map(len, panels.values()))
@@ -231,8 +231,8 @@ def _series(
     """Returns the series of one method. A model is a line with its interval. Measurements are
     points: means and repetitions.
 
-    `along`: varied key on the horizontal axis. `metric`: BYTES or RATE. `name`: name of the method
-    in the legend.
+    `along`: varied key on the horizontal axis. `metric`: THROUGHPUT or RATE. `name`: name of the
+    method in the legend.
     """
     points: dict[tuple[float, str], list[Result]] = {}
     measured = results[0].method == "measure"
@@ -302,12 +302,12 @@ def _measured(
     return [small, large]
 
 
-def _hint(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
+def _hint(method: str, one: Metric, metric: str, labels: Mapping[str, Value]) -> str:
     """Returns the text that appears if the pointer is over a point: the value with its interval.
 
     `labels`: the configuration, if several configurations share a position.
     """
-    unit = "B/s" if metric == BYTES else "1/s"
+    unit = "B/s" if metric == THROUGHPUT else "1/s"
     of = f", {labels_text(labels)}" if labels else ""
     text = f"{method}{of} {_text(one.value, unit)}"
     if one.low is None or one.high is None:

@@ -47,15 +47,18 @@ MOST_BARS = 8
 # Largest number of characters of a step's path in the label of its bar.
 MOST_LABEL = 30
 NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
-RANKED = "The table ranks steps by their self time: the time without that of the calls within them."
+RANKED = "Steps by self time, which is the time without that of the calls within the step."
 GAINED = (
     "Each step is made {factor:g} times faster in a replay of the trees, in which every call waits "
-    "for the same calls as before. For comparison, the last columns rank by summed time."
+    "for the same calls as before. Works and waits are self times. For comparison, the last "
+    "columns have the step's share of all self time and, where known, of the critical path."
 )
 PARTS = (
     "Each processor, disk and link is made {factor:g} times faster, by what clients waited for "
     "along their pipelines. Parts have the names that paths use: of roles, or of processes. "
-    "Busy is the share of the trace's time in which the part worked; it is not known of links."
+    "The bounds follow from the trace; the interval is for other runs. Busy is the share of the "
+    "trace's time in which the part worked, which is unknown for links. For comparison, the last "
+    "columns have the part's share of all self time and of the critical path."
 )
 MODELLED = (
     "The time of one operation in each step: as traced, and as its description predicts without "
@@ -64,23 +67,23 @@ MODELLED = (
 ONLY_TRACED = "Steps of clients that the description does not have:"
 CLOCKS = (
     "A call between hosts lies inside the call that caused it. Where most such calls contradict a "
-    "clock, its host's spans are shown set back to the middle of what they allow."
+    "clock, the spans of its host are shifted to the middle of the range that the calls allow."
 )
 RETRIED = (
-    "Attempts that failed are places of their own, so that callers keep the shape that they have "
-    "without faults; their time is in the trees and rankings as well."
+    "Failed attempts are shown as separate steps, so that call trees with and without faults have "
+    "the same shape otherwise. The trees and rankings include the time of failed attempts."
 )
 LOOPED = (
-    "Trees that differ only in how often a step is repeated are merged; these are the counts of "
-    "the repetitions, by the calls that make them."
+    "Call trees that differ only in how often a step is repeated are merged. This table has the "
+    "numbers of repetitions, for the calls that repeat the step."
 )
 CHANGED = "What differs"
-SURE = ", where that is sure"
+SURE = ", where the difference is significant"
 DIFFER = (
     "Red steps take longer in “{now}” than in “{before}”, blue ones less, call for call{sure}. The "
-    "table has what "
-    "survives Holm's correction for {tests} comparisons at 5 %, first what its own time makes most "
-    "of; a step that one process makes at several places is there by process as well."
+    "table has the differences that are significant at 5 % after Holm's correction for {tests} "
+    "comparisons, the largest change of self time first. A step that one process makes in several "
+    "call paths has one more row for the process."
 )
 
 
@@ -146,8 +149,8 @@ def _answer(profile: TraceProfile) -> Markup:
         return size
     factor, first = profile.savings.factor, profile.savings.steps[0]
     sentence = Markup(
-        "<p><strong>{}</strong>: {:g} times as fast, it would save {} of the time of the clients' "
-        "calls (90 %: {}; verdict: {}).</p>"
+        "<p><strong>{0}</strong> would save {2} of the time of the clients' calls if it were {1:g} "
+        "times as fast (90 %: {3}; verdict: {4}).</p>"
     ).format(
         short_path(first.step),
         factor,
@@ -229,7 +232,7 @@ def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
         ]
         for clock in clocks
     ]
-    return table(["host", "ahead", "within", "calls that tell", "that contradict"], rows)
+    return table(["host", "ahead", "within", "calls used", "calls that contradict"], rows)
 
 
 def _signed_seconds(ahead_ns: int) -> str:
@@ -249,8 +252,8 @@ def _steps(ranking: Sequence[Entry]) -> Markup:
     ]
     head = ["step", "count", "self time", "share", "mean", "bytes"]
     rest = len(ranking) - len(rows)
-    more = note(f"{rest} more steps spend less time than these.") if rest > 0 else Markup("")
-    return table(head, rows) + more
+    more = f"{rest} more steps have less self time and are not shown."
+    return table(head, rows) + (note(more) if rest > 0 else Markup(""))
 
 
 def _times(row: Entry) -> list[Markup | str]:
@@ -284,14 +287,14 @@ def _gains(savings: Savings | None) -> Markup:
         row += [percent(step.summed_share)]
         rows.append(row + ([percent(step.last_finisher_share)] if finishers else []))
     head = ["step", "time saved", "90 % interval", "verdict", "works", "waits"]
-    head += ["busy", "by sum", "by last finisher"] if finishers else ["by sum"]
+    head += ["busy", repeats.SELF_SHARE, repeats.PATH_SHARE] if finishers else [repeats.SELF_SHARE]
     unexplained = savings.unexplained or 0.0
     rest = (
-        note(f"{percent(unexplained)} of the time is in pauses that nothing in the trace ends.")
+        note(f"{percent(unexplained)} of the time is in pauses that end without a traced cause.")
         if unexplained > 0
         else Markup("")
     )
-    title = Markup("<h3>What a faster step would gain</h3>")
+    title = Markup("<h3>What a faster step would save</h3>")
     return title + note(GAINED.format(factor=savings.factor)) + table(head, rows) + rest
 
 
@@ -318,14 +321,14 @@ def _parts(found: PartRanking | None) -> Markup:
     head = [
         "part",
         "time saved",
-        "the trace allows",
+        "bounds",
         "verdict",
-        "90 % of runs show",
+        "90 % interval",
         "busy",
-        "by sum",
-        "by last finisher",
+        repeats.SELF_SHARE,
+        repeats.PATH_SHARE,
     ]
-    title = Markup("<h3>What a faster part would gain</h3>")
+    title = Markup("<h3>What a faster part would save</h3>")
     return title + note(PARTS.format(factor=found.factor)) + table(head, rows)
 
 
@@ -401,9 +404,7 @@ def _changes(compared: CohortComparison) -> Markup:
         if paths
     ]
     if not rows:
-        return note("No step's mean duration differs beyond what chance would do.") + Markup(
-            ""
-        ).join(sides)
+        return note("No step's mean duration differs significantly.") + Markup("").join(sides)
     head = [
         *(["of"] if several else []),
         "step",
@@ -424,7 +425,7 @@ def _sampled(profile: TraceProfile) -> Markup:
         return Markup("")
     return Markup(
         "<strong>Counts and sums are estimates</strong> of about {:,} spans: calls were "
-        "kept with probability {:.3g} to {:.3g}. Of those kept: "
+        "recorded with probability {:.3g} to {:.3g}. Recorded were "
     ).format(shown.spans_estimated, shown.probability_least, shown.probability_most)
 
 
@@ -437,7 +438,7 @@ def _compression(profile: TraceProfile) -> Markup:
     if profile.counted:
         shown = (
             "{:,} calls as servers counted them, {:,} of them outermost, in "
-            "<strong>{}</strong>; of sums no single call and no quantile is known"
+            "<strong>{}</strong>; sums have neither single calls nor quantiles"
         )
     text = _sampled(profile) + Markup(shown).format(
         profile.spans,
@@ -447,7 +448,7 @@ def _compression(profile: TraceProfile) -> Markup:
     after = profile.reduction.spans_after
     if after and profile.spans:
         removed = 1 - after / profile.spans
-        text += Markup(" of {:,} steps: {:.2%} of the {} say nothing new").format(
+        text += Markup(" of {:,} steps: {:.2%} of the {} are repetitions").format(
             after, removed, calls
         )
     lost = repeats.lost(profile)

@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema
+
+from dfslab.documents.document import text_schema
 
 # In the text of a path, "/" separates names. RFC 6901 (JSON Pointer) defines how these two
 # characters are written inside a name.
@@ -55,14 +57,7 @@ class StepPath(NamedTuple):
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
         """Lets pydantic read and write a path as its text."""
-        text = core_schema.no_info_after_validator_function(cls.read, core_schema.str_schema())
-        return core_schema.json_or_python_schema(
-            json_schema=text,
-            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                str, return_schema=core_schema.str_schema()
-            ),
-        )
+        return text_schema(cls, cls.read)
 
 
 def _escaped(name: str) -> str:

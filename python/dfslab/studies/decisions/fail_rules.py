@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dfslab.documents.metrics import LATENCY, RATE
+from dfslab.documents.metrics import LATENCY, RATE, parsed, time_name
 from dfslab.spec.input_error import InputError
 
 KEY = "--fail-if"
@@ -27,11 +27,9 @@ class FailRule:
     def holds(self, metric: str, change: float) -> bool:
         """Returns whether the rule covers a metric and the metric's change is beyond the rule's
         bound. `metric`: key of the metric in results. `change`: relative change, as a fraction."""
-        kind, _, operation = metric.partition(".")
-        own = kind == RATE if self.metric == "rate" else kind.startswith(LATENCY)
-        if self.metric != "rate":
-            own = own and kind.endswith(f"_{self.metric}")
-        if not own or (self.operation and self.operation != operation):
+        key = parsed(metric)
+        name = RATE if self.metric == "rate" else time_name(LATENCY, self.metric)
+        if key.name != name or (self.operation and self.operation != key.operation):
             return False
         return change > self.bound if self.is_above else change < self.bound
 

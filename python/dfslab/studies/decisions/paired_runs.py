@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from dfslab import quantiles
-from dfslab.documents.metrics import LATENCY, RATE
+from dfslab.documents.metrics import LATENCY, RATE, is_time, parsed, time_name
 from dfslab.documents.table import Column, Table, TableCell, labels_text, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Result
@@ -37,7 +37,7 @@ NOTHING_FOUND = 1.0
 # are not more precise.
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
-TIMES = ("mean", "p50", "p90", "p99")
+TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
 # Configurations are paired by their varied keys. If no pair is found with all keys, the keys with
 # these beginnings are ignored: those of the file system and of the deployment.
 _IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
@@ -255,10 +255,9 @@ def _compared(result: Result) -> Mapping[str, float]:
     """Returns the metrics of a result that are compared: the rate, and the times of each
     operation."""
     found = {RATE: result.value()} if RATE in result.metrics else {}
-    for key, metric in result.metrics.items():
-        kind, _, operation = key.partition(".")
-        if kind.startswith(LATENCY) and operation and kind.rpartition("_")[2] in TIMES:
-            found[key] = metric.value
+    for text, metric in result.metrics.items():
+        if is_time(text) and parsed(text).name in TIMES:
+            found[text] = metric.value
     return found
 
 

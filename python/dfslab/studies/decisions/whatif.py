@@ -289,10 +289,11 @@ def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], 
         allowed = f"is legal in no configuration: {illegal[0]}"
         raise InputError("CHANGE", " and ".join(texts), allowed)
     if not found:
-        raise InputError("CHANGE", " and ".join(texts), "changes nothing: it is so already")
+        allowed = "changes nothing: all configurations have this value already"
+        raise InputError("CHANGE", " and ".join(texts), allowed)
     name = " and ".join(texts)
     notes = [f"{name}: left out in {len(illegal)} configurations: {illegal[0]}"] if illegal else []
-    notes += [f"{name}: is so already in {same} configurations"] if same else []
+    notes += [f"{name}: {same} configurations have this value already"] if same else []
     return found, notes
 
 

@@ -10,22 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dfslab.lazily import lazily
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.design import Factor, LevelValue
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 # Seconds of overhead for the start of each testbed, for each of its hosts, and for each run. They
 # were measured on two cores.
@@ -193,6 +186,8 @@ def _latin(
     `hard` (indices of the factors that are fixed per testbed), otherwise across runs.
     """
     on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
+    import scipy
+
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_testbed), rng=random)
     above, within = strata.random(testbeds), strata.random(testbeds * per_testbed)
     # A row that is drawn twice is used only once.

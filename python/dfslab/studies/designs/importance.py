@@ -86,7 +86,7 @@ def _judge(
         one.measures = {
             name: table[one.factor] for name, table in measures.items() if one.factor in table
         }
-        never = None if one.factor in observed else "nothing: it never varied"
+        never = None if one.factor in observed else "nothing: the factor never varied"
         one.verdict = sensitivity.verdict(one, never or partners.get(one.factor))
 
 

@@ -22,7 +22,7 @@ NO_EFFECT = 0.1375
 
 EQUIVALENCE = (
     "No effect: two one-sided tests at 5 % show that the factor's whole range changes the rate by "
-    "less than a tenth. Inconclusive: the interval holds both no effect and an effect that matters."
+    "less than a tenth. Inconclusive: the interval includes both no effect and a relevant one."
 )
 
 
@@ -244,4 +244,4 @@ def proposals_table(proposals: Sequence[Proposal]) -> Table:
         )
         for one in proposals
     ]
-    return Table("The next runs, by what they tell for each hour", columns, rows)
+    return Table("The next runs, by the uncertainty that each hour removes", columns, rows)

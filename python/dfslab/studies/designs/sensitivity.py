@@ -188,10 +188,10 @@ def verdict(importance: FactorImportance, partner: str | None) -> str:
     """Returns a text that states what the data show about a factor. `partner`: the factor with
     which this factor is collinear; None if there is none."""
     if partner is not None:
-        return f"not identifiable: it moves with {partner} in these runs"
+        return f"not identifiable: collinear with {partner} in these runs"
     low, high = importance.total.low or 0.0, importance.total.high or 0.0
     if high < NOTHING:
         return "no effect"
     if low < NOTHING and high > WIDE:
-        return "not identifiable: these runs leave open whether it matters"
+        return "not identifiable: these runs leave the effect open"
     return "small" if importance.total.value < WIDE / 2 else "matters"

@@ -3,13 +3,10 @@ its slopes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dfslab import quantiles
 from dfslab.arrays import Floats, Integers
-from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE
 from dfslab.models.learn.encoding import Encoding, factors_of
 from dfslab.models.learn.estimators import independent
@@ -18,11 +15,6 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric
 from dfslab.spec.scenario import Point
 from dfslab.studies.designs.lessons import Slope
-
-if TYPE_CHECKING:
-    import statsmodels.api as sm
-else:
-    sm = lazily("statsmodels.api")
 
 
 def operation_of(point: Point) -> str:
@@ -80,6 +72,8 @@ def _robust(matrix: Floats, target: Floats) -> tuple[Floats, Floats]:
     A column that depends on others has slope 0 and an infinite standard error.
     """
     kept = independent(matrix)
+    import statsmodels.api as sm
+
     found = sm.RLM(target, sm.add_constant(matrix[:, kept], has_constant="add")).fit()
     slopes, errors = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)
     slopes[kept], errors[kept] = found.params[1:], found.bse[1:]

@@ -174,7 +174,7 @@ def plan(
     found.sort(key=lambda one: one.row.price)
     notes = ["Clients are not priced. Copies, disks and links are those of the catalogue."]
     if refused:
-        notes.append(f"{len(refused)} others do not reach it, such as {refused[0]}")
+        notes.append(f"{len(refused)} other deployments miss the target, such as {refused[0]}")
     return Planned(
         target=target,
         rows=[one.row for one in found[:MOST_ROWS]],

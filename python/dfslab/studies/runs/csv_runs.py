@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
+from dfslab.documents.metrics import RATE, THROUGHPUT, is_time
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Provenance, Result, Step
 from dfslab.spec.design import LevelValue
@@ -28,12 +29,12 @@ from dfslab.studies.runs import completeness
 # The column that marks incomplete measurements. A file in which all measurements are complete does
 # not have it.
 COMPLETE = "complete"
-OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
-LATENCY, RESPONSE = "latency_s_", "response_s_"
+RATES = (RATE, THROUGHPUT)
+OWN = ("repetition", "started", "wall_s", *RATES)
 # Upper limit on the size of a table of runs, in bytes. A row takes about one KiB.
 MOST_BYTES = 4 << 30
 STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
-MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
+PARTS = (STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], output: Output) -> int:
@@ -66,7 +67,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
     """
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
-    latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
+    latencies = sorted({m for r in measured for m in r.metrics if is_time(m)})
     parts = sorted({name for result in measured for name in _parts(result)})
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -77,7 +78,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
             result.repetition,
             result.provenance.started,
             result.load.wall_s if result.load else None,
-            *(_number(result, name) for name in OWN[3:]),
+            *(_number(result, name) for name in RATES),
         ]
         labels = [json.dumps(result.labels.get(key)) for key in keys]
         more = _parts(result)
@@ -139,24 +140,26 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
     except InputError:
         raise
     except KeyError as error:
-        raise InputError("DATA", str(path), f"is no table of runs: it lacks {error}") from error
+        raise InputError("DATA", str(path), f"is no table of runs: {error} is missing") from error
     except FileNotFoundError as error:
         allowed = f"needs {path.with_suffix('.json').name} in its folder, as `dfslab export` writes"
         raise InputError("DATA", str(path), allowed) from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
-    if not rows or "rate_per_s" not in rows[0]:
-        raise InputError("DATA", str(path), "is no table of runs: it has no rate_per_s")
+    if not rows or RATE not in rows[0]:
+        raise InputError("DATA", str(path), f"is no table of runs: the column {RATE} is missing")
     return [_result(row, scenario, provenance) for row in rows]
 
 
 def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> Result:
     labels: dict[str, LevelValue] = {
-        key: json.loads(row[key]) for key in row if "." in key and not key.startswith(MEASURED)
+        key: json.loads(row[key])
+        for key in row
+        if "." in key and not key.startswith(PARTS) and not is_time(key)
     }
     labels = {key: value for key, value in labels.items() if value is not None}
     point = Point(scenario=scenario.with_values(labels), labels=labels)
-    names = [*OWN[3:], *(key for key in row if key.startswith((LATENCY, RESPONSE)))]
+    names = [*RATES, *filter(is_time, row)]
     return Result(
         method="measure",
         point_id=point.id,
@@ -216,5 +219,5 @@ class Recorded:
         """
         found = self._known.get((point.id, repetition))
         if found is None:
-            raise RunFailed("not every configuration was recorded as often as the others")
+            raise RunFailed("the configuration has fewer recorded repetitions than others")
         return found.model_copy(update={"point": point})

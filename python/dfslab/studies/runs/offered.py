@@ -72,7 +72,7 @@ class RateProbe:
         # large enough to estimate the quantile.
         tried = self._base.with_values({"workload.operations_per_client": TRIED})
         if operations_per_client(stream_spec(tried)) != TRIED:
-            allowed = "has a number of operations of its own; a search needs one that takes any"
+            allowed = "fixes the number of operations; a search has to set this number"
             raise InputError("workload.name", first.workload.name, allowed)
 
     def __call__(self, rate_per_s: float, number: int) -> RateRun:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from dfslab.extras import missing
-from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.clock import REAL, Clock, date
@@ -35,11 +34,7 @@ from dfslab.studies.runs.records.record import DamagedResult, ResultKey
 from dfslab.studies.runs.records.record_log import RecordLog
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
-else:
-    duckdb = lazily("duckdb")
-    pa = lazily("pyarrow")
 
 
 # Number of results whose metrics are written to a Parquet table at once.
@@ -245,6 +240,8 @@ def write_parquet(results: Iterable[Result], path: Path) -> None:
     parts, so that they need not fit into memory."""
     # A missing library is reported before the results are read.
     schema, given, parts = _schema(), iter(results), list["pa.Table"]()
+    import pyarrow as pa
+
     while part := list(islice(given, _ROWS_AT_ONCE)):
         if rows := [row for result in part for row in _rows(result)]:
             parts.append(pa.Table.from_pylist(rows, schema))
@@ -252,6 +249,8 @@ def write_parquet(results: Iterable[Result], path: Path) -> None:
         return
     table = pa.concat_tables(parts)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    import duckdb
+
     try:
         with duckdb.connect() as database:
             database.register("rows", table)
@@ -266,6 +265,8 @@ def write_parquet(results: Iterable[Result], path: Path) -> None:
 
 def _schema() -> pa.Schema:
     texts = ("method", "point_id", "labels", "metric", "started", "software")
+    import pyarrow as pa
+
     columns = {
         **dict.fromkeys(texts, pa.string()),
         **dict.fromkeys(("repetition", "seed"), pa.int64()),

@@ -12,20 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import CohortComparison, StepChange
 from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.documents.traces.trace_tree import walk
 from dfslab.fleet.shards import Spans
-from dfslab.lazily import lazily
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
-
 
 LEVEL = 0.05
 LEAST_CALLS = 5
@@ -254,6 +246,8 @@ def _row(cohort: str, path: CallPath, one: Sums, other: Sums) -> StepChange:
     Its P value is not yet corrected for the number of tested steps.
     """
     if one.sd_s + other.sd_s > 0:
+        import scipy
+
         p = float(
             scipy.stats.ttest_ind_from_stats(
                 one.mean_s,

@@ -19,17 +19,11 @@ from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import PartRanking, TraceAnalysis
 from dfslab.documents.traces.trace_profile import Savings, TraceProfile, TreeNode
 from dfslab.documents.traces.trace_tree import walk
-from dfslab.lazily import lazily
 from dfslab.spec.model import InputError
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-    import pyarrow.parquet as pq
-else:
-    duckdb = lazily("duckdb")
-    pa = lazily("pyarrow")
-    pq = lazily("pyarrow.parquet")
 
 TableRows = list[dict[str, Value]]
 
@@ -68,6 +62,8 @@ _COLUMNS = {
 @lru_cache(maxsize=1)
 def _schemas() -> dict[str, pa.Schema]:
     """The Arrow schema of every table; byte counts and nanoseconds are exact integers."""
+    import pyarrow as pa
+
     types = {
         "text": pa.string(),
         "whole": pa.int64(),
@@ -105,6 +101,9 @@ def write(profile: TraceProfile, folder: Path, label: str) -> None:
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         labelled = [{"trace": label, **row} for row in rows]
         try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
             pq.write_table(pa.Table.from_pylist(labelled, schema=_schemas()[name]), temporary)
             os.replace(temporary, path)
         finally:
@@ -239,6 +238,8 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
 
     Raises InputError if the SQL is wrong or gives too many rows.
     """
+    import duckdb
+
     with duckdb.connect() as database:
         found = 0
         for name, schema in _schemas().items():
@@ -311,6 +312,8 @@ def _plain(value: Value | Decimal) -> Value:
 
 
 def _load(database: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
+    import duckdb
+
     try:
         database.execute(f"insert into {name} by name from read_parquet(?)", [files])
     except duckdb.Error as error:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from pydantic import BaseModel
 
+from dfslab.documents import metrics
 from dfslab.method import RunFailed
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
@@ -16,8 +17,8 @@ from dfslab.spec.scenario import Scenario
 # of the repetition, which selects the seed of the operations. Raises RunFailed or InputError if the
 # scenario cannot be measured.
 Measuring = Callable[[Scenario, int], Result]
-# The statistic of times that the goal "p99" makes smaller.
-P99 = "latency_s_p99."
+# The statistic of latencies that the goal "p99" makes smaller.
+P99 = "p99"
 
 
 class TrialRun(BaseModel):
@@ -25,7 +26,7 @@ class TrialRun(BaseModel):
 
     `configuration`: what was changed, such as "disk x2"; START for the unchanged configuration.
     `turn`: number of the round, from 0. `value`: what the goal makes larger: bytes per second,
-    operations per second if no bytes are moved, or 1 / (99th percentile of the response time in
+    operations per second if no bytes are moved, or 1 / (99th percentile of the latency in
     seconds). `others_share`: processor time of other programs during the run, as a share of all
     processors; None if unknown.
     """
@@ -52,8 +53,9 @@ def trial_run(configuration: str, turn: int, result: Result, goal: str) -> Trial
 
 def _value(result: Result, goal: str) -> float:
     if goal == "p99":
-        times = [one.value for key, one in result.metrics.items() if key.startswith(P99)]
-        return 1 / max(times) if times and max(times) > 0 else 0.0
+        operations = metrics.operations_with(result.metrics, metrics.LATENCY, P99)
+        times_s = [result.value(metrics.key(metrics.LATENCY, P99, one)) for one in operations]
+        return 1 / max(times_s) if times_s and max(times_s) > 0 else 0.0
     return result.value() * (_moved_bytes(result.point.scenario) or 1.0)
 
 

@@ -120,7 +120,7 @@ class Cluster:
             if host.name == name:
                 return host
         known = ", ".join(host.name for host in self.hosts)
-        raise TestbedError("state", f"host {name}", f"there is none; there are {known}")
+        raise TestbedError("state", f"host {name}", f"does not exist; the hosts are {known}")
 
     def change(self, name: str, group: NodeGroup) -> None:
         """Changes the disk rate, bandwidth and processor share of a running host to those of

@@ -181,3 +181,23 @@ def marked(mark: str) -> list[LiveProcess]:
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(LiveProcess.of(int(entry.name)))
     return [process for process in found if process.alive()]
+
+
+def writing_below(folder: Path) -> list[LiveProcess]:
+    """Returns every live process whose standard output or standard error is a file below `folder`,
+    except this process.
+
+    While a process begins to execute its program, the kernel shows no environment of it, so
+    `marked` does not find it. Its output is already the log file then.
+    """
+    inside = f"{os.path.realpath(folder)}/"
+    found = []
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        for output in ("1", "2"):
+            with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+                if os.readlink(entry / "fd" / output).startswith(inside):
+                    found.append(LiveProcess.of(int(entry.name)))
+                    break
+    return [process for process in found if process.alive()]

@@ -48,6 +48,7 @@ def score(host: Host, kernel_s: float = KERNEL_S) -> float:
     try:
         found = float(output)
     except ValueError as error:
-        raise TestbedError("failed", f"the score of {host.name}", f"it said {output!r}") from error
+        reason = f"the program printed {output!r}"
+        raise TestbedError("failed", f"the score of {host.name}", reason) from error
     assert found > 0
     return found

@@ -95,7 +95,7 @@ fn what_a_file_system_cannot_is_refused_before_anything_is_made() {
 fn class_paths_and_addresses_that_cannot_be_are_input_errors() {
     let jars = jars();
     let place = Place::new("wrong");
-    let told = |text: &str| {
+    let error_of = |text: &str| {
         run(&Plan::parse(text).unwrap(), &Control::default())
             .err()
             .unwrap()
@@ -123,14 +123,14 @@ fn class_paths_and_addresses_that_cannot_be_are_input_errors() {
             "target.root",
         ),
     ] {
-        let error = told(&good.replace(&old, &new));
+        let error = error_of(&good.replace(&old, &new));
         assert_eq!(error.kind, ErrorKind::Input, "{error}");
         assert!(error.to_string().contains(key), "{error}");
     }
     let taken = place.0.join("dfslab-run");
     fs::create_dir(&taken).unwrap();
     fs::write(taken.join("mine"), "mine").unwrap();
-    assert!(told(&good).to_string().contains("is there already"));
+    assert!(error_of(&good).to_string().contains("is there already"));
     assert_eq!(fs::read(taken.join("mine")).unwrap(), b"mine");
 }
 

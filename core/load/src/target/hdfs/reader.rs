@@ -10,7 +10,8 @@ use hdfs_native::file::FileReader;
 use hdfs_native::Client;
 use tokio::runtime::Runtime;
 
-use super::{wait, File};
+use super::call::wait;
+use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
 /// Time limit for waiting until a DataNode has reported the last block of a file. It is as long as

@@ -9,7 +9,8 @@ use nfs3_client::nfs3_types::nfs3::{
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
 
-use super::{lock, Settings, Shared};
+use super::settings::Settings;
+use super::wire::{lock, Shared};
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::executor::block_on;
@@ -247,4 +248,12 @@ fn mount_error(shown: &str, error: &ConnectError) -> Error {
             Error::input("target.export", format!("{shown:?} {reason} ({status})"))
         }
     }
+}
+
+/// The connection of one client, which its target and its open files share. It is
+/// reference-counted, since the compiler cannot prove that no file outlives its target.
+pub(super) type Shared = Arc<Mutex<Connection>>;
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

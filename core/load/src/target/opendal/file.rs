@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use opendal::{Buffer, BufferStream, Reader, Writer};
 use tokio::runtime::Runtime;
 
-use super::wait;
+use super::call::wait;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 

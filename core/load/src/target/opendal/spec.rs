@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
+use super::call::cause;
 use crate::{Error, Result};
 
 /// Capabilities that all services of OpenDAL have; `Spec::capabilities` adds those that only some
@@ -132,7 +133,7 @@ impl Spec {
         let wrong = |reason: String| Error::input("target.uri", reason);
         let nothing: [(String, String); 0] = [];
         let uri = OperatorUri::new(shown, nothing).map_err(|error| {
-            let cause = super::cause(&error);
+            let cause = cause(&error);
             wrong(format!("{shown:?}: {cause}"))
         })?;
         let service = match uri.scheme() {
@@ -180,7 +181,7 @@ impl Spec {
             Service::Memory => finished(MemoryConfig::from_uri(&there)?),
         });
         built.map_err(|error| {
-            let (shown, cause) = (&self.uri, super::cause(&error));
+            let (shown, cause) = (&self.uri, cause(&error));
             Error::input("target.uri", format!("{shown:?}: {cause}"))
         })
     }

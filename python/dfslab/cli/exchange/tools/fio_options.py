@@ -3,6 +3,7 @@ those that are rejected, each with its reason."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -293,7 +294,6 @@ def checked(job: Job) -> Job:
 def unknown_option(key: str, known: Sequence[str]) -> str:
     """Returns the error text for an option that fio 3 does not have, with a similarly named option
     as a hint."""
-    import difflib  # imported here because only errors need it
 
     close = difflib.get_close_matches(key, known, n=1)
     return f"is no option of fio that is known{f'; did you mean {close[0]}?' if close else ''}"

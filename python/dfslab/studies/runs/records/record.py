@@ -26,7 +26,7 @@ _PREFIX = b'{"sha256":"'
 _HEAD = len(_PREFIX) + hashlib.sha256().digest_size * 2 + len(b'",')
 _BODY = b',"result":'
 _KEY = re.compile(rb'"key":(\["[^"\\]*","[^"\\]*",\d+\])')
-CHANGED = "was changed or damaged: its checksum is another one"
+CHANGED = "was changed or damaged: its checksum does not match"
 
 
 class DamagedResult(ValueError):
@@ -104,7 +104,7 @@ def decoded(line: bytes, run: str) -> tuple[Head, Result]:
     except ValidationError as error:
         raise DamagedResult(f"is no result: {first_of(error)}") from error
     if key_of(result) != read.key:
-        raise DamagedResult("holds the result of another configuration than it says")
+        raise DamagedResult("states one configuration and has the result of another one")
     check_values(result)
     return read, result
 

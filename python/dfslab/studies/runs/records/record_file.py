@@ -112,7 +112,7 @@ class RecordFile:
             reason = f"has format {head['format']!r}; this version reads up to {record.FORMAT}"
             raise DamagedResult(reason)
         if head["scenario"] not in ("", self._hash()):
-            raise DamagedResult("belongs to another scenario.toml than that of its folder")
+            raise DamagedResult("belongs to another scenario than the scenario.toml of its folder")
         return str(head["run"])
 
     def opened(self) -> KnownRecords:

@@ -50,13 +50,15 @@ def read(path: Path) -> Result:
         raise DamagedResult(f"has format {stated!r}; this version reads up to {LAST_FORMAT}")
     checksum = document.pop(CHECKSUM_KEY, None)
     if stated and checksum != checksum_of(document):
-        raise DamagedResult("was changed or damaged: its checksum is another one")
+        raise DamagedResult("was changed or damaged: its checksum does not match")
     try:
         result = Result.model_validate(document if stated else former.current(document))
     except (ValidationError, AttributeError, TypeError, ValueError) as error:
         raise DamagedResult(f"is no result: {first_of(error)}") from error
     if name(key_of(result)) != path.name:
-        raise DamagedResult(f"is a copy or was renamed: it holds {name(key_of(result))}")
+        raise DamagedResult(
+            f"is a copy or was renamed: the result is that of {name(key_of(result))}"
+        )
     check_values(result)
     return result
 

@@ -53,7 +53,7 @@ class Testbed(BaseTestbed):
         )
         self.launch(server, 0)
         server.wait_ready()
-        self._now(uri=f"http://{LOOPBACK}:{port}")
+        self._change_record(uri=f"http://{LOOPBACK}:{port}")
 
     @property
     def endpoint(self) -> Endpoint:

@@ -24,14 +24,14 @@ public final class Agent {
   private final Weaver weaver;
   private final Snapshots snapshots;
 
-  private Agent(Instrumentation instrumentation, Map<String, String> told) throws IOException {
+  private Agent(Instrumentation instrumentation, Map<String, String> options) throws IOException {
     this.instrumentation = instrumentation;
-    Points points = Points.read(Path.of(needed(told, "points")));
-    Path folder = Path.of(needed(told, "out"));
+    Points points = Points.read(Path.of(needed(options, "points")));
+    Path folder = Path.of(needed(options, "out"));
     Files.createDirectories(folder);
-    Contexts.service(told.getOrDefault("service", "process"));
-    String instance = told.getOrDefault("instance", Contexts.service());
-    double intervalS = Double.parseDouble(told.getOrDefault("interval_s", "10"));
+    Contexts.service(options.getOrDefault("service", "process"));
+    String instance = options.getOrDefault("instance", Contexts.service());
+    double intervalS = Double.parseDouble(options.getOrDefault("interval_s", "10"));
     if (!(intervalS >= 0.01)) {
       throw new IllegalArgumentException("interval_s = " + intervalS + ": must be at least 0.01");
     }
@@ -117,7 +117,7 @@ public final class Agent {
   }
 
   private static Map<String, String> parse(String arguments) {
-    Map<String, String> told = new HashMap<>();
+    Map<String, String> options = new HashMap<>();
     for (String pair : (arguments == null ? "" : arguments).split(",")) {
       int equals = pair.indexOf('=');
       String key = equals < 0 ? pair : pair.substring(0, equals);
@@ -125,15 +125,15 @@ public final class Agent {
         throw new IllegalArgumentException(
             pair + ": allowed are points, out, service, instance and interval_s, as KEY=VALUE");
       }
-      told.put(key, pair.substring(equals + 1));
+      options.put(key, pair.substring(equals + 1));
     }
-    return told;
+    return options;
   }
 
-  private static String needed(Map<String, String> told, String key) {
-    if (!told.containsKey(key)) {
+  private static String needed(Map<String, String> options, String key) {
+    if (!options.containsKey(key)) {
       throw new IllegalArgumentException(key + "=… is needed");
     }
-    return told.get(key);
+    return options.get(key);
   }
 }

@@ -37,7 +37,7 @@ final class Calls {
   private static final long CAUSE = 1L << 32;
   private static final long AFTER = 1L << 33;
   private static final long OUTERMOST = 1L << 34;
-  private static final long TOLD = 1L << 35;
+  private static final long DESCRIBED = 1L << 35;
   private static final long ADDED = 1L << 36;
   private static final long CUT = 1L << 37;
   private static final int FAILED = 1;
@@ -57,10 +57,10 @@ final class Calls {
    * The number of calls for other threads (acquire): entries below it are visible, except the end
    * fields of open calls.
    */
-  int seenCount() {
-    int seen = count;
+  int visibleCount() {
+    int visible = count;
     VarHandle.acquireFence();
-    return seen;
+    return visible;
   }
 
   /** Begins a timed call and returns its number; its caller is a call number, or {@link #NONE}. */
@@ -68,7 +68,7 @@ final class Calls {
     long how = outermost ? OUTERMOST : 0;
     if (about != null) {
       abouts[count] = about;
-      how |= TOLD;
+      how |= DESCRIBED;
     }
     return append(step, caller, how, OPEN, System.nanoTime());
   }
@@ -182,7 +182,7 @@ final class Calls {
 
   /** The object that describes the call, such as a file; null if none was recorded. */
   Object about(int call) {
-    return is(call, TOLD) ? abouts[call] : null;
+    return is(call, DESCRIBED) ? abouts[call] : null;
   }
 
   /** The number of the first call that starts after an outermost call has ended. */
@@ -243,11 +243,11 @@ final class Calls {
     int caller = caller(call);
     long about = words[call * WORDS + ABOUT] & ~CALLER;
     about |= (caller < 0 ? 0L : renumbered[caller] + 1L) << CALLER_SHIFT;
-    Object told = about(call);
+    Object description = about(call);
     System.arraycopy(words, call * WORDS, words, to * WORDS, WORDS);
     words[to * WORDS + ABOUT] = ended(to) ? about | ADDED : about;
     if (to != call) {
-      abouts[to] = told;
+      abouts[to] = description;
     }
   }
 }

@@ -41,10 +41,10 @@ public final class Carriers {
   }
 
   /** Key by identity for look-ups, which saves the garbage collector another weak reference. */
-  private static final class Asked {
+  private static final class LookupKey {
     private final Object carrier;
 
-    Asked(Object carrier) {
+    LookupKey(Object carrier) {
       this.carrier = carrier;
     }
 
@@ -84,6 +84,6 @@ public final class Carriers {
 
   /** Resumes the context of the carrier, once; the result is for {@link Recorder#exit}. */
   public static int resume(Object carrier) {
-    return Recorder.resume(carrier == null ? null : CAUSES.remove(new Asked(carrier)));
+    return Recorder.resume(carrier == null ? null : CAUSES.remove(new LookupKey(carrier)));
   }
 }

@@ -33,12 +33,12 @@ final class Processor {
 
   /** Reads the current values of all threads. */
   void look() {
-    Map<String, long[]> seen = new HashMap<>();
+    Map<String, long[]> found = new HashMap<>();
     try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {
       for (Path thread : threads) {
-        long[] told = told(thread.resolve("schedstat"));
-        if (told != null && !COMPILER.matcher(name(thread)).find()) {
-          seen.put(thread.getFileName().toString(), told);
+        long[] times = times(thread.resolve("schedstat"));
+        if (times != null && !COMPILER.matcher(name(thread)).find()) {
+          found.put(thread.getFileName().toString(), times);
         }
       }
     } catch (IOException | UncheckedIOException unknown) {
@@ -47,14 +47,14 @@ final class Processor {
     }
     living.forEach(
         (number, before) -> {
-          long[] now = seen.get(number);
+          long[] now = found.get(number);
           // A value that has decreased belongs to a new thread with a reused id.
           if (now == null || now[0] < before[0] || now[1] < before[1]) {
             endedRanNs += before[0];
             endedStarvedNs += before[1];
           }
         });
-    living = seen;
+    living = found;
   }
 
   private static String name(Path thread) {
@@ -65,7 +65,7 @@ final class Processor {
     }
   }
 
-  private static long[] told(Path file) {
+  private static long[] times(Path file) {
     try {
       String[] words = Files.readString(file).strip().split(" ");
       return new long[] {Long.parseLong(words[0]), Long.parseLong(words[1])};

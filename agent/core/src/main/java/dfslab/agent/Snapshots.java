@@ -86,9 +86,9 @@ final class Snapshots implements Runnable {
     }
     over = last;
     try {
-      Path asked = folder.resolve(name + FORGET);
-      boolean anew = Files.exists(asked);
-      if (anew) {
+      Path request = folder.resolve(name + FORGET);
+      boolean restarts = Files.exists(request);
+      if (restarts) {
         Recorder.trees().forEach(ThreadTree::forgetCalls);
       }
       Node merged = new Node(null, null, null);
@@ -98,13 +98,13 @@ final class Snapshots implements Runnable {
       merged.collect(exemplars);
       long leftOut = limit(exemplars);
       replace(".profile.json", document(merged, totals, leftOut, last));
-      if (last || anew || ++written % EXEMPLARS_EVERY == 0) {
+      if (last || restarts || ++written % EXEMPLARS_EVERY == 0) {
         replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
       }
-      if (anew) {
+      if (restarts) {
         // The file is removed only after both files are written, which tells the requester that
         // they are complete.
-        Files.deleteIfExists(asked);
+        Files.deleteIfExists(request);
       }
     } catch (IOException | RuntimeException failure) {
       Log.line("no snapshot: " + failure);

@@ -173,7 +173,7 @@ final class ThreadTree {
   synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
     Adding rest = new Adding(merged, new AtomicInteger(NODES.get()), false);
-    int count = calls.seenCount();
+    int count = calls.visibleCount();
     System.arraycopy(adding.belowNs, 0, rest.belowNs, 0, count);
     totals.misplaced += misplaced + rest.add(calls, count, forgottenNs);
     totals.tooDeep += tooDeep;

@@ -45,7 +45,7 @@ final class Weaver implements ClassFileTransformer {
           .with(InstrumentedType.Factory.Default.FROZEN)
           .with(Implementation.Context.Disabled.Factory.INSTANCE)
           .ignore(ElementMatchers.none());
-  private final Woven woven = new Woven(new Life());
+  private final BoundAdvice advice = new BoundAdvice(new Life());
 
   Weaver(Points points) {
     replaced = new HashSet<>(points.replaced);
@@ -170,7 +170,7 @@ final class Weaver implements ClassFileTransformer {
     DynamicType.Builder<?> builder = weaver.redefine(type, locator);
     boolean inField = CarrierFields.has(type);
     for (Points.Cut cut : cuts) {
-      builder = builder.visit(woven.of(cut, inField).on(methods(cut)));
+      builder = builder.visit(advice.of(cut, inField).on(methods(cut)));
     }
     return builder.make(TypePool.Default.of(locator)).getBytes();
   }

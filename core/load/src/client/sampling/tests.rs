@@ -9,6 +9,7 @@ use dfslab_workload::Stream;
 use super::*;
 use crate::clock::monotonic_ns;
 use crate::execution::setup::Setup;
+use crate::plan::Plan;
 use crate::record::completed::Done;
 use crate::record::Record;
 use crate::target::{File, Target};
@@ -142,16 +143,16 @@ fn ran(operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
 
 /// Like `ran`, with files of `bytes` bytes and transfers of `transfer` bytes.
 fn ran_on(sizes: (u64, u64), operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
-    ran_and_seen(sizes, operation, verify, fault, |_| ())
+    ran_and_observed(sizes, operation, verify, fault, |_| ())
 }
 
-/// Like `ran_on`; calls `seen` with the steps of the last operation.
-fn ran_and_seen(
+/// Like `ran_on`; calls `observe` with the steps of the last operation.
+fn ran_and_observed(
     (bytes, transfer): (u64, u64),
     operation: &str,
     verify: &str,
     fault: Fault,
-    seen: impl FnOnce(&[Done]),
+    observe: impl FnOnce(&[Done]),
 ) -> (u64, usize, u64) {
     let text = format!(
         r#"{{"stream": {{"seed": 3, "clients": 1, "file_size": {{"fixed": {bytes}}},
@@ -176,7 +177,7 @@ fn ran_and_seen(
         client.read_clock();
         client.execute(operation, None, &mut record);
     }
-    seen(&client.done);
+    observe(&client.done);
     record.settle();
     assert_eq!(record.count() + record.failures, 20);
     let mut wrong = 0;
@@ -222,7 +223,7 @@ fn wrong_writes_are_found_in_the_files() {
 fn comparisons_do_not_count_as_part_of_the_next_call() {
     for verify in ["sample", "inline"] {
         // All of these reads are among the first ones, which are checked.
-        ran_and_seen((8192, 4096), "read", verify, Fault::None, |done| {
+        ran_and_observed((8192, 4096), "read", verify, Fault::None, |done| {
             assert_eq!(done.len(), 4);
             for calls in done.windows(2).filter(|calls| calls[0].step == Step::Read) {
                 assert!(calls[0].end < calls[1].start, "{verify}");
@@ -264,75 +265,4 @@ fn nothing_is_checked_without_a_sample() {
         assert_eq!(ran("pread", "none", fault), (0, 0, 0));
         assert_eq!(ran("pwrite", "none", fault), (0, 0, 0));
     }
-}
-
-#[test]
-fn the_first_reads_and_some_later_ones_are_checked() {
-    let mut sample = Sample {
-        is_active: true,
-        reads_left: 1,
-        ..Sample::none()
-    };
-    let checked = (0..FIRST_READS).filter(|_| sample.takes_read()).count();
-    assert_eq!(checked as u64, FIRST_READS);
-    let later = 10 * READS_PER_CHECK;
-    let checked = (0..later).filter(|_| sample.takes_read()).count();
-    assert_eq!(checked as u64, later / READS_PER_CHECK);
-}
-
-/// A write of 10 bytes.
-fn write(file: u64, offset: u64, generation: u32) -> Written {
-    Written {
-        file,
-        offset,
-        bytes: 10,
-        generation,
-    }
-}
-
-fn active() -> Sample {
-    Sample {
-        is_active: true,
-        ..Sample::none()
-    }
-}
-
-#[test]
-fn a_file_that_changes_after_the_last_write_is_no_fault() {
-    let mut sample = active();
-    sample.wrote(write(4, 0, 1));
-    sample.forget(3);
-    assert_eq!(sample.lasting_writes(4).len(), 1);
-    sample.forget(4);
-    assert!(sample.lasting_writes(4).is_empty());
-}
-
-#[test]
-fn a_write_that_a_newer_one_overwrote_is_not_compared() {
-    let mut sample = active();
-    for (offset, generation) in [(0, 1), (20, 2), (5, 3), (40, 4), (45, 5)] {
-        sample.wrote(write(1, offset, generation));
-    }
-    let lasting: Vec<u32> = sample
-        .lasting_writes(1)
-        .iter()
-        .map(|one| one.generation)
-        .collect();
-    assert_eq!(lasting, [5, 3, 2]);
-}
-
-#[test]
-fn only_the_newest_writes_are_kept() {
-    let mut sample = active();
-    for generation in 0..3 * LAST_WRITES as u32 + 3 {
-        sample.wrote(write(1, 10 * u64::from(generation), generation));
-    }
-    let lasting: Vec<u32> = sample
-        .lasting_writes(1)
-        .iter()
-        .map(|one| one.generation)
-        .collect();
-    let newest = 3 * LAST_WRITES as u32 + 2;
-    let expected: Vec<u32> = (0..LAST_WRITES as u32).map(|back| newest - back).collect();
-    assert_eq!(lasting, expected);
 }

@@ -9,11 +9,11 @@ import net.bytebuddy.implementation.bytecode.assign.Assigner;
 import net.bytebuddy.pool.TypePool;
 
 /** The advice of a point, bound to the point's step number and sources. */
-final class Woven {
+final class BoundAdvice {
   private final ClassFileLocator locator;
   private final TypePool types;
 
-  Woven(ClassFileLocator locator) {
+  BoundAdvice(ClassFileLocator locator) {
     this.locator = locator;
     types = TypePool.Default.of(locator);
   }
@@ -26,16 +26,16 @@ final class Woven {
           .bind(new Place<>(Timing.Moved.class, cut.source()))
           .bind(new Place<>(Timing.About.class, cut.about()))
           .to(type("dfslab.agent.Timing"), locator);
-      case CAPTURE -> handover(cut, inField ? "CaptureInField" : "Capture");
-      case RESUME -> handover(cut, inField ? "ResumeFromField" : "Resume");
+      case CAPTURE -> propagation(cut, inField ? "CaptureInField" : "Capture");
+      case RESUME -> propagation(cut, inField ? "ResumeFromField" : "Resume");
       case ADVICE -> Advice.to(type(cut.step()), locator);
     };
   }
 
-  private Advice handover(Points.Cut cut, String how) {
+  private Advice propagation(Points.Cut cut, String how) {
     return Advice.withCustomMapping()
-        .bind(new Place<>(Handover.Carrier.class, cut.source()))
-        .to(type("dfslab.agent.Handover$" + how), locator);
+        .bind(new Place<>(Propagation.Carrier.class, cut.source()))
+        .to(type("dfslab.agent.Propagation$" + how), locator);
   }
 
   private TypeDescription type(String name) {

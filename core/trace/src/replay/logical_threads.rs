@@ -1,5 +1,5 @@
-//! Assigns the calls of trees to lanes. A lane is a logical thread; its calls are disjoint or
-//! nested in time, and it is divided into consecutive segments.
+//! Assigns the calls of trees to logical threads. The calls of one logical thread are disjoint or
+//! nested in time, and its time is divided into consecutive segments.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::steps;
 use crate::span::Span;
 use crate::tree::{Forest, NONE};
 
-/// The type of a segment, which is a time interval of one call on one logical thread (lane).
+/// The type of a segment, which is a time interval of one call on one logical thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A whole call without child calls.
@@ -25,13 +25,13 @@ pub enum Kind {
     Open,
 }
 
-/// A time interval on one logical thread (lane) that belongs to one span.
+/// A time interval on one logical thread that belongs to one span.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// Index of the span to whose self time the segment belongs.
     pub span: u32,
-    /// Number of the lane (logical thread) of the segment.
-    pub lane: u32,
+    /// Number of the logical thread of the segment.
+    pub thread: u32,
     /// The type of the segment.
     pub kind: Kind,
     /// Start of the segment, ns.
@@ -43,15 +43,15 @@ pub struct Segment {
 }
 
 /// The segments of all call trees of a forest, and for each span its first and last segment and its
-/// lane (logical thread).
+/// logical thread.
 #[derive(Debug, Default)]
-pub struct Lanes {
-    /// All segments. Those of one lane are in order of time.
+pub struct LogicalThreads {
+    /// All segments. Those of one logical thread are in order of time.
     pub segments: Vec<Segment>,
     /// Indices of the first and the last segment of each span.
     pub of_span: Vec<(u32, u32)>,
-    /// Number of the lane of each span.
-    pub lane_of: Vec<u32>,
+    /// Number of the logical thread of each span.
+    pub thread_of: Vec<u32>,
     nested: Vec<bool>,
 }
 
@@ -62,38 +62,38 @@ enum Key {
     Row(u32, u32, u32, u32),
 }
 
-impl Lanes {
-    /// Assigns the calls of a forest to lanes and divides them into segments. `waits` says for each
-    /// span whether its name marks it as a wait.
+impl LogicalThreads {
+    /// Assigns the calls of a forest to logical threads and divides them into segments. `waits`
+    /// says for each span whether its name marks it as a wait.
     pub fn of(forest: &Forest, waits: &[bool]) -> Self {
-        let mut lanes = Lanes {
+        let mut threads = LogicalThreads {
             of_span: vec![(NONE, NONE); forest.spans.len()],
-            ..Lanes::default()
+            ..LogicalThreads::default()
         };
-        lanes.assign(forest);
+        threads.assign(forest);
         let mut tops: Vec<u32> = (0..forest.spans.len() as u32)
-            .filter(|&span| !lanes.is_nested(span))
+            .filter(|&span| !threads.is_nested(span))
             .collect();
         tops.sort_by_key(|&span| (forest.spans[span as usize].start_ns, span));
         for span in tops {
-            lanes.lay(forest, waits, span);
+            threads.lay(forest, waits, span);
         }
-        lanes
+        threads
     }
 
-    /// Whether a span is on the lane of its parent, and within the parent's time.
+    /// Whether a span is on the logical thread of its parent, and within the parent's time.
     pub fn is_nested(&self, span: u32) -> bool {
         self.nested[span as usize]
     }
 
-    /// Assigns each span to a lane (logical thread), so that spans of one lane are disjoint or
+    /// Assigns each span to a logical thread, so that spans of one logical thread are disjoint or
     /// nested.
     fn assign(&mut self, forest: &Forest) {
-        self.lane_of = vec![NONE; forest.spans.len()];
+        self.thread_of = vec![NONE; forest.spans.len()];
         self.nested = vec![false; forest.spans.len()];
         let mut known: HashMap<Key, Rows> = HashMap::new();
-        let mut lanes = 0;
-        // For each span, the end of the calls that it has made so far on its lane.
+        let mut threads = 0;
+        // For each span, the end of the calls that it has made so far on its logical thread.
         let mut inside_until: Vec<u64> = forest.spans.iter().map(|span| span.start_ns).collect();
         let mut order = forest.order.clone();
         // If a parent and its child begin at the same time, the parent comes first.
@@ -105,13 +105,13 @@ impl Lanes {
         for node in order {
             let span = &forest.spans[node as usize];
             let parent = forest.parents[node as usize];
-            if parent != NONE && self.lane_of[parent as usize] != NONE {
+            if parent != NONE && self.thread_of[parent as usize] != NONE {
                 let above = &forest.spans[parent as usize];
-                let reach = &mut inside_until[parent as usize];
-                let fits = span.start_ns >= *reach && span.end_ns <= above.end_ns;
+                let free_from_ns = &mut inside_until[parent as usize];
+                let fits = span.start_ns >= *free_from_ns && span.end_ns <= above.end_ns;
                 if fits && same_thread(span, above) {
-                    *reach = span.end_ns;
-                    self.lane_of[node as usize] = self.lane_of[parent as usize];
+                    *free_from_ns = span.end_ns;
+                    self.thread_of[node as usize] = self.thread_of[parent as usize];
                     self.nested[node as usize] = true;
                     continue;
                 }
@@ -122,17 +122,17 @@ impl Lanes {
                 thread => Key::Thread(span.service, span.host, thread),
             };
             let rows = known.entry(key).or_default();
-            let lane = rows.free_at(span.start_ns).unwrap_or_else(|| {
-                lanes += 1;
-                lanes - 1
+            let thread = rows.free_at(span.start_ns).unwrap_or_else(|| {
+                threads += 1;
+                threads - 1
             });
-            rows.take(lane, span.end_ns);
-            self.lane_of[node as usize] = lane;
+            rows.take(thread, span.end_ns);
+            self.thread_of[node as usize] = thread;
         }
     }
 
-    /// Divides the time of one span, with the calls within it on its lane, into segments. The
-    /// recursion is at most as deep as the trees.
+    /// Divides the time of one span, with the calls within it on its logical thread, into segments.
+    /// The recursion is at most as deep as the trees.
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;
@@ -181,7 +181,7 @@ impl Lanes {
         self.of_span[wait as usize] = (at, at);
         self.segments.push(Segment {
             span: wait,
-            lane: self.lane_of[wait as usize],
+            thread: self.thread_of[wait as usize],
             kind: Kind::Wait,
             start_ns,
             end_ns,
@@ -190,7 +190,7 @@ impl Lanes {
     }
 
     /// Adds segments for a part of a span's self time. The part is divided where calls on other
-    /// lanes begin and end.
+    /// logical threads begin and end.
     fn piece(
         &mut self,
         waits: &[bool],
@@ -198,7 +198,7 @@ impl Lanes {
         (start_ns, end_ns): (u64, u64),
         others: &mut Elsewhere,
     ) {
-        let lane = self.lane_of[span as usize];
+        let thread = self.thread_of[span as usize];
         let own = match (waits[span as usize], leaf) {
             (true, _) => Kind::Wait,
             (false, true) => Kind::Leaf,
@@ -206,7 +206,7 @@ impl Lanes {
         };
         let piece = |kind, (start_ns, end_ns), joins| Segment {
             span,
-            lane,
+            thread,
             kind,
             start_ns,
             end_ns,
@@ -215,7 +215,7 @@ impl Lanes {
         let before = self.segments.len();
         let mut put = |kind, start_ns, end_ns, joins| {
             // A segment of zero length is needed only if it ends together with a call on another
-            // lane.
+            // logical thread.
             if start_ns == end_ns && joins == NONE {
                 return;
             }

@@ -8,12 +8,12 @@ import net.bytebuddy.asm.Advice;
  * Advice for context propagation: an operation leaves one thread with an object and continues in
  * another thread.
  */
-final class Handover {
+final class Propagation {
   /** The object that carries the context. */
   @Retention(RetentionPolicy.RUNTIME)
   @interface Carrier {}
 
-  private Handover() {}
+  private Propagation() {}
 
   /** Runs at the end of a method that creates the carrier or passes it to another thread. */
   static final class Capture {

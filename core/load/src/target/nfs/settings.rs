@@ -1,0 +1,40 @@
+//! The sizes of requests and the durability of writes of an NFS target.
+
+use nfs3_client::nfs3_types::nfs3::{stable_how, FSINFO3args};
+
+use super::spec::{Spec, Stability, REQUEST_BYTES_LEAST, REQUEST_BYTES_MOST};
+use super::wire::Connection;
+use crate::Result;
+
+/// Sizes in bytes of one request, and the durability of writes. A size is the one that the user
+/// requested, or less if the server offers less.
+#[derive(Clone, Copy)]
+pub(super) struct Settings {
+    pub(super) read_bytes: u32,
+    pub(super) write_bytes: u32,
+    pub(super) list_bytes: u32,
+    pub(super) stable: stable_how,
+}
+
+impl Settings {
+    /// Asks the server for the sizes that it offers, and limits those of `spec` to them.
+    pub(super) fn negotiated(connection: &mut Connection, spec: &Spec) -> Result<Self> {
+        let arguments = FSINFO3args {
+            fsroot: connection.root.clone(),
+        };
+        let offered =
+            connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&arguments).await)?;
+        // If a server offered 0 bytes as its transfer size, every transfer would loop endlessly.
+        let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
+        Ok(Settings {
+            read_bytes: within(spec.read_size_bytes, offered.rtmax),
+            write_bytes: within(spec.write_size_bytes, offered.wtmax),
+            list_bytes: within(REQUEST_BYTES_MOST, offered.dtpref),
+            stable: match spec.stability {
+                Stability::Unstable => stable_how::UNSTABLE,
+                Stability::DataSync => stable_how::DATA_SYNC,
+                Stability::FileSync => stable_how::FILE_SYNC,
+            },
+        })
+    }
+}

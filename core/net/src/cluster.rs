@@ -1,0 +1,28 @@
+//! Clusters: transitions that share input places, whose waiting tokens are stored together.
+
+/// Largest number of lanes of a cluster. A cell with its lanes then fills one cache line.
+pub(crate) const LANES_MAX: usize = 6;
+
+/// Largest number of transitions of a cluster: one bit each.
+pub(crate) const MEMBERS_MAX: usize = 32;
+
+/// A cluster consists of transitions that share input places, directly or through others, and of
+/// these places. A place belongs to at most one cluster. The engine keeps the waiting tokens of a
+/// cluster in cells. A cell holds the tokens with one value of the joined fields (the key), in
+/// first-in first-out lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    pub(crate) members: Vec<Member>,
+    /// For each lane, the members that take tokens from it, as a set of bits.
+    pub(crate) takers: [u32; LANES_MAX],
+    /// For each lane, the members whose first input arc takes tokens from it, as a set of bits.
+    pub(crate) led: [u32; LANES_MAX],
+}
+
+/// A transition as a member of its cluster.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) transition: u32,
+    /// For each input arc, the lanes from which it takes tokens, as a set of bits.
+    pub(crate) arcs: Box<[u32]>,
+}

@@ -1,0 +1,32 @@
+//! The reasons for which a replication ends.
+
+/// Number of firings between two checks of the flag that stops a run.
+pub(crate) const STOP_INTERVAL: u64 = 1 << 16;
+
+/// The reason for which a replication ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The simulated end time was reached.
+    EndTime,
+    /// The largest number of firings was reached.
+    MaxFirings,
+    /// Nothing can fire any more.
+    Dead,
+    /// A monitor made the number of observations that the options request.
+    Until,
+    /// The caller set the flag that stops the run.
+    Stopped,
+}
+
+impl Reason {
+    /// The reason's name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::EndTime => "end_time",
+            Reason::MaxFirings => "max_firings",
+            Reason::Dead => "dead",
+            Reason::Until => "until",
+            Reason::Stopped => "stopped",
+        }
+    }
+}

@@ -1,0 +1,44 @@
+"""The interface of net formats: a net format reads nets from files, and may write them.
+
+A net format is one module that declares `TITLE` and `FORMAT`. It is found in `nets/formats`, in
+`nets/formats/` of a folder of DFSLAB_PATH, or behind an entry point of the group
+`dfslab.net_formats`. The name of the module is the suffix of its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dfslab import discover
+from dfslab.documents.net_definition import NetDefinition
+from dfslab.documents.net_run import NetFile
+
+
+@dataclass(frozen=True)
+class NetFormat:
+    """A format of files with one net.
+
+    recognises(head): returns whether a file that begins with `head` is in this format. read(text):
+    returns the flat definition of the net in a file, and the monitors that the file declares;
+    raises InputError if the text is malformed. write(net): returns the net as text; None if the
+    format is only read. `encodings`: the encodings that a file may have, which are tried in order.
+    """
+
+    title: str
+    recognises: Callable[[bytes], bool]
+    read: Callable[[str], NetFile]
+    write: Callable[[NetDefinition], str] | None = None
+    encodings: tuple[str, ...] = ("utf-8",)
+
+
+def net_format(name: str) -> NetFormat:
+    """Returns the net format called `name`. Raises InputError with the known names if there is
+    none, and DiscoveryError if its module declares no format."""
+    path = discover.named(discover.NET_FORMATS, name, "--as")
+    return discover.declared(path, "FORMAT", NetFormat)
+
+
+def net_formats() -> dict[str, NetFormat]:
+    """Returns all net formats by name."""
+    return {name: net_format(name) for name in discover.members(discover.NET_FORMATS)}

@@ -1,0 +1,1 @@
+"""The net formats, which discovery finds: one module for each."""

@@ -1,0 +1,13 @@
+"""The libraries that the command line imports only where they are used."""
+
+from __future__ import annotations
+
+from dfslab.extras import BROUGHT_BY
+
+# Libraries that take long to import. `dfslab COMMAND --help` loads none of them.
+HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
+# Libraries for parsing and for terminal tables, which a command that only prints an overview must
+# not import.
+PARSING = {"numpy", "pydantic", "typer", "rich", "tomlkit", "psutil"}
+# Modules of Python that take more than 10 ms to import.
+STANDARD = {"importlib.metadata"}

@@ -1,0 +1,1 @@
+"""What dfslab uses of scikit-learn."""

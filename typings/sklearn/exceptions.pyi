@@ -1,0 +1,3 @@
+"""Warnings of estimators."""
+
+class ConvergenceWarning(UserWarning): ...

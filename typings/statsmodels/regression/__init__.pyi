@@ -1,0 +1,1 @@
+"""Regressions by the method of least squares."""
