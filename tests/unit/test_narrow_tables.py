@@ -63,6 +63,14 @@ def test_no_predicted_configuration_or_rate_is_broken(scenario):
         assert begun in ([True] * 3, [False] * 3), line
 
 
+def test_a_percent_sign_stays_with_its_number():
+    names = ("configuration that has a long name", "90 % |error|", "signed median of all of them")
+    columns = heads(*names, left=("configuration that has a long name",))
+    cells = [words("a configuration of many words, with a size and a number of clients")]
+    long = Table("Errors", columns, [[*cells, quantity(0.1, ""), quantity(0.2, "")]])
+    assert any("90 %" in line for line in printed(long, NARROW))
+
+
 def test_operations_of_several_units_have_a_table_each():
     shown = dfslab("predict", "quickstart", env={"COLUMNS": str(NARROW)}).stdout
     titles = [line.strip() for line in shown.splitlines() if "Predicted by sequence: " in line]

@@ -4,6 +4,7 @@ run."""
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 WIDE = 180
 # Smallest width of a text column in characters.
 LEAST_WORDS = 8
+# A space in a title at which a line may end: none between a number and its percent sign.
+_SPACE = re.compile(r" (?!%)")
 
 
 def drawn(contents: Contents, columns: int = NARROW) -> Table:
@@ -66,7 +69,7 @@ def _with_narrow_heads(contents: Contents) -> Contents:
     cells = [_widest(contents, number, _longest_line, 0) for number in range(len(contents.columns))]
     titles = [_longest_line(column.title) for column in contents.columns]
     columns = [
-        replace(column, title=column.title.replace(" ", "\n"))
+        replace(column, title=_SPACE.sub("\n", column.title))
         if column.align == "right" and title > width
         else column
         for column, title, width in zip(contents.columns, titles, cells, strict=True)
