@@ -18,7 +18,18 @@ from dfslab.spec.input_error import InputError
 from support.clock import ManualClock
 
 from verification import recordings
-from verification.blind import campaign, figures, frozen, priority, record, report, space
+from verification.blind import (
+    again,
+    campaign,
+    figures,
+    frozen,
+    priority,
+    record,
+    refit,
+    report,
+    space,
+    spread,
+)
 from verification.blind.__main__ import main
 from verification.blind.configuration import BlindPoint, hardware_refusal, scenario_of, sized
 from verification.blind.drawing import drawn
@@ -345,3 +356,63 @@ def test_the_profile_of_an_earlier_campaign_freezes_the_same_predictions(tmp_pat
         digests.append(frozen.digest(tmp_path / name / "blind-5.frozen.csv"))
         assert f"SHA-256 {digests[-1]}" in capsys.readouterr().out
     assert digests[0] == digests[1]
+
+
+def test_the_group_without_which_errors_are_smallest_is_named_first():
+    """Nine reads are wrong by 10 % and two writes by 200 %: without the writes, p90 is 10 %."""
+    points = [prediction(f"nfs-1-{number}", predicted=110.0) for number in range(9)]
+    wrong = {"predicted": 300.0, "operation": "sequential_write"}
+    points += [prediction(f"nfs-2-{number}", **wrong) for number in range(2)]
+    found = [figures.Judged(one, measurement(one.name)) for one in points]
+    first, second = again.contributions(found, again.group_of)
+    assert first.group == "nfs sequential_write large cold link"
+    assert (first.points, second.points) == (2, 9)
+    assert first.p90_without == pytest.approx(0.1)
+    assert first.bias == pytest.approx(2.0)
+    assert second.median_without == 0.0
+
+
+def test_a_spent_seed_is_predicted_again_and_not_called_blind(tmp_path, capsys):
+    files = planted(tmp_path, [prediction()], [measurement()])
+    before = files.frozen.read_bytes()
+    assert main(["--again", "0", "--folder", str(tmp_path)]) == 0
+    assert again.NOTICE in capsys.readouterr().out
+    assert files.frozen.read_bytes() == before
+    (one,) = again.repeated(files)
+    assert one.before.predicted.predicted_per_s == 100.0
+    assert one.after.predicted == frozen.predicted(one.point.point, MACHINE)
+
+
+def test_a_seed_that_was_not_measured_is_no_spent_seed(tmp_path, capsys):
+    assert main(["--again", "0", "--folder", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("sd", [0.2, 0.5])
+def test_the_spread_of_planted_errors_is_learnt(sd):
+    """Errors of a normal distribution need intervals of 1.64 standard deviations."""
+    chance = random.Random(3)
+    found = [
+        spread.Residual("names", f"nfs-{number}", "nfs", chance.gauss(0, sd), 0.0)
+        for number in range(4000)
+    ]
+    assert spread.learnt_sd(found) * spread.QUANTILE == pytest.approx(1.645 * sd, rel=0.05)
+
+
+def test_what_priors_explain_is_not_learnt_again():
+    explained = [spread.Residual("names", "nfs-1", "nfs", 0.5, 1.0) for _ in range(10)]
+    assert spread.learnt_sd(explained) == 0.0
+
+
+def test_a_fit_to_points_takes_the_time_of_other_programs_off():
+    """A processor-bound point at half of the processors tells of the same constants as a point at
+    all of them with twice the rate."""
+    keys = {"regime": "processor", "kind": "metadata", "operation": "stat", "clients": 8}
+    keys |= {"size_bytes": 0, "latency_s": 2e-5}
+    busy = figures.Judged(prediction(**keys), measurement(rate=8000.0, others=0.5))
+    idle = figures.Judged(prediction(**keys), measurement(rate=16000.0, others=0.0))
+    fits = []
+    for one in (busy, idle):
+        found = refit.refitted([refit.observation(one, MACHINE)] * refit.FEWEST_POINTS)
+        fits.append(found["nfs"].values)
+    assert fits[0] == pytest.approx(fits[1], rel=0.02)

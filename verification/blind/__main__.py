@@ -1,4 +1,5 @@
 """Runs `make blind`: freezes the predictions of a seed, measures its points, and prints the report.
+With `--again`, predicts spent seeds with the present models, which is no blind result.
 
 The exit code is 0, whatever the errors are: `make verify` judges them.
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from dfslab.spec.input_error import InputError
 
-from verification.blind import campaign, report
+from verification.blind import again, campaign, report
 from verification.blind.machine import MachineProfile
 from verification.blind.record import PREFIX, About, CampaignFiles
 from verification.recordings import DATA
@@ -21,6 +22,8 @@ from verification.recordings import DATA
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs or continues a campaign and returns the exit code."""
     requested = _arguments(arguments)
+    if requested.again:
+        return _again(requested.again, requested.folder)
     files = CampaignFiles(f"{PREFIX}{requested.seed}", requested.folder)
     try:
         if requested.points < 1:
@@ -39,6 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _again(seeds: Sequence[int], folder: Path) -> int:
+    """Prints the report on spent seeds and returns the exit code."""
+    campaigns = [CampaignFiles(f"{PREFIX}{seed}", folder) for seed in seeds]
+    try:
+        for seed, files in zip(seeds, campaigns, strict=True):
+            if not files.measured.exists():
+                raise InputError("--again", seed, f"must be a measured seed: no {files.measured}")
+        print(again.text(campaigns))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
 def profile_of(path: Path) -> MachineProfile:
     """Returns the profile of the machine that an earlier campaign measured, from its JSON file.
     Raises InputError if the file cannot be read."""
@@ -51,7 +68,15 @@ def profile_of(path: Path) -> MachineProfile:
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m verification.blind", description=__doc__)
-    parser.add_argument("--seed", type=int, required=True, help="draws all points")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--seed", type=int, help="draws all points")
+    which.add_argument(
+        "--again",
+        type=int,
+        nargs="+",
+        metavar="SEED",
+        help="measured seeds, predicted again with the present models: no blind result",
+    )
     parser.add_argument("--points", type=int, default=240, help="points of a new campaign")
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="no point begins later; 0: predictions alone"

@@ -50,8 +50,9 @@ def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
         if key not in declared:
             allowed = ["name", "access", *sorted(declared)]
             raise InputError(f"file_system.{key}", None, unknown(key, allowed))
+    given, on_testbed = scenario.file_system.parameters, scenario.file_system.access.testbed
     return {
-        key: number(parameter, scenario.file_system.parameters.get(key))
+        key: number(parameter, given.get(key, parameter.testbed_default if on_testbed else None))
         for key, parameter in declared.items()
     }
 

@@ -34,7 +34,8 @@ def parsed(
             known = sorted([*declared, *options])
             raise InputError(f"testbed.{key}", value, unknown(key, known))
     found: dict[str, LevelValue] = {
-        key: number(parameter, values.get(key)) for key, parameter in declared.items()
+        key: number(parameter, values.get(key, parameter.testbed_default))
+        for key, parameter in declared.items()
     }
     for key, default in options.items():
         found[key] = _option(key, values.get(key, default), default)

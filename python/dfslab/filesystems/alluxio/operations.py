@@ -8,13 +8,12 @@ no operation waits for a disk.
 from __future__ import annotations
 
 from dfslab.filesystems.alluxio.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, Min, ceiling, named
+from dfslab.spec.steps.expression import Max, Min, ceiling, named, select
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
     call,
     cpu,
-    delay,
     either,
     pipeline,
     repeat,
@@ -39,8 +38,9 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> No
     )
 
 
+_connect = call("worker", "openBlock", cpu("worker", P.connect_cpu, "connect"))
 _read_block = seq(
-    delay("worker", P.connect, "connect"),
+    _connect,
     call(
         "worker",
         "readBlock",
@@ -53,16 +53,23 @@ _read_block = seq(
         ),
     ),
 )
-# The kernel reads ahead with several concurrent requests, which reach the FUSE process out of
-# order. A request that does not continue its stream opens the block again, and transfers its chunk
-# and the chunk read ahead, 2 MiB (Alluxio/alluxio issues 13206, 16623 and 17026 on GitHub). With
-# direct I/O there is one request at a time.
+# With its default mount options, the kernel reads ahead with several concurrent requests, which
+# reach the FUSE process out of order. A request that does not continue its stream opens the block
+# again, and transfers its chunk and the chunk read ahead, 2 MiB (Alluxio/alluxio issues 13206,
+# 16623 and 17026 on GitHub). With the option sync_read and with direct I/O there is one request at
+# a time, so only a jump of the program opens the block again.
 requests = named("requests", Max(1, ceiling(P.file_size / P.max_read)))
-_openings = named("openings", 1 + P.reopened * (requests - 1))
+_kernel_bytes = select(P.direct | P.scattered, Min(P.transfer_size, P.max_read), P.max_read)
+_kernel_reads = named("kernel_reads", Max(1, ceiling(P.file_size / _kernel_bytes)))
+_jumps = named("jumps", Max(1, ceiling(P.file_size / P.transfer_size)))
+_in_order = P.direct | P.sync_read
+_openings = named(
+    "openings",
+    select(P.scattered & _in_order, _jumps, 1 + P.reopened * (Max(_kernel_reads, requests) - 1)),
+)
 _moved_bytes = named("moved_bytes", Min(2 * P.chunk_size, block_bytes))
-_request = seq(
-    cpu("client", P.client_call_cpu, "request"),
-    delay("worker", P.connect, "connect"),
+_reopened_read = seq(
+    _connect,
     call(
         "worker",
         "readBlock",
@@ -71,16 +78,16 @@ _request = seq(
     ),
     cpu("client", _moved_bytes * P.client_byte_cpu, "receiveChunk"),
 )
-_direct_calls = ceiling(P.file_size / Min(P.transfer_size, P.max_read))
-_in_order = seq(
-    repeat(_direct_calls, cpu("client", P.client_call_cpu, "request")), repeat(blocks, _read_block)
-)
+_streamed = ~P.scattered & (_in_order | (requests <= blocks))
 _read = seq(
-    either(P.direct | (requests <= blocks), _in_order, repeat(_openings, _request, reselect=True)),
+    cpu("client", _kernel_reads * P.client_call_cpu, "request"),
+    either(
+        _streamed, repeat(blocks, _read_block), repeat(_openings, _reopened_read, reselect=True)
+    ),
     name="read",
 )
 _write_block = seq(
-    delay("worker", P.connect, "connect"),
+    _connect,
     pipeline(
         chunks,
         cpu("client", chunk_bytes * P.client_byte_cpu, "sendChunk"),

@@ -44,7 +44,7 @@ LIBFUSE = "libfuse.so.2"
 # Mount options. `sync_read` allows one read of a file at a time. Without it, Alluxio reopens its
 # stream for each read that arrives out of order, as the kernel's parallel read-ahead causes (64 MiB
 # took over 60 s, and 1 s in order). `big_writes` allows writes of more than a page.
-MOUNT_OPTIONS = "sync_read,big_writes"
+MOUNT_OPTIONS, IN_ORDER = "big_writes", "sync_read,"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
 JAVA_LIMIT_S = 300.0
@@ -176,8 +176,9 @@ class Testbed(MountedTestbed, Traceable):
     def mount(self, host: Host, point: Path) -> None:
         """Starts a FUSE client in the foreground on `host`, which mounts Alluxio at `point`."""
         own = {"alluxio.user.hostname": host.address}
+        options = (IN_ORDER if self.number("sync_read") else "") + MOUNT_OPTIONS
         words = self.java_command(
-            FUSE, "-m", str(point), "-o", MOUNT_OPTIONS, process=f"mount-{host.name}", **own
+            FUSE, "-m", str(point), "-o", options, process=f"mount-{host.name}", **own
         )
         self.run_in(
             host,

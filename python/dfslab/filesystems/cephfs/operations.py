@@ -22,6 +22,7 @@ from dfslab.spec.steps.operation import (
     disk_read,
     disk_write,
     either,
+    later,
     par,
     pipeline,
     repeat,
@@ -30,6 +31,7 @@ from dfslab.spec.steps.operation import (
     seq,
     when,
 )
+from dfslab.spec.steps.read_ahead import windows_of
 from dfslab.spec.systems.parameters import symbol
 
 stores = symbol("osd.instances")
@@ -39,6 +41,16 @@ stores = symbol("osd.instances")
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
+# Most bytes of one FUSE request.
+REQUEST_BYTES = 131072
+# Names and bytes that a client keeps in its process (ceph-fuse), by default: the options
+# client_cache_size and client_oc_size. While it holds the capabilities of a file, it answers from
+# there, even after the kernel has dropped its own caches. It drops the least recently used first,
+# so files that are visited in turn are either all kept or none.
+KEPT_NAMES, KEPT_BYTES = 16384, 200 * 2**20
+_mount_names = P.entries * P.clients / symbol("client.instances")
+knows_names = named("client_knows_names", _mount_names <= KEPT_NAMES)
+_holds_data = (_mount_names * P.file_size <= KEPT_BYTES) & knows_names & ~P.direct
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
@@ -50,6 +62,11 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> No
     )
 
 
+def _requests(count: Expression = 1, name: str = "") -> Node:
+    """Returns the step in which the client's process serves `count` FUSE requests."""
+    return cpu("client", count * P.client_call_cpu, name)
+
+
 def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
     """Returns the step in which a file is read from stores or written to them. A file of one object
     is on one store. A larger file is in equal parts on all stores.
@@ -59,6 +76,21 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
     """
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
+
+
+# Seconds for FUSE requests that the client spends for each byte of a file that is read: one request
+# for each window that the kernel reads ahead, or for each call that it does not.
+_by_call = Max(1, ceiling(P.file_size / Min(P.transfer_size, REQUEST_BYTES)))
+_read_requests = select(P.scattered | P.direct, _by_call, windows_of(P.file_size))
+_request_s = named("request_s", P.client_call_cpu * _read_requests / Max(1, P.file_size))
+
+
+def _copied_s(size_bytes: Expr, request_bytes: Expression) -> Expr:
+    """Returns the processor seconds of the client for `size_bytes` in FUSE requests of at most
+    `request_bytes`."""
+    requests = Max(1, ceiling(size_bytes / request_bytes))
+    found: Expr = requests * P.client_call_cpu + size_bytes * P.client_byte_cpu
+    return found
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
@@ -75,7 +107,7 @@ def _part_read(size_bytes: Expr, slower: Expr) -> Node:
             cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu, "readObject"),
         ),
         send("client", "object", size_bytes=object_bytes),
-        cpu("client", object_bytes * P.client_byte_cpu, "copy"),
+        cpu("client", object_bytes * (_request_s + P.client_byte_cpu), "copy"),
         name="stream",
     )
     return call("osd", "read", stream)
@@ -106,7 +138,7 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     )
     return pipeline(
         objects,
-        cpu("client", object_bytes * P.client_byte_cpu, "copy"),
+        cpu("client", _copied_s(object_bytes, Min(P.transfer_size, REQUEST_BYTES)), "copy"),
         send(
             "osd",
             "writeObject",
@@ -126,22 +158,56 @@ _acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))
 _read_calls = repeat(calls, _part_read(call_bytes, expression(1)), reselect=True)
 _write_calls = repeat(calls, _part_written(call_bytes, expression(1)), _acknowledged, reselect=True)
 
-_open = seq(_ask("open", P.lookup_cpu), name="open")
-_create = seq(_ask("create", P.update_cpu), name="create")
-_read = seq(either(P.scattered | P.direct, _read_calls, _spread(_part_read)), name="read")
+# A close is one FUSE request. After a write, the client sends the size and the times of the file to
+# the metadata server afterwards, with the capabilities.
+_close = seq(_requests(), name="close")
+_flushed = later(call("mds", "capabilities", cpu("mds", P.update_cpu), request_bytes=512))
+# The kernel looks a name up before it opens, renames or removes it. The client knows the names.
+_look_up = _requests()
+_open = seq(_look_up, _ask("open", P.lookup_cpu), name="open")
+_create = seq(_look_up, _ask("create", P.update_cpu), name="create")
+_requested = either(P.scattered | P.direct, _read_calls, _spread(_part_read))
+_held = cpu("client", P.file_size * (_request_s + P.client_byte_cpu), "copy")
+_read = seq(either(_holds_data, _held, _requested), name="read")
 _written = seq(either(P.direct | P.forced, _write_calls, _spread(_part_written)), name="write")
+# The metadata server removes the first object of a deleted file, which also has the file's
+# backtrace, when the client has its answer (purge queue).
+_purged = later(
+    call(
+        "osd",
+        "remove",
+        cpu("osd", P.object_cpu),
+        par(
+            send("osd", "removeCopy", cpu("osd", P.object_cpu), size_bytes=256), copies=P.copies - 1
+        ),
+    )
+)
+_attributes = seq(_ask("getattr", P.lookup_cpu))
+_entries_s = P.entries * P.client_entry_cpu
 
 OPERATIONS = {
-    "read": seq(_open, _read),
-    "write": seq(_create, _written),
-    "append": seq(_open, _written),
-    "create": _create,
-    "stat": seq(_ask("getattr", P.lookup_cpu), name="stat"),
+    "read": seq(_open, _read, _close),
+    "write": seq(_create, _written, _close, _flushed),
+    "append": seq(_open, _written, _close, _flushed),
+    "create": seq(_create, _close),
+    "stat": seq(either(knows_names, _requests(), _attributes), name="stat"),
+    # A client that has made all names of a directory has the directory complete.
     "list": seq(
-        _ask("getattr", P.lookup_cpu),
-        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=300 * P.entries),
+        either(
+            knows_names,
+            _requests(2),
+            seq(
+                _attributes,
+                _ask(
+                    "readdir",
+                    P.lookup_cpu + P.entries * P.entry_cpu,
+                    response_bytes=300 * P.entries,
+                ),
+            ),
+        ),
+        cpu("client", _entries_s),
         name="list",
     ),
-    "rename": seq(_ask("rename", P.update_cpu), name="rename"),
-    "delete": seq(_ask("unlink", P.update_cpu), name="delete"),
+    "rename": seq(repeat(2, _look_up), _ask("rename", P.update_cpu), name="rename"),
+    "delete": seq(_look_up, _ask("unlink", P.update_cpu), _purged, name="delete"),
 }

@@ -41,6 +41,7 @@ from dfslab.spec.steps.operation import (
     seq,
     when,
 )
+from dfslab.spec.steps.read_ahead import IN_FLIGHT_BYTES, windows_of
 from dfslab.spec.systems.parameters import symbol
 
 # Size of a page in bytes. The kernel splits calls into requests of a page, and sends larger
@@ -52,8 +53,12 @@ read_bytes = select(P.direct, call_bytes, Max(call_bytes, Min(PAGE_BYTES, P.file
 requests = named("requests", Max(1, ceiling(P.file_size / read_bytes)))
 request_bytes = named("request_bytes", P.file_size / requests)
 piece_bytes = request_bytes / P.data_fragments
-ahead_requests = named("ahead_requests", Max(1, ceiling(P.file_size / P.request_size)))
+# The kernel reads ahead in windows, none of which is larger than a request.
+ahead_requests = named(
+    "ahead_requests", Max(windows_of(P.file_size), ceiling(P.file_size / P.request_size))
+)
 ahead_bytes = named("ahead_bytes", P.file_size / ahead_requests)
+merged_writes = named("merged_writes", Max(1, ceiling(P.file_size / P.request_size)))
 ahead_piece_bytes = ahead_bytes / P.data_fragments
 # Bricks open a file with the client's flags, so direct I/O at the client is also direct at the
 # bricks.
@@ -129,6 +134,9 @@ _spread_rename = seq(
     *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
 )
 
+# A round trip is needed for as many bytes as the client's kernel has in flight, so a request waits
+# for the share of a round trip that corresponds to its bytes.
+_in_flight = delay("client", 2 * P.network_latency * ahead_bytes / IN_FLIGHT_BYTES, "read_ahead")
 # The kernels of client and brick read ahead, so disk, network and client work at the same time.
 _stream = pipeline(
     ahead_requests,
@@ -145,6 +153,7 @@ _stream = pipeline(
         cpu("brick", P.data_cpu + ahead_piece_bytes * P.brick_byte_cpu, "readv"),
     ),
     send("client", "reply", size_bytes=ahead_piece_bytes),
+    _in_flight,
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
@@ -209,7 +218,10 @@ _eager = ~(quick & P.open_behind)
 # of such a file are answered from its pages in the kernel. The open call is not sent to bricks, so
 # only the client's own process receives it.
 KNOWN_S = 1
-WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000
+# Round trips in which a file is written: lookup, create, write and flush, and the lock of the
+# directory entry on a replicated volume.
+WRITING_ROUNDS = 4 + select(copied & ~dispersed, 1, 0)
+WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000 + 2 * P.network_latency * WRITING_ROUNDS
 _age_s = named(
     "age_s",
     P.entries
@@ -228,22 +240,33 @@ _known = seq(
     ),
     seq(cpu("client", P.short_cpu), name="close"),
 )
+# An open or close that is not sent to bricks is still a FUSE request, which the client's process
+# answers. So is each read of content that came with the lookup.
+_short = cpu("client", P.short_cpu)
+_answered = seq(
+    cpu("client", select(one_by_one, requests, ahead_requests) * P.short_cpu), name="read"
+)
 _requested = seq(
-    seq(either(quick, _content, _lookup), when(_eager, _open_call), name="open"),
-    when(~quick, _read),
-    seq(when(_eager, _flush_call), name="close"),
+    seq(either(quick, _content, _lookup), either(_eager, _open_call, _short), name="open"),
+    either(quick, _answered, _read),
+    seq(either(_eager, _flush_call, _short), name="close"),
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
 # The client's process may answer writes before the bricks do (write-behind). It then merges
-# neighbouring writes into larger ones. Direct and synchronous writes are answered by the bricks, so
-# a client has one of them in flight.
-early = named("answered_early", P.write_behind & ~P.direct & ~P.forced)
-writes = named("writes", select(early & ~P.scattered, ahead_requests, calls))
+# neighbouring writes into larger ones. Synchronous writes are answered by the bricks, so a client
+# has one of them in flight. Direct writes are only if `performance.strict-o-direct` is on: by
+# default, write-behind ignores O_DIRECT (xlators/performance/write-behind/src/write-behind.c).
+_strict = P.direct & P.strict_o_direct
+early = named("answered_early", P.write_behind & ~_strict & ~P.forced)
+writes = named("writes", select(early & ~P.scattered, merged_writes, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
+# The client sends a byte to each brick that stores it, which takes processor time for each.
 _sent = cpu(
-    "client", calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu, "request"
+    "client",
+    calls / writes * P.client_call_cpu + P.copies * written_piece_bytes * P.client_byte_cpu,
+    "request",
 )
 # Data that must be on disk before the file is closed is written to disk at this point.
 _stored = (
@@ -358,13 +381,23 @@ _fsync = when(
     ),
 )
 
-# Every set of bricks stores a part of a directory's names, which one brick of the set lists.
+# Every set of bricks stores a part of a directory's names, which one brick of the set lists. A
+# request lists as many bytes of names as the kernel's request to the client: since Linux 6.16 the
+# size of the program's buffer (32 KiB in the C library's readdir), before that a page
+# (fs/fuse/readdir.c).
+LISTING_BYTES, ENTRY_BYTES = 32768, 200
 _entries = P.entries / subvolumes
-_listed = call(
-    "brick",
-    "readdirp",
-    _served(cpu("brick", P.lookup_cpu + _entries * P.entry_cpu)),
-    response_bytes=300 * _entries,
+_listings = named("listings", Max(1, ceiling(_entries * ENTRY_BYTES / LISTING_BYTES)))
+_each_listing = _entries / _listings
+_listed = repeat(
+    _listings,
+    call(
+        "brick",
+        "readdirp",
+        _served(cpu("brick", P.lookup_cpu + _each_listing * P.entry_cpu)),
+        response_bytes=300 * _each_listing,
+    ),
+    cpu("client", P.client_call_cpu + _each_listing * P.client_entry_cpu),
 )
 _ended = call("brick", "readdirp", _served(cpu("brick", P.lookup_cpu)))
 _list = seq(

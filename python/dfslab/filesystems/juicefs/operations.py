@@ -8,7 +8,7 @@ each transaction were observed on a running database (`redis-cli monitor`): one 
 from __future__ import annotations
 
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, named, select
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -22,6 +22,7 @@ from dfslab.spec.steps.operation import (
     send,
     seq,
 )
+from dfslab.spec.steps.read_ahead import windows_of
 
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -30,8 +31,9 @@ block_bytes = named("block_bytes", P.file_size / blocks)
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
     """Returns the step in which the client sends one command to the metadata database. The command
     needs `seconds` of the database's processor and is answered with `response_bytes`."""
-    return call(
-        "meta", name, cpu("meta", seconds), request_bytes=128, response_bytes=response_bytes
+    return seq(
+        cpu("client", P.client_command_cpu),
+        call("meta", name, cpu("meta", seconds), request_bytes=128, response_bytes=response_bytes),
     )
 
 
@@ -49,7 +51,16 @@ def _transaction(*reads: str) -> Node:
     )
 
 
-_called = cpu("client", P.client_call_cpu)
+# Most bytes of one FUSE request.
+REQUEST_BYTES = 131072
+
+
+def _requests(count: Expression) -> Node:
+    """Returns the step in which the client's process serves `count` FUSE requests."""
+    return cpu("client", count * P.client_call_cpu)
+
+
+_called = _requests(1)
 # After a name has changed, the kernel no longer uses its cached attributes of the directory, so the
 # client gets them again.
 _directory = _get("getattr")
@@ -86,27 +97,42 @@ def _stream_out(units: Expr, each: Expr) -> Node:
     )
 
 
-# With random access or without the client's cache, every call is a separate request. `calls` is the
+# With random access or without the kernel's cache, every call is a separate request. `calls` is the
 # number of calls that read a file, and `call_bytes` is the size of each. No call is larger than a
-# block.
+# block. A block that is not full is fetched as a whole at the first call, and the client's process
+# keeps it in a buffer for the other calls (JuiceFS documentation, "Read buffer"), whatever the
+# kernel's cache does.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
+_call_requests = Max(1, ceiling(call_bytes / REQUEST_BYTES))
+_one_by_one = P.scattered | P.direct
 _read = either(
-    P.scattered | P.direct,
-    repeat(calls, _called, _stream_in(expression(1), call_bytes)),
-    _stream_in(blocks, block_bytes),
+    _one_by_one & (P.file_size >= P.block_size),
+    repeat(calls, _requests(_call_requests), _stream_in(expression(1), call_bytes)),
+    seq(
+        _requests(select(_one_by_one, calls * _call_requests, windows_of(P.file_size))),
+        _stream_in(blocks, block_bytes),
+    ),
 )
 
-_found = seq(_called, _get("lookup"), _get("open"))
+# The kernel sends a request to look a name up, and one to open it.
+_found = seq(_called, _get("lookup"), _called, _get("open"))
 _open = seq(_found, _get("getattr"), name="open")
 _create = seq(
-    _called, _directory, _get("lookup"), _transaction("getInode", "getEntry"), name="create"
+    repeat(2, _called),
+    _directory,
+    _get("lookup"),
+    _transaction("getInode", "getEntry"),
+    name="create",
 )
-_committed = seq(_called, _transaction("getInode"))
-_commit = seq(_committed, name="close")
+_committed = _transaction("getInode")
+_commit = seq(_called, _committed, name="close")
+_close = seq(_called, name="close")
+_kernel_writes = named("kernel_writes", P.file_size / Min(P.transfer_size, REQUEST_BYTES))
 # A synchronous write call ends its slice: the call returns when the object is stored and the slice
 # is committed.
 _written = seq(
+    _requests(Max(1, ceiling(_kernel_writes))),
     either(
         P.forced,
         repeat(
@@ -121,10 +147,10 @@ _written = seq(
 )
 
 OPERATIONS = {
-    "read": seq(_open, seq(_called, _get("readChunk"), _read, name="read")),
+    "read": seq(_open, seq(_get("readChunk"), _read, name="read"), _close),
     "write": seq(_create, _written, _commit),
     "append": seq(seq(_found, name="open"), _written, _commit),
-    "create": _create,
+    "create": seq(_create, _close),
     "stat": seq(_called, _get("lookup"), name="stat"),
     "list": seq(
         _called,
@@ -134,7 +160,7 @@ OPERATIONS = {
         name="list",
     ),
     "rename": seq(
-        _called,
+        repeat(3, _called),
         _directory,
         _get("lookup"),
         _get("lookup"),
@@ -142,7 +168,7 @@ OPERATIONS = {
         name="rename",
     ),
     "delete": seq(
-        _called,
+        repeat(2, _called),
         _directory,
         _get("lookup"),
         _transaction("getEntry", "watch", "getInodes"),

@@ -7,7 +7,7 @@ fsync waits until all chunkservers have received the data, not until it is on th
 from __future__ import annotations
 
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, ceiling, named, select
+from dfslab.spec.steps.expression import Max, Min, ceiling, named, select
 from dfslab.spec.steps.heads import seeks_of, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
@@ -28,6 +28,7 @@ from dfslab.spec.steps.operation import (
     seq,
     when,
 )
+from dfslab.spec.steps.read_ahead import windows_of
 
 chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
 chunk_bytes = named("chunk_bytes", P.file_size / chunks)
@@ -98,7 +99,17 @@ _in_turn = seq(
         ),
     ),
 )
-_read = seq(_find_chunk, either(P.scattered | P.direct, _in_turn, _ahead), name="read")
+# Most bytes of one FUSE request.
+REQUEST_BYTES = 131072
+_by_call = Max(1, ceiling(P.file_size / Min(P.transfer_size, REQUEST_BYTES)))
+_one_by_one = P.scattered | P.direct
+_read_requests = named("read_requests", select(_one_by_one, _by_call, windows_of(P.file_size)))
+_read = seq(
+    _find_chunk,
+    cpu("client", _read_requests * P.client_call_cpu, "request"),
+    either(_one_by_one, _in_turn, _ahead),
+    name="read",
+)
 
 
 def _chain(count, each) -> Node:
@@ -119,21 +130,37 @@ def _chain(count, each) -> Node:
 # acknowledge it.
 _chunk_calls = named("chunk_calls", Max(1, ceiling(chunk_bytes / P.transfer_size)))
 _write_blocks = named("write_blocks", Max(1, ceiling(chunk_bytes / _chunk_calls / P.block_size)))
+_acknowledged = seq(
+    at(
+        "chunkserver", repeat(P.goal - 1, reply("chunkserver", size_bytes=128, name="acknowledged"))
+    ),
+    at("chunkserver", reply("client", size_bytes=128, name="acknowledged")),
+)
+# The client waits for the acknowledgement of other writes when the file is closed.
 _chained = either(
     P.direct | P.forced,
     repeat(
         _chunk_calls,
         _chain(_write_blocks, chunk_bytes / _chunk_calls / _write_blocks),
-        at(
-            "chunkserver",
-            repeat(P.goal - 1, reply("chunkserver", size_bytes=128, name="acknowledged")),
-        ),
-        at("chunkserver", reply("client", size_bytes=128, name="acknowledged")),
+        _acknowledged,
     ),
-    _chain(blocks, block_bytes),
+    seq(_chain(blocks, block_bytes), _acknowledged),
+)
+# A new chunk is made by all of its chunkservers before the master answers.
+_make_chunk = call(
+    "master",
+    "writeChunk",
+    cpu("master", P.update_cpu),
+    par(
+        call("chunkserver", "create", delay("chunkserver", P.make_chunk, "makeChunk")),
+        copies=P.goal,
+    ),
+    request_bytes=128,
+    response_bytes=128,
 )
 _write_chunk = seq(
-    _ask("writeChunk", P.update_cpu),
+    cpu("client", P.client_call_cpu),
+    _make_chunk,
     repeat(P.goal, delay("chunkserver", P.connect, "connect")),
     _chained,
     later(
@@ -145,13 +172,19 @@ _write_chunk = seq(
 
 _open = seq(_ask("lookup", P.lookup_cpu), _ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("lookup", P.lookup_cpu), _ask("create", P.update_cpu), name="create")
-_written = seq(repeat(chunks, _write_chunk), name="write")
+_write_requests = named("write_requests", _by_call)
+_written = seq(
+    cpu("client", _write_requests * P.client_call_cpu, "request"),
+    repeat(chunks, _write_chunk),
+    name="write",
+)
+_close = seq(cpu("client", P.client_call_cpu), name="close")
 
 OPERATIONS = {
-    "read": seq(_open, _read),
-    "write": seq(_create, _written),
-    "append": seq(_open, _written),
-    "create": _create,
+    "read": seq(_open, _read, _close),
+    "write": seq(_create, _written, _close),
+    "append": seq(_open, _written, _close),
+    "create": seq(_create, _close),
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
     # The client requests attributes, permission and names one after the other (counted on a
     # testbed).

@@ -17,6 +17,7 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.arrays import Floats
 from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.fit.description_error import description_sd
 from dfslab.models.tree.predicted import OpenPrediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
@@ -159,9 +160,8 @@ def uncalibrated(situation: Situation) -> Calibration:
         for key in keys
     )
     covariance = np.diag([situation.spread(key) ** 2 for key in keys])
-    return Calibration(
-        constants, covariance, {"*": UNCALIBRATED_SD}, UNCALIBRATED_FREEDOM, is_measured=False
-    )
+    residual = {"*": description_sd(situation)}
+    return Calibration(constants, covariance, residual, UNCALIBRATED_FREEDOM, is_measured=False)
 
 
 def operations_key(situation: Situation) -> str:
@@ -200,10 +200,14 @@ def calibrate(results: Sequence[Result]) -> Calibration:
 
     Calls with equal results return the same cached calibration.
     """
-    observed = tuple(observations(results))
+    return calibrate_on(observations(results))
+
+
+def calibrate_on(observed: Sequence[Observation]) -> Calibration:
+    """Fits the constants to observations of one file system, as `calibrate` does for results."""
     if not observed:
         raise RunFailed("nothing to calibrate on: no complete measurement of a fitted point")
-    return _calibrate(observed)
+    return _calibrate(tuple(observed))
 
 
 @dataclass(frozen=True)

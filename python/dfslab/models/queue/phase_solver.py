@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
@@ -101,22 +101,36 @@ class PhaseStations(ABC, Generic[Solution]):
         only with the clients of that node.
         """
         found: list[Overlapped] = []
-        for station, alone_s in self.mean.limited.items():
-            places = [
-                i
-                for i, one in enumerate(self.stations)
-                if (one.place, one.kind) == (station.place, station.kind)
-            ]
-            all_s = sum(
-                d
-                for s, d in self.mean.demands.items()
-                if s.place == station.place and s.kind == station.kind
-            )
+        for stations in self._alike(self.mean.limited):
+            names = {(station.place, station.kind) for station in stations}
+            places = [i for i, one in enumerate(self.stations) if (one.place, one.kind) in names]
+            each_s = {
+                name: sum(d for s, d in self.mean.demands.items() if (s.place, s.kind) == name)
+                for name in names
+            }
+            all_s = sum(each_s.values())
             if places and np.any(all_s):
-                own = self.situation.is_clients(station)
+                # An operation uses each group with the group's share of the demand.
+                alone_s = sum(
+                    share_of(each_s[one.place, one.kind], all_s) * self.mean.limited[one]
+                    for one in stations
+                )
+                own = self.situation.is_clients(stations[0])
                 waiting_alone_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
                 found.append((places, np.minimum(1.0, share_of(alone_s, all_s)), waiting_alone_s))
         return found
+
+    def _alike(self, limited: Iterable[Station]) -> list[list[Station]]:
+        """Returns the token buckets in lists: those of one kind on groups of nodes that host the
+        same roles are together, because an operation uses any of these groups."""
+        roles = {
+            group.name: frozenset(group.roles) for group in self.situation.placement.deployment.node
+        }
+        found: dict[tuple[frozenset[str], str, bool], list[Station]] = {}
+        for one in limited:
+            key = roles[one.place], one.kind, self.situation.is_clients(one)
+            found.setdefault(key, []).append(one)
+        return list(found.values())
 
 
 class PhaseSolver(PhaseStations[Closed]):

@@ -26,6 +26,7 @@ class Parameter:
     `default` is in the SI `unit`. If the parameter is calibrated, `default` is the median of its
     prior, and `spread` is the standard deviation of the prior's natural logarithm (1.0: a factor of
     e either way). A `daemons_only` parameter configures a testbed and occurs in no tree.
+    `testbed_default` is the default on testbeds of dfslab, None if it is `default`.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Parameter:
     choices: tuple[float, ...] = ()
     minimum: float | None = None
     daemons_only: bool = False
+    testbed_default: float | None = None
 
     def __post_init__(self) -> None:
         assert self.origin in ORIGINS, f"{self.key}: origin {self.origin} not in {ORIGINS}"

@@ -1,0 +1,32 @@
+"""Computes with how many requests the Linux kernel reads a file ahead, and how many bytes are in
+flight.
+
+A read that continues the previous one is served from a window that the kernel requests in advance.
+The first window has two to four times the bytes of the program's call, each further window has
+twice the bytes of the previous one, up to `read_ahead_kb` of the device, which is 128 KiB by
+default, also for FUSE (Linux, mm/readahead.c: get_init_ra_size, get_next_ra_size).
+"""
+
+from __future__ import annotations
+
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
+from dfslab.spec.steps.operation import Expression
+from dfslab.spec.systems.parameters import symbol
+
+WINDOW_BYTES = 131072
+# Smallest first window: four pages, for calls of a page or two.
+FIRST_BYTES = 16384
+# The kernel requests the next window when the program reaches the current one, so two windows are
+# in flight at most.
+IN_FLIGHT_BYTES = 2 * WINDOW_BYTES
+
+
+def windows_of(size_bytes: Expression) -> Expr:
+    """Returns the number of windows, each of them one request, in which the kernel reads the first
+    `size_bytes` of a file sequentially; at least 1."""
+    first = Min(WINDOW_BYTES, Max(FIRST_BYTES, 2 * symbol("transfer_size")))
+    second = first + Min(WINDOW_BYTES, 2 * first)
+    third = second + Min(WINDOW_BYTES, 4 * first)
+    growing = 1 + select(size_bytes > first, 1, 0) + select(size_bytes > second, 1, 0)
+    found: Expr = growing + Max(0, ceiling((size_bytes - third) / WINDOW_BYTES))
+    return found

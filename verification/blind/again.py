@@ -1,0 +1,165 @@
+"""Predicts the points of a spent seed again with the present models, and says what carries most of
+the error.
+
+The measurements of a spent seed are known, and models may have learnt from them. So the result is
+no blind result; only a new seed gives one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from dfslab.models.fit.description_error import SMALL_BYTES
+from dfslab.quantiles import p90
+
+from verification.blind import frozen, refit, spread
+from verification.blind.campaign import about_of
+from verification.blind.figures import Judged, coverage, judged, median_error, p90_error
+from verification.blind.frozen import FrozenPrediction
+from verification.blind.record import CampaignFiles
+from verification.blind.space import METADATA
+
+NOTICE = (
+    "NO BLIND RESULT: the measurements of these seeds were known when the models were last changed"
+)
+# Number of groups of points that the table of causes shows.
+SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A measured point with the prediction that was frozen and with the present prediction."""
+
+    before: Judged
+    after: Judged
+
+    @property
+    def point(self) -> FrozenPrediction:
+        """The frozen prediction, which has the configuration of the point."""
+        return self.before.predicted
+
+
+def repeated(files: CampaignFiles) -> list[Repeated]:
+    """Returns all measured points of a campaign, each predicted again from the recorded description
+    and from the recorded profile of the machine. The file of the frozen predictions is only read.
+    """
+    machine = about_of(files).machine
+    return [
+        Repeated(one, replace(one, predicted=frozen.predicted(one.predicted.point, machine)))
+        for one in judged(files)
+    ]
+
+
+def moved_class(point: FrozenPrediction) -> str:
+    """Returns what a point's operations move: names alone, small files or large files."""
+    if point.kind == METADATA:
+        return "names"
+    return "small" if point.size_bytes <= SMALL_BYTES else "large"
+
+
+def group_of(point: FrozenPrediction) -> str:
+    """Returns the group of a point in the table of causes: file system, operation, size class,
+    cache, and the predicted regime."""
+    parts = point.system, point.operation, moved_class(point), point.cache, point.regime
+    return " ".join(parts)
+
+
+def text(campaigns: Sequence[CampaignFiles]) -> str:
+    """Returns the report on spent seeds: errors and coverage of the frozen and of the present
+    predictions, by file system, and the groups of points that carry most of the present error."""
+    machines = [about_of(files).machine for files in campaigns]
+    each = [repeated(files) for files in campaigns]
+    found = [one for own in each for one in own]
+    residuals = [
+        spread.residual(one.after, machine)
+        for machine, own in zip(machines, each, strict=True)
+        for one in own
+    ]
+    observed = [
+        refit.observation(one.after, machine)
+        for machine, own in zip(machines, each, strict=True)
+        for one in own
+        if refit.is_fitted(one.after)
+    ]
+    names = ", ".join(files.recording for files in campaigns)
+    lines = [
+        f"{names}: {len(found)} points",
+        NOTICE,
+        "",
+        _heading("frozen -> present"),
+        _line("all", found),
+    ]
+    systems = sorted({one.point.system for one in found})
+    lines += [_line(name, [one for one in found if one.point.system == name]) for name in systems]
+    lines += [
+        "",
+        *spread.text(residuals),
+        "",
+        *refit.text(observed),
+        "",
+        *_causes([one.after for one in found], group_of),
+    ]
+    return "\n".join(lines)
+
+
+def _heading(name: str) -> str:
+    return f"{name:26} {'n':>4} {'median |error|':>19} {'p90 |error|':>19} {'inside':>15}"
+
+
+def _line(name: str, found: Sequence[Repeated]) -> str:
+    before, after = [one.before for one in found], [one.after for one in found]
+    pairs = [
+        f"{value(before) or 0.0:.1%} -> {value(after) or 0.0:.1%}"
+        for value in (median_error, p90_error, coverage)
+    ]
+    return f"  {name:24} {len(found):4} {pairs[0]:>19} {pairs[1]:>19} {pairs[2]:>15}"
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """How much a group of points contributes to the error of all points. `median_without` and
+    `p90_without` are the median and the 90 % quantile of |error| of all points if the group had no
+    error. `bias` is the median of the group's signed errors, and `inside` the share of its measured
+    rates that are inside their intervals."""
+
+    group: str
+    points: int
+    bias: float
+    inside: float
+    median_without: float
+    p90_without: float
+
+
+def contributions(
+    found: Sequence[Judged], group: Callable[[FrozenPrediction], str]
+) -> list[Contribution]:
+    """Returns the contribution of every group of points, the largest first: by the p90 without the
+    group, then by the median without it."""
+    groups: dict[str, list[Judged]] = {}
+    for one in found:
+        groups.setdefault(group(one.predicted), []).append(one)
+    rows = []
+    for name, own in groups.items():
+        errors = [0.0 if group(one.predicted) == name else abs(one.error) for one in found]
+        rows.append(
+            Contribution(
+                group=name,
+                points=len(own),
+                bias=median(one.error for one in own),
+                inside=coverage(own) or 0.0,
+                median_without=median(errors),
+                p90_without=p90(errors),
+            )
+        )
+    return sorted(rows, key=lambda one: (one.p90_without, one.median_without, one.group))
+
+
+def _causes(found: Sequence[Judged], group: Callable[[FrozenPrediction], str]) -> Iterator[str]:
+    yield "groups that contribute most to p90: p90 and median of all points if a group had no error"
+    for one in contributions(found, group)[:SHOWN]:
+        yield (
+            f"  {one.group:60} {one.points:3} points, bias {one.bias:+.0%}, inside {one.inside:.0%}"
+            f": p90 {one.p90_without:.1%}, median {one.median_without:.1%}"
+        )

@@ -1,0 +1,67 @@
+"""Fits the constants of descriptions to spent seeds, one file system after the other.
+
+The fit is the product's calibration, with the priors of the descriptions. Where processors limit
+several clients, the time that other programs used is taken off: the constants are those of an idle
+machine. Where processors limit a single client, its latency also has waits for processors that
+other programs hold, which no counter separates. Such points are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dfslab.models.fit.demand import Calibration, Observation, calibrate_on
+from dfslab.models.tree.prediction import situation_of
+
+from verification.blind.configuration import scenario_of
+from verification.blind.figures import Judged
+from verification.blind.machine import MachineProfile
+
+PROCESSOR = "processor"
+# Smallest share of the processors that is left to a point.
+LEAST_SHARE = 0.1
+FEWEST_POINTS = 5
+
+
+def observation(one: Judged, machine: MachineProfile) -> Observation:
+    """Returns a measured point as an observation for the calibration."""
+    scenario = scenario_of(one.predicted.point, machine)
+    others = one.measured.others_share or 0.0
+    if one.predicted.regime == PROCESSOR and one.predicted.clients > 1:
+        share = max(LEAST_SHARE, 1.0 - others)
+        names = [group.name for group in scenario.deployment.node]
+        scenario = scenario.replace({f"deployment.node.{name}.share": share for name in names})
+    situation = situation_of(scenario)
+    return Observation(situation, tuple(sorted(situation.mix)), one.rate_per_s, {})
+
+
+def is_fitted(one: Judged) -> bool:
+    """Returns whether a point tells of the constants of an idle machine."""
+    return one.predicted.regime != PROCESSOR or one.predicted.clients > 1
+
+
+def refitted(observed: Sequence[Observation]) -> Mapping[str, Calibration]:
+    """Returns the fitted constants by file system, for each with at least FEWEST_POINTS points."""
+    groups: dict[str, list[Observation]] = {}
+    for one in observed:
+        groups.setdefault(one.situation.scenario.file_system.name, []).append(one)
+    return {name: calibrate_on(own) for name, own in groups.items() if len(own) >= FEWEST_POINTS}
+
+
+def text(observed: Sequence[Observation]) -> Iterator[str]:
+    """Yields a line for each constant: the description's value, the fitted value with its standard
+    error, and the share of the prior's variance that the points remove."""
+    yield "constants fitted to these points: description -> fit (ln error; learnt)"
+    for name, found in refitted(observed).items():
+        system = next(
+            one.situation.system
+            for one in observed
+            if one.situation.scenario.file_system.name == name
+        )
+        declared = system.parameters.of_origin("calibrated")
+        for one in found.constants:
+            default = declared[one.key].default or 0.0
+            yield (
+                f"  {name:10} {one.key:20} {default:.2e} -> {one.value:.2e} {one.unit} "
+                f"({one.log_standard_error:.2f}; {one.learnt:.0%})"
+            )

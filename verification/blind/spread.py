@@ -1,0 +1,90 @@
+"""Learns from spent seeds how far measured rates are from predictions of a description alone, by
+what an operation moves: the constants of `dfslab.models.fit.description_error`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from dfslab import quantiles
+from dfslab.method import CONFIDENCE
+from dfslab.models.fit.demand import UNCALIBRATED_FREEDOM, uncalibrated
+from dfslab.models.fit.description_error import size_class
+from dfslab.models.tree.prediction import situation_of
+
+from verification.blind.configuration import scenario_of
+from verification.blind.figures import Judged
+from verification.blind.machine import MachineProfile
+
+# Standard deviations that are tried, in steps of 0.01.
+TRIED = [step / 100 for step in range(301)]
+POOLED_POINTS = 20
+QUANTILE = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The error of one point. `log_error` is ln(predicted / measured). `variance` is the part of
+    the error's variance that the priors of the description's constants explain."""
+
+    size_class: str
+    testbed: str
+    system: str
+    log_error: float
+    variance: float
+
+    def is_inside(self, sd: float) -> bool:
+        """Returns whether the measured rate is inside the 90 % interval if the description's own
+        error has the standard deviation `sd`."""
+        return abs(self.log_error) <= QUANTILE * math.sqrt(sd**2 + self.variance)
+
+
+def residual(one: Judged, machine: MachineProfile) -> Residual:
+    """Returns the error of a point with the prior variance of its prediction."""
+    situation = situation_of(scenario_of(one.predicted.point, machine))
+    return Residual(
+        size_class(situation),
+        one.predicted.testbed,
+        one.predicted.system,
+        math.log(one.predicted.predicted_per_s / one.rate_per_s),
+        uncalibrated(situation).parameter_variance(situation),
+    )
+
+
+def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> float:
+    """Returns the smallest standard deviation with which the intervals contain the share
+    `confidence` of the points."""
+    return next(
+        (sd for sd in TRIED if fmean(one.is_inside(sd) for one in found) >= confidence), TRIED[-1]
+    )
+
+
+def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
+    """Returns the learnt standard deviation of a group's points, regularised towards that of every
+    point, which has the weight of POOLED_POINTS points."""
+    parts = len(own) * learnt_sd(own) ** 2 + POOLED_POINTS * learnt_sd(every) ** 2
+    return math.sqrt(parts / (len(own) + POOLED_POINTS))
+
+
+def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
+    """Yields each point with whether its measured rate is inside the interval that is learnt from
+    the other testbeds of its size class."""
+    for one in found:
+        others = [other for other in found if other.testbed != one.testbed]
+        own = [other for other in others if other.size_class == one.size_class]
+        yield one, bool(own) and one.is_inside(regularised_sd(own, others))
+
+
+def text(found: Sequence[Residual]) -> Iterator[str]:
+    """Yields the lines that say what was learnt, and the coverage of held-out testbeds."""
+    yield "standard deviation of ln(predicted / measured) besides the priors of constants"
+    for name in sorted({one.size_class for one in found}):
+        own = [one for one in found if one.size_class == name]
+        yield f"  {name:24} {len(own):4} points: {regularised_sd(own, found):.2f}"
+    tested = list(held_out(found))
+    yield f"  held-out testbeds inside: {fmean(inside for _, inside in tested):.0%}"
+    for name in sorted({one.system for one in found}):
+        own_tests = [inside for one, inside in tested if one.system == name]
+        yield f"    {name:22} {len(own_tests):4} points: {fmean(own_tests):.0%}"
