@@ -134,6 +134,9 @@ bench: timed ## our speed compared with real peers; the last line is one JSON ob
 bench-start: setup ## processor time of starting, as ratios to python itself; the last line is one JSON object
 	$(PY) benches/start.py
 
+bench-page: timed ## sizes and first paint of pages, answers of what-if sliders, in a real browser, with their limits
+	$(PY) benches/page.py
+
 bench-load: timed ## the load generator compared with raw calls in C and fio
 	$(PY) benches/load.py
 
@@ -208,4 +211,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds test-quiet verify blind shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds test-quiet verify blind shake check format beds bench-description bench-layouts bench bench-start bench-page bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

@@ -13,8 +13,8 @@ from dfslab.models.learnt import LearntModel, Priors, TrainingRows, rows_of
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.studies import crossval
-from dfslab.studies.compare import geometric_mean
 from dfslab.studies.designs import learning
+from dfslab.studies.runs.means import geometric_mean
 from sklearn.model_selection import GroupKFold
 
 from verification import recordings

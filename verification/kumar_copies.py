@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dfslab.result import Result
-from dfslab.studies.compare import geometric_mean
+from dfslab.studies.runs.means import geometric_mean
 
 from verification import recordings
 from verification.figures import Figure

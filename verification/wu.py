@@ -12,7 +12,8 @@ from itertools import pairwise
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.studies import expectations
-from dfslab.studies.compare import ErrorScore, geometric_mean
+from dfslab.studies.compare import ErrorScore
+from dfslab.studies.runs.means import geometric_mean
 from dfslab.studies.step_times import FITTED, Operations, operations
 
 from verification import recordings

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dfslab.documents.metrics import LATENCY, MEAN, key
 from dfslab.result import Result
 from dfslab.spec import units
-from dfslab.studies.compare import geometric_mean
+from dfslab.studies.runs.means import geometric_mean
 
 from verification import recordings
 from verification.figures import Figure

@@ -46,6 +46,7 @@ from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.plans.planning import Planned
 from dfslab.studies.plans.planning import plan as _plan
 from dfslab.studies.plans.targets import parse_targets as _parse_targets
+from dfslab.studies.runs.store import results_of as _results_of
 
 if TYPE_CHECKING:
     import pandas
@@ -201,8 +202,10 @@ def predict(
     run.
     """
     chosen = scenario(source).with_methods([method])
-    folder = None if learnt_from is None else Path(learnt_from)
-    return _predict(chosen, method, folder, quiet)
+    measured = None
+    if learnt_from is not None:
+        measured = [one for one in _results_of(Path(learnt_from)) if one.method == "measure"]
+    return _predict(chosen, method, measured, quiet)
 
 
 def load_run(folder: AnyPath) -> Run:

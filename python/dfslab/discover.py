@@ -208,6 +208,10 @@ def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
     groups = {room.group for room in ROOMS}
     found: dict[str, list[metadata.EntryPoint]] = {}
     for package in metadata.distributions():
+        # Searching the text takes a tenth of the time of parsing it. Few packages have members.
+        text = package.read_text("entry_points.txt") or ""
+        if not any(group in text for group in groups):
+            continue
         if own := [one for one in package.entry_points if one.group in groups]:
             found.setdefault(package.name, own)
     return tuple(one for own in found.values() for one in own)

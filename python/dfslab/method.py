@@ -13,6 +13,8 @@ from dfslab.spec.input_error import RunFailed as RunFailed
 from dfslab.spec.scenario import Point
 
 CONFIDENCE = 0.90
+# Methods that predict without a model. A model has to predict better than these baselines.
+BASELINES = ("mean", "ideal", "serial")
 
 
 @runtime_checkable

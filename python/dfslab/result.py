@@ -5,6 +5,7 @@ It is immutable, and contains everything that is needed to repeat the run.
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -134,20 +135,23 @@ class Result(BaseModel):
 def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenance:
     """Returns the provenance of a result that this process produces now. `seed`: the seed of its
     random numbers. `versions`: versions of other programs that took part."""
-    import psutil  # imported here, because reading stored results does not need it
-
     return Provenance(
-        software=f"dfslab {metadata.version('dfslab')}",
+        software=_software(),
         commit=_commit(),
         python=platform.python_version(),
         host=platform.node(),
         kernel=platform.release(),
-        cores=psutil.cpu_count() or 1,
-        memory_bytes=psutil.virtual_memory().total,
+        cores=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         started=clock.date().isoformat(timespec="milliseconds"),
         seed=seed,
         versions=dict(versions or {}),
     )
+
+
+@lru_cache(maxsize=1)
+def _software() -> str:
+    return f"dfslab {metadata.version('dfslab')}"
 
 
 @lru_cache(maxsize=1)

@@ -125,6 +125,42 @@ def test_a_prediction_by_sequence_loads_no_library_but_numpy(scenario):
     assert "numpy" in modules
 
 
+@pytest.mark.parametrize("method", ["sequence", "petri"])
+def test_a_prediction_imports_no_module_for_finished_runs(scenario, method):
+    """`dfslab predict` imports neither the studies of finished runs, except for the mean over
+    repetitions, nor instruments, nor the libraries that write scenarios or examine processes."""
+    program = PROGRAM.replace('name.partition(".")[0] for name', "name for name")
+    commands = json.dumps([["predict", str(scenario), "--method", method]])
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, "[]", commands],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    codes, names = json.loads(done.stdout.rstrip("\n").rpartition("\n")[2])
+    assert codes == [0]
+    assert f"dfslab.models.{method}" in names
+    rooms = ("dfslab.studies.", "dfslab.instruments.", "dfslab.web.", "dfslab.laboratory")
+    found = {name for name in names if name.startswith(rooms)}
+    assert found == {"dfslab.studies.runs", "dfslab.studies.runs.means"}
+    assert not set(names) & {"tomlkit", "psutil", "sympy", "scipy"}
+
+
+@pytest.mark.parametrize("library", ["json", "duckdb"])
+def test_a_command_ends_without_a_word(library):
+    """At its exit, a process prints nothing, even if it has loaded a library that reports objects
+    which Python did not collect."""
+    program = f"from dfslab.cli import in_this_process as run; run(); import {library} as one"
+    if library == "duckdb":
+        program += "; one.sql('select 1').fetchall()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("dfslab ")
+    assert done.stderr == ""
+
+
 def test_predictions_of_every_file_system_need_only_the_base():
     """One configuration of each file system's own scenario can be predicted with the base
     installation, without optional dependencies."""
@@ -185,7 +221,7 @@ def test_with_nothing_but_the_base_what_is_promised_of_it_works(scenario, tmp_pa
 
     refused = [
         ["report", folder],
-        ["report", folder, "--as", "parquet"],
+        ["export", folder, "--as", "parquet"],
         ["show", "filesystem", "hdfs", "--as", "formula"],
     ]
     codes, _, _, errors = dfslab(*refused, absent=set(BROUGHT_BY))

@@ -253,7 +253,7 @@ def test_a_study_stands_in_terminal_json_page_and_csv(place):
     assert "mostly_reads" not in shown.stdout.partition("Fastest over slowest")[2], "named short"
     page = Path(place / found["page"]).read_text()
     assert page.count("Spread of repetitions") >= 2
-    rows = dfslab(place, "report", folder, "--as", "tables").stdout
+    rows = dfslab(place, "export", folder, "--as", "tables").stdout
     assert rows.count("# Fastest over slowest") == 2
 
 

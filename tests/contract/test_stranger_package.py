@@ -132,9 +132,9 @@ def test_one_run_has_all_of_them(installed, tmp_path):
     page = Path(tmp_path / found["page"]).read_text()
     assert "4 &lt;runs&gt; were measured." in page
     assert "Spread of repetitions" in page
-    rates = command.dfslab("report", found["folder"], "--as", "rates", cwd=tmp_path)
+    rates = command.dfslab("export", found["folder"], "--as", "rates", cwd=tmp_path)
     assert len(rates.stdout.splitlines()) == 2 * 2 + 2
-    rows = command.dfslab("report", found["folder"], "--as", "csv", cwd=tmp_path).stdout
+    rows = command.dfslab("export", found["folder"], "--as", "csv", cwd=tmp_path).stdout
     assert rows.count("stopwatch,") == 2
     left = command.dfslab("testbed", "status", "--json").stdout
     assert "shelf" not in left

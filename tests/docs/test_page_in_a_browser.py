@@ -1,4 +1,4 @@
-"""Tests of the five kinds of HTML pages in a real browser: their size, the time until the first
+"""Tests of the six kinds of HTML pages in a real browser: their size, the time until the first
 paint, tabs, the width of a phone, printing, tables, and accessibility on light and dark pages."""
 
 from __future__ import annotations

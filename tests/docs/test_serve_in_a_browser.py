@@ -157,13 +157,18 @@ def test_notes_of_the_net_are_shown(browser, site):
 def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
     with opened(browser, site, HOSTS, refused=1) as tab:
         board, sentence = tab.locator("#whatif"), tab.locator("#sentence")
+        asked: list[str] = []
+        tab.on("request", lambda request: asked.append(request.url))
         tab.get_by_text("Move a slider").wait_for()
+        asked.clear()
         clients = tab.locator("input[data-key='workload.clients']")
         times = []
         for place in (1, 2, 3):
             clients.press("ArrowRight")
             tab.locator(f"#whatif[data-answered='{{\"workload.clients\":{place}}}']").wait_for()
             times.append(int(board.get_attribute("data-predicted-ms")))
+        # Each movement makes one request. tests/unit/test_slider_work.py counts its model runs.
+        assert asked.count(f"{site.address}/api/whatif") == 3
         assert sentence.inner_text().startswith("× ")
         assert clients.get_attribute("aria-valuetext") == "4"
         tab.get_by_text("The net gives").wait_for()

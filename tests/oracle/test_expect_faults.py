@@ -102,6 +102,22 @@ def test_no_fault_is_named_where_there_is_none(system):
         assert found == [], f"{system}, seed {seed}: {found}"
 
 
+def test_a_directory_has_a_disk_of_this_machine_and_no_server():
+    """A slow disk of a local directory is named in words that fit a directory."""
+    local = DiscoveredPlace(text="/data", system="local", directory="/data")
+    declared = DeclaredHardware(server_disk="80 MB/s")
+    made = scenario_of(local, Probed(copy_bytes_per_s=4e9, call_s=1e-6), declared)
+    operations = planned(made.busy, 60.0)
+    (disk,) = (one for one in made.facts if one.label)
+    slow = with_fact(operations[0].point.scenario.deployment, disk, disk.value / 6.0)
+    expected = expectation(operations, made.facts)
+    found = diagnosed(suspects(operations, made.facts), expected, rates(operations, slow, 1))
+    assert found[0].name == "disk of this machine"
+    assert found[0].text.startswith("the disk of this machine delivers about 1")
+    assert made.hardware[0] == "disk of this machine 80 MB/s (declared)"
+    assert "server" not in " ".join([*made.hardware, *(one.text for one in found)])
+
+
 def test_a_disk_and_a_link_are_told_apart_by_a_cached_read_only():
     """Uncached reads and forced writes are as slow on a slow disk as over a slow link, so both are
     named until the cached read is measured."""

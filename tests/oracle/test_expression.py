@@ -13,7 +13,8 @@ import pytest
 import sympy
 from dfslab import discover
 from dfslab.spec.steps import operation as op
-from dfslab.spec.steps.expression import Expr, Max, ceiling, function, symbol, sympify
+from dfslab.spec.steps.expression import Expr, Max, ceiling, symbol, sympify
+from dfslab.spec.steps.numeric import function
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,6 +9,7 @@ import sympy
 from dfslab import discover
 from dfslab.models.queue.queueing import many_values, mean_value_analysis
 from dfslab.models.tree import prediction
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
 from dfslab.models.tree.reader import TreeReader, Varies
@@ -72,16 +73,47 @@ def test_networks_side_by_side_are_those_alone():
         assert found.waiting_s[:, index] == pytest.approx(one.waiting_s, rel=1e-12)
 
 
-def test_a_count_that_depends_on_a_constant_is_read_one_after_the_other(monkeypatch):
-    turns = sympy.Symbol("turns")
-    tree = op.repeat(turns, op.cpu("client", 0.1))
+def of_turns(tree, turns):
+    """Returns the cost of a tree on one node, where the symbol `turns` has the given value: a
+    number, or an array with one element for each set of constants."""
     node = {"name": "client", "roles": {"client": 1}}
-    reader = TreeReader(
-        Placement(build(Deployment, {"node": [node]})),
-        {"turns": np.array([1.0, 2.0]), "client.frequency": 2.5e9},
-    )
+    placement = Placement(build(Deployment, {"node": [node]}))
+    return TreeReader(placement, {"turns": turns, "client.frequency": 2.5e9}).read(tree)
+
+
+def test_a_number_of_repetitions_may_differ_between_sets():
+    tree = op.repeat(sympy.Symbol("turns"), op.cpu("client", 0.1, "turn"), name="turns")
+    turns = [0.0, 0.5, 1.0, 2.5]
+    together = of_turns(tree, np.array(turns))
+    for index, one in enumerate(turns):
+        alone = of_turns(tree, one)
+        assert together.latency_s[index] == pytest.approx(alone.latency_s, rel=1e-12)
+        for station, demand_s in alone.demands.items():
+            assert together.demands[station][index] == pytest.approx(demand_s, rel=1e-12)
+
+
+def test_the_limits_of_hdfs_evaluate_its_trees_a_few_times(monkeypatch):
+    """HDFS waits for TCP windows a number of times that depends on latencies and rates. All changes
+    of resources are nevertheless evaluated together."""
+    given = situation("hdfs", 2)
+    reads = []
+
+    class Counts(prediction.TreeReader):
+        def read(self, tree):
+            reads.append(tree)
+            return super().read(tree)
+
+    monkeypatch.setattr(prediction, "TreeReader", Counts)
+    assert limits_of(given, given.constants)
+    # One for the unchanged constants, one for all changes, and one if equally slow hardware is
+    # changed together.
+    assert len(reads) <= 3
+
+
+def test_a_count_that_depends_on_a_constant_is_read_one_after_the_other(monkeypatch):
+    tree = op.par(op.cpu("client", 0.1), copies=sympy.Symbol("turns"))
     with pytest.raises(Varies):
-        reader.read(tree)
+        of_turns(tree, np.array([1.0, 2.0]))
     given = situation("hdfs", 2)
     sets = [given.constants, {key: 2 * value for key, value in given.constants.items()}]
     known = given.predict_many(sets)

@@ -60,6 +60,14 @@ def test_one_written_stripe_is_synced_when_the_file_is_closed():
     assert point.time_s == pytest.approx(written_s(size, h) + closed, abs=1e-8)
 
 
+@pytest.mark.parametrize("grain", ["packet", "chunk"])
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_the_laws_of_queues_hold_in_the_nets(operation, grain):
+    """The engine ends a run at the first law that is broken. The check changes no result."""
+    setup = Setup(operation, 3, file_size=4 * MIB, block_size=MIB, grain=grain)
+    assert simulate(setup, laws=True) == simulate(setup)
+
+
 def test_a_file_that_is_not_synced_at_close_waits_for_no_disk():
     size, h = 64 * KIB, PaperHardware()
     setup = Setup("write", file_size=size, block_size=size, grain="chunk", sync_on_close=False)

@@ -1,11 +1,13 @@
 """Writes an HTML page of each kind to a file. The pages show recorded results, planted results
 (computed from a known law) and predictions.
+
+Tests look at the pages in a browser; benches/page.py measures their costs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dfslab.cli.traces import trace_work
@@ -15,12 +17,15 @@ from dfslab.report import comparison_page, page
 from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import read
+from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.paired_runs import compare_runs
 from dfslab.studies.decisions.slider_points import slider_points
 from dfslab.studies.systems import compared
 
 from support import recorded, synthetic
+from verification import recordings
+from verification.papers import dfsperf_probes
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -62,17 +67,28 @@ def of_two_runs(folder: Path) -> Path:
     return written(folder / "compared.html", comparison_page.render(found))
 
 
-def of_file_systems(folder: Path) -> Path:
-    """Writes the page of the file systems of the DFS-Perf report side by side, with planted
-    rates."""
-    scenario = read(SCENARIOS / "dfs-perf-figures.toml")
+def of_two_file_systems(folder: Path) -> Path:
+    """Writes the page that compares HDFS and GlusterFS by their recorded rates."""
+    return _of_recorded_systems(folder / "systems.html", ("hdfs", "glusterfs"))
+
+
+def of_figures(folder: Path) -> Path:
+    """Writes the page of the figures of the DFS-Perf report: all recorded file systems."""
+    return _of_recorded_systems(folder / "figures.html")
+
+
+def _of_recorded_systems(path: Path, systems: Sequence[str] = ()) -> Path:
+    """Writes the page of the recorded run of scenarios/dfs-perf-figures.toml. `systems`: the file
+    systems on the page; all if empty."""
+    scenario = recordings.scenario(dfsperf_probes.SCENARIO)
     results = [
-        synthetic.measured(point, 500.0 * (1 + place % 7), repetition)
-        for place, point in enumerate(checked(scenario).points)
-        for repetition in range(2)
+        one
+        for one in dfsperf_probes.recorded_runs()[0].results
+        if not systems or one.labels[NAME_KEY] in systems
     ]
-    run = FinishedRun(scenario, results, Findings.of(compared(results)))
-    return written(folder / "systems.html", page.render(run))
+    return written(
+        path, page.render(FinishedRun(scenario, results, Findings.of(compared(results))))
+    )
 
 
 def written(path: Path, text: str) -> Path:
@@ -86,5 +102,6 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "predictions": of_predictions,
     "trace": of_a_trace,
     "two runs": of_two_runs,
-    "file systems": of_file_systems,
+    "two file systems": of_two_file_systems,
+    "papers' figures": of_figures,
 }

@@ -9,6 +9,7 @@ from dfslab.documents.table import DASH, naming
 from dfslab.report.answers import growth
 from dfslab.report.answers import verdict as verdicts
 from dfslab.report.answers.operation_units import common_unit, unit_of
+from dfslab.report.answers.predicted_answer import of_predictions
 from dfslab.report.answers.rates import by_configuration, interval, rate_table, short_names
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
@@ -145,10 +146,10 @@ def test_a_model_with_a_small_error_names_the_limit_and_its_error():
 
 
 def test_predictions_alone_do_not_claim_an_error():
-    reported = verdicts.of_predictions(predicted(1.0))
+    reported = of_predictions(predicted(1.0))
     assert reported is not None
     assert "error on these configurations is not known" in reported.observed
-    assert verdicts.of_predictions(predicted(1.0, "mean")) is None
+    assert of_predictions(predicted(1.0, "mean")) is None
 
 
 def test_repetitions_are_one_row_with_an_interval():

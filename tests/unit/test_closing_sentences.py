@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from dfslab.documents.table import Paragraph
 from dfslab.report import run_document
-from dfslab.report.answers.changes import closing, closing_of_predictions
+from dfslab.report.answers.changes import closing
 from dfslab.report.answers.first_screen import first_screen
+from dfslab.report.answers.predicted_answer import closing_of_predictions
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.decisions.decision_input import evidence_of_description

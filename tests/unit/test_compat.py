@@ -408,11 +408,11 @@ def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
     assert target.read_bytes()[:4] == b"PAR1"
     with pytest.raises(InputError, match="exists already"):
         commands_work.export(recorded_run, "parquet", Output("--output", target))
-    with pytest.raises(InputError, match="must be one of page, csv, fio, parquet, .*tables"):
+    with pytest.raises(InputError, match="must be one of csv, fio, parquet, .*tables"):
         commands_work.export(recorded_run, "xml", Output("--output", Path("-")))
     with pytest.raises(InputError, match="is no run folder"):
         commands_work.export(tmp_path, "csv", Output("--output", Path("-")))
-    assert dfslab("report", recorded_run, "--as", "csv").stdout.startswith("method,")
+    assert dfslab("export", recorded_run, "--as", "csv").stdout.startswith("method,")
     page = tmp_path / "page.html"
     assert f"page: {page}" in dfslab("report", recorded_run, "-o", page).stdout
     assert page.read_text().startswith("<!doctype html>")

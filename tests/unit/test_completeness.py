@@ -64,7 +64,7 @@ def test_a_later_look_and_the_page_tell_it_too(given):
     assert dfslab("compare", folder, "--allow-incomplete").returncode == 0
     assert dfslab("compare", folder, folder).returncode == 1
     assert "incomplete: 1 of " in (folder / "report.html").read_text()
-    assert "Incomplete results" in dfslab("report", folder, "--as", "tables").stdout
+    assert "Incomplete results" in dfslab("export", folder, "--as", "tables").stdout
 
 
 def test_a_whole_run_says_nothing(tmp_path):

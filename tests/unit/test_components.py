@@ -83,7 +83,7 @@ def test_the_level_of_the_network_is_chosen(level):
 
 def test_a_file_system_without_a_net_of_its_own_is_refused():
     scenario = read_scenario(FIGURES.parent / "quickstart.toml", [])
-    with pytest.raises(InputError, match=r"net of its own"):
+    with pytest.raises(InputError, match=r"folder has a net"):
         discover.method("components").run(scenario.points()[0])
     keys = ["workload.name=metadata"]
     (metadata, *_) = read_scenario(FIGURES.parent / "pvfs.toml", keys).points()

@@ -13,6 +13,7 @@ import pytest
 from dfslab.instruments.calibration import sustained_disk
 from dfslab.instruments.calibration.file_calls import UNITS
 from dfslab.instruments.discovery import probes
+from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import DiskProbe
 from dfslab.method import RunFailed
 from dfslab.models.tree.limits import limits_of
@@ -70,13 +71,23 @@ def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
     assert not os.listdir(tmp_path / "place")
 
 
+def test_a_time_too_short_for_a_disk_is_refused_before_the_probes(tmp_path, monkeypatch):
+    """A place in memory needs less time than a disk, since there are no cold reads."""
+    monkeypatch.setattr(DiscoveredPlace, "is_in_memory", False)
+    monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
+    done = dfslab("expect", tmp_path, "--time", "15s", "-q", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "dfslab: --time = '15 s': must be at least 16 s\n"
+
+
 def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
     place = tmp_path / "place"
     place.mkdir()
     done = dfslab("init", place, "-o", "mine.toml", "--server-disk", "nvme 3 GB/s", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "mine.toml").read_text()
-    assert text.startswith("# server disk 3 GB/s (declared)")
+    assert text.startswith("# disk of this machine 3 GB/s (declared)")
+    assert done.stderr.startswith("dfslab: probing memory, disk and calls: some seconds")
     again = dfslab("init", place, "-o", "mine.toml", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr

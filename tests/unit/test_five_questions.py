@@ -119,3 +119,13 @@ def test_a_ready_scenario_is_shown_by_name(tmp_path):
     answer = dfslab("show", "scenario", "glusterfs", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
     assert 'name = "glusterfs"' in answer.stdout
+
+
+def test_a_mount_is_shown_with_the_next_commands(tmp_path):
+    """Each command on the last line exists, and the place is quoted for a shell."""
+    place = tmp_path / "my data"
+    place.mkdir()
+    lines = dfslab("show", "mount", place).stdout.splitlines()
+    assert "file_system: local" in lines
+    assert lines[-1] == f"next: dfslab measure '{place}'; dfslab expect '{place}'"
+    assert "next" not in dfslab("show", "mount", place, "--json").stdout

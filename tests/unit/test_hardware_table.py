@@ -66,7 +66,7 @@ def test_options_of_scenarios_are_refused_for_a_table(table, words):
     done = dfslab("predict", table(SYSTEMS), *words)
     assert done.returncode == 2
     assert f"{words[0]} = " in done.stderr
-    assert "has no use with a table of hardware" in done.stderr
+    assert "has no use with a CSV table" in done.stderr
 
 
 def test_what_was_assumed_or_is_not_known_is_named(table):

@@ -1,4 +1,4 @@
-"""Tests of `dfslab fit TABLE`: predictions from a table of rates, and errors of its content."""
+"""Tests of `dfslab predict TABLE`: predictions from a table of rates, and errors of its content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table(tmp_path):
 
 def test_a_mix_is_predicted_at_other_numbers_of_clients(table):
     path = table(MIX)
-    done = dfslab("fit", path, "--clients", "4,64", "--json")
+    done = dfslab("predict", path, "--clients", "4,64", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [(row["clients"], row["operation"]) for row in rows] == [
@@ -44,13 +44,13 @@ def test_a_mix_is_predicted_at_other_numbers_of_clients(table):
     assert 62.48 < first["rate_per_s"]["value"] < 140.36
     assert 0.00904 < first["latency_s_mean"]["value"] < 0.06617
     assert first["latency_s_p99"]["low"] < first["latency_s_p99"]["value"]
-    shown = dfslab("fit", path, "--clients", "4").stdout
+    shown = dfslab("predict", path, "--clients", "4").stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "90 % intervals" in shown
 
 
 def test_servers_are_scaled_from_the_largest_measured_number(table):
-    done = dfslab("fit", table(STORES), "--servers", "100", "--json")
+    done = dfslab("predict", table(STORES), "--servers", "100", "--json")
     assert done.returncode == 0, done.stderr
     read, write = json.loads(done.stdout)
     assert read["proportional_per_s"] == pytest.approx(2900 * 100 / 30)
@@ -79,7 +79,7 @@ def test_servers_are_scaled_from_the_largest_measured_number(table):
     ],
 )
 def test_wrong_input_is_one_line(table, text, options, said):
-    done = dfslab("fit", table(text), *options)
+    done = dfslab("predict", table(text), *options)
     if not said:
         assert done.returncode == 0, done.stderr
         return
@@ -89,7 +89,7 @@ def test_wrong_input_is_one_line(table, text, options, said):
     assert not done.stdout
 
 
-def test_options_of_a_table_do_not_go_with_a_run(tmp_path):
-    done = dfslab("fit", tmp_path, "--clients", "4")
+def test_options_of_a_table_do_not_go_with_a_scenario(tmp_path):
+    done = dfslab("predict", "quickstart", "--clients", "4")
     assert done.returncode == 2
     assert "goes with a CSV table" in done.stderr

@@ -225,7 +225,7 @@ def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")
         table |= {"sweep": [], "workload": {"name": name}, "judge": {}}
-        with pytest.raises(InputError, match=f"workload.name = '{name}': has a number of oper"):
+        with pytest.raises(InputError, match=f"workload.name = '{name}': fixes the number of oper"):
             RateProbe(build(type(scenario()), table))
 
 

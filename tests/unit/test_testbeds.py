@@ -85,7 +85,7 @@ def test_a_dead_or_paused_daemon_is_reported():
         testbed.pause("server-1")
         assert registry.list_testbeds()[0].state == "degraded"
         testbed.resume("server-1")
-        with pytest.raises(TestbedError, match="there are server-0, server-1"):
+        with pytest.raises(TestbedError, match="the daemons are server-0, server-1"):
             testbed.kill("server-9")
         testbed.kill("server-0")
         testbed.kill("server-1")

@@ -16,8 +16,8 @@ from pathlib import Path
 from dfslab import discover
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.studies.compare import geometric_mean
 from dfslab.studies.runs import csv_runs
+from dfslab.studies.runs.means import geometric_mean
 
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged, verdict_of

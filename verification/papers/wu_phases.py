@@ -14,7 +14,7 @@ from functools import cache
 
 from dfslab.result import Result
 from dfslab.spec import units
-from dfslab.studies.compare import geometric_mean
+from dfslab.studies.runs.means import geometric_mean
 from scipy.stats import spearmanr
 
 from verification import recordings

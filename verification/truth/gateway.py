@@ -1,4 +1,5 @@
-"""Predicts an object gateway of Ceph at other concurrencies from two, as `dfslab fit TABLE` does.
+"""Predicts an object gateway of Ceph at other concurrencies from two, as `dfslab predict TABLE`
+does.
 
 The table has reads and writes of four object sizes by 1 to 512 workers. Two concurrencies of one
 object size are given, the others are predicted. The two exponents of the model (the station's gain

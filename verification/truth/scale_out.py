@@ -1,4 +1,4 @@
-"""Predicts the rates of 100 object stores of Ceph from those of 30, as `dfslab fit TABLE` does.
+"""Predicts the rates of 100 object stores of Ceph from those of 30, as `dfslab predict TABLE` does.
 
 The rates of a single object store and the stated links tell which of the two is used more at 30
 stores. That resource limits the rate, so it is the one whose busiest member counts: a store with

@@ -191,11 +191,20 @@ pub(crate) enum Filter {
 
 impl Filter {
     pub(crate) fn new(code: Option<Code>) -> Self {
-        use Instruction::{Integer, Load, Push};
+        use Instruction::{Integer, Load, Not, Push};
         let Some(code) = code else {
             return Filter::Always;
         };
+        // A truth value is the word 0 or 1.
+        let truth = |field, word| Filter::Within {
+            field,
+            low: word,
+            high: word,
+            inside: true,
+        };
         match *code {
+            [Load { field, .. }] => truth(field, 1),
+            [Load { field, .. }, Not] => truth(field, 0),
             [Load { field, .. }, Push(word), Integer(operator)] => {
                 match within(operator, word as i64) {
                     Some((low, high, inside)) => Filter::Within {

@@ -24,13 +24,40 @@ class CommandEntry:
 
 
 PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
-    "Measure and compare": (
-        CommandEntry("run", "Every method the scenario names, compared, one HTML page."),
+    "Answers": (
         CommandEntry(
-            "design",
-            "What a scenario's design would run, in which order, and what that costs; "
-            "runs nothing.",
+            "expect",
+            "Is this the speed I should expect, and what is in the way? Measures and predicts.",
+            "decide.expected",
         ),
+        CommandEntry(
+            "advise",
+            "What limits, what to change, what that gains, how sure we are.",
+            "decide.asking",
+        ),
+        CommandEntry(
+            "whatif",
+            'What changes would gain, such as "servers +1", and how sure that is.',
+            "decide.asking",
+        ),
+        CommandEntry(
+            "plan",
+            "The cheapest deployments that reach targets, with intervals, checked by simulation.",
+            "decide.planned",
+        ),
+        CommandEntry(
+            "compare",
+            "Measured against predicted, with errors, for a finished run; or two runs.",
+            "decide.comparing",
+        ),
+        CommandEntry(
+            "tune",
+            "The best settings in a few real runs, each predicted before it is made.",
+            "decide.improving",
+        ),
+    ),
+    "Experiments": (
+        CommandEntry("run", "Every method the scenario names, compared, one HTML page."),
         CommandEntry(
             "measure",
             "Measure a directory or every configuration of a scenario; no models.",
@@ -42,7 +69,17 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "quick.replaying",
         ),
         CommandEntry(
-            "sweep", "Run the scenario's instruments over its grids; resumes what was interrupted."
+            "predict",
+            "Predict every configuration by one method, without measuring anything.",
+            "quick.predict",
+        ),
+        CommandEntry(
+            "design",
+            "What a scenario's design would run, in which order, and what that costs; "
+            "runs nothing.",
+        ),
+        CommandEntry(
+            "learn", "Coefficients, importance, validation and the next runs, from existing runs."
         ),
         CommandEntry(
             "search",
@@ -56,80 +93,16 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "compat",
             "Run what another benchmark's arguments ask for, and print its own kind of summary.",
         ),
-        CommandEntry(
-            "merge",
-            "One report from the files that a load's agents left on their nodes (state "
-            "folder, parts).",
-        ),
     ),
-    "Predict": (
+    "Look at results and descriptions": (
+        CommandEntry("show", "Show what is described.", "show", True),
         CommandEntry(
-            "predict",
-            "Predict every configuration by one method, without measuring anything.",
-            "quick.predict",
+            "list",
+            "File systems, workloads, methods, studies, exporters, importers, ready scenarios.",
         ),
+        CommandEntry("report", "Write the page of a run again (HTML)."),
         CommandEntry(
-            "calibrate",
-            "Memory, processor, disk and network, measured, as a profile with intervals.",
-        ),
-        CommandEntry(
-            "learn", "Coefficients, importance, validation and the next runs, from existing runs."
-        ),
-        CommandEntry(
-            "next",
-            "The one to three runs that shrink the uncertainty of a question most for each hour.",
-        ),
-    ),
-    "Decide": (
-        CommandEntry(
-            "expect",
-            "Is this the speed I should expect, and what is in the way? Measures and predicts.",
-            "decide.expected",
-        ),
-        CommandEntry(
-            "whatif",
-            'What changes would gain, such as "servers +1", and how sure that is.',
-            "decide.asking",
-        ),
-        CommandEntry(
-            "advise",
-            "What limits, what to change, what that gains, how sure we are.",
-            "decide.asking",
-        ),
-        CommandEntry(
-            "tune",
-            "The best settings in a few real runs, each predicted before it is made.",
-            "decide.improving",
-        ),
-        CommandEntry(
-            "plan",
-            "The cheapest deployments that reach targets, with intervals, checked by simulation.",
-            "decide.planned",
-        ),
-    ),
-    "Finished runs": (
-        CommandEntry(
-            "compare",
-            "Measured against predicted, with errors, for a finished run; or two runs.",
-            "decide.comparing",
-        ),
-        CommandEntry(
-            "fit",
-            "The time of every measured step as a function, and what was expected; or a table "
-            "of rates, extended to other numbers of clients or servers.",
-        ),
-        CommandEntry(
-            "report", "Write the page of a run again, or its results in another program's form."
-        ),
-        CommandEntry(
-            "serve",
-            "Runs in a browser: list, live view, comparison, what-if sliders, token games.",
-            "live.serving",
-        ),
-        CommandEntry(
-            "import",
-            "Take in the results of another tool (fio, IOR, mdtest, IO500, …) as a run.",
-            "exchange.importing",
+            "fit", "The time of every measured step as a function, and what was expected."
         ),
         CommandEntry(
             "check",
@@ -137,11 +110,14 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "exchange.checking",
         ),
         CommandEntry(
-            "export",
-            "A run's measurements as a table: one row a run, its settings and where it comes from.",
+            "serve",
+            "Runs in a browser: list, live view, comparison, what-if sliders, token games.",
+            "live.serving",
         ),
+        CommandEntry("trace", "Record, import and report traces.", "traces.trace_commands", True),
+        CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net_commands", True),
     ),
-    "What there is": (
+    "Set up": (
         CommandEntry(
             "init",
             "Write the scenario of an existing place, for predict, whatif, advise, measure "
@@ -149,19 +125,33 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "decide.expected",
         ),
         CommandEntry(
-            "list",
-            "File systems, workloads, methods, studies, exporters, importers, ready scenarios.",
-        ),
-        CommandEntry("show", "Show what is described.", "show", True),
-        CommandEntry("trace", "Record, import and report traces.", "traces.trace_commands", True),
-        CommandEntry("testbed", "Real file systems on this machine.", "testbed_commands", True),
-        CommandEntry(
             "doctor",
             "What works here, what is missing, how quiet the machine is, "
             "and what killed runs left.",
             "quick.doctor",
         ),
-        CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net_commands", True),
+        CommandEntry("testbed", "Real file systems on this machine.", "testbed_commands", True),
+        CommandEntry(
+            "calibrate",
+            "Memory, processor, disk and network, measured, as a profile with intervals.",
+        ),
+    ),
+    "Exchange": (
+        CommandEntry(
+            "import",
+            "Take in the results of another tool (fio, IOR, mdtest, IO500, …) as a run.",
+            "exchange.importing",
+        ),
+        CommandEntry(
+            "export",
+            "A run's results in another program's form: CSV, Parquet, fio, Prometheus, …",
+            "exchange.exporting",
+        ),
+        CommandEntry(
+            "merge",
+            "One report from the files that a load's agents left on their nodes (state "
+            "folder, parts).",
+        ),
     ),
 }
 # The example in the help of each command. The keys are the names of commands, or of a command and
@@ -173,7 +163,6 @@ EXAMPLES = {
     "design": "dfslab design learn-hdfs.toml --budget 20min",
     "measure": "dfslab measure /mnt/data --bs 4k,1m --rw randread,randwrite --clients 1,8",
     "replay": "dfslab replay app.strace /mnt/data",
-    "sweep": "dfslab sweep quickstart --set workload.clients=2",
     "search": 'dfslab search open.toml --objective "response_s_p99 <= 20 ms"',
     "visibility": "dfslab visibility quickstart --trials 20",
     "compat": "dfslab compat mdtest -n 100 -d /tmp/mdtest",
@@ -184,15 +173,14 @@ EXAMPLES = {
     "predict": "dfslab predict hdfs --set workload.clients=4",
     "calibrate": "dfslab calibrate --directory /mnt/data -o machine.toml",
     "learn": "dfslab learn learn-hdfs.toml runs/learn-hdfs/latest --page learnt.html",
-    "next": "dfslab next learn-hdfs.toml runs/learn-hdfs/latest",
     "compare": "dfslab compare runs/quickstart/latest",
     "advise": "dfslab advise runs/quickstart/latest",
     "tune": "dfslab tune glusterfs --runs 3",
     "fit": "dfslab fit runs/quickstart/latest",
-    "report": "dfslab report runs/quickstart/latest --as csv -o results.csv",
+    "report": "dfslab report runs/quickstart/latest -o page.html",
     "serve": "dfslab serve --runs runs --no-browser",
     "import": "dfslab import fio.json",
-    "export": "dfslab export runs/quickstart/latest -o runs.csv",
+    "export": "dfslab export runs/quickstart/latest --as csv -o results.csv",
     "list": "dfslab list",
     "show": "dfslab show filesystem hdfs --as mermaid",
     "show filesystem": "dfslab show filesystem hdfs --as mermaid",
@@ -218,8 +206,13 @@ EXAMPLES = {
     "net states": "dfslab net states queue.pnml --as svg",
     "net play": "dfslab net play queue.pnml",
 }
-# Renamed commands: each key is a former name, which still works, and its value is the present name.
-FORMER = {"bed": "testbed"}
+# Commands that were renamed, or merged into another command. Each key is a former name, which still
+# works in this release, and its value is the words that replace it.
+FORMER: dict[str, tuple[str, ...]] = {
+    "bed": ("testbed",),
+    "next": ("learn", "--next"),
+    "sweep": ("measure", "--all-instruments"),
+}
 COMMANDS = {entry.name: entry for entries in PURPOSES.values() for entry in entries}
 USAGE = "Usage: dfslab [OPTIONS] COMMAND [ARGS]..."
 ABOUT = "A performance laboratory for distributed file systems."

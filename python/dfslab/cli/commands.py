@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab import discover
 from dfslab.cli import listing
 from dfslab.cli.decide import comparing
+from dfslab.cli.exchange.exporting import write_form
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -34,10 +34,11 @@ from dfslab.cli.shared import (
     with_laboratory,
     with_progress,
 )
-from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
+    from dfslab.spec.scenario import Scenario
     from dfslab.studies.contract import FinishedRun, StudyResult
 
 app = typer.Typer()
@@ -97,35 +98,35 @@ def design(
 
 
 @app.command()
-def sweep(
-    scenario: ScenarioFile,
-    sets: SetOptions = None,
-    out: Out = Path("runs"),
-    fresh: Fresh = False,
-    scheduler: Scheduler = "",
-    allow_incomplete: AllowIncomplete = False,
-    wide: Wide = False,
-    as_json: AsJson = False,
-) -> None:
-    """Run the scenario's instruments over its grids; resumes what was interrupted."""
-    requested = read_scenario(scenario, sets, scheduler=scheduler)
-    chosen = requested.with_methods([m for m in requested.run.methods if discover.is_instrument(m)])
-    with of(scenario):
-        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
-    with judged(done.results, allow_incomplete):
-        emit_run(as_json, done, wide, f"run: {done.folder}")
-
-
-@app.command()
 def learn(
     scenario: ScenarioFile,
     data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
     page: Annotated[Path | None, typer.Option("--page", help="A new file for the page.")] = None,
     force: Force = False,
+    only_next: Annotated[
+        bool, typer.Option("--next", help="Only the one to three runs to make next.")
+    ] = False,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--about", metavar="KEY=VALUE", help="Next runs for a question: such configurations."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Coefficients, importance, validation and the next runs, from existing runs."""
+    """Coefficients, importance, validation and the next runs, from existing runs.
+
+    With --next or --about KEY=VALUE it names only the one to three runs that shrink the uncertainty
+    most for each hour: of all configurations, or of those with this value.
+    """
     chosen = read_scenario(scenario, None)
+    if only_next or about:
+        if page is not None:
+            raise InputError(
+                "--page", str(page), "shows all findings; leave out --next and --about"
+            )
+        _next_runs(chosen, data, about or [], as_json)
+        return
     output = Output("--page", page, force).check([scenario]) if page is not None else None
     done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, output))
     if output is not None and output.is_standard:
@@ -135,50 +136,19 @@ def learn(
     emit(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
-@app.command("next")
-def next_runs(
-    scenario: ScenarioFile,
-    data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--about", metavar="KEY=VALUE", help="The question: only such configurations."
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """The one to three runs that shrink the uncertainty of a question most for each hour."""
-    chosen = read_scenario(scenario, None)
-    about = {key: literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
+def _next_runs(chosen: Scenario, data: Path, about: list[str], as_json: bool) -> None:
+    """Prints the runs to make next. `about`: texts KEY=VALUE of the configurations in question."""
+    for text in about:
+        if "=" not in text:
+            raise InputError("--about", text, "needs KEY=VALUE, such as workload.clients=4")
     from dfslab.cli import commands_work
 
-    found = with_progress(as_json, lambda report: commands_work.next_runs(chosen, data, about))
+    wanted = {key: literal(value) for key, _, value in (text.partition("=") for text in about)}
+    found = with_progress(as_json, lambda report: commands_work.next_runs(chosen, data, wanted))
     document = [one.model_dump(mode="json") for one in found]
     from dfslab.studies.designs import lessons
 
     emit(as_json, document, lessons.proposals_table(found))
-
-
-@app.command()
-def export(
-    run_folder: RunFolder,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", help="A new CSV file; a JSON file is added. -: standard output."
-        ),
-    ],
-    force: Force = False,
-    as_json: AsJson = False,
-) -> None:
-    """A run's measurements as a table: one row a run, its settings and where it comes from."""
-    named = named_output(output, force, as_json)
-    from dfslab.cli import commands_work
-
-    rows = commands_work.export_runs(run_folder, named)
-    if named.is_standard:
-        return
-    emit(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
@@ -193,24 +163,14 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 
 @app.command()
 def fit(
-    run_folder: Annotated[
-        Path, typer.Argument(metavar="RUN|TABLE", help="A run's folder, or a CSV table of rates.")
-    ],
-    clients: Annotated[
-        str, typer.Option("--clients", metavar="N,…", help="Of a table: predict these clients.")
-    ] = "",
-    servers: Annotated[
-        str, typer.Option("--servers", metavar="N,…", help="Of a table: predict these servers.")
-    ] = "",
+    run_folder: RunFolder,
+    clients: Annotated[str, typer.Option("--clients", hidden=True)] = "",
+    servers: Annotated[str, typer.Option("--servers", hidden=True)] = "",
     as_json: AsJson = False,
 ) -> None:
-    """The time of every measured step as a function, and what was expected; or a table
-    of rates, extended to other numbers of clients or servers.
-
-    A CSV table of measured rates (columns clients, operation, rate_per_s, latency_s_mean,
-    latency_s_p99) predicts other numbers of clients: dfslab fit rates.csv --clients 4,64
-    """
+    """The time of every measured step as a function, and what was expected."""
     if run_folder.is_file():
+        # `dfslab predict TABLE` was called `dfslab fit TABLE`.
         from dfslab.cli.quick.other_load import scaling
 
         predicted = scaling(run_folder, clients, servers)
@@ -235,30 +195,21 @@ def fit(
 @app.command()
 def report(
     run_folder: RunFolder,
-    form: Annotated[
-        str, typer.Option("--as", help="page, csv, tables, … (`dfslab list`: exporters).")
-    ] = "page",
+    form: Annotated[str, typer.Option("--as", hidden=True)] = "page",
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="A new file; else the page is the run's own, and others go to standard output.",
-        ),
+        typer.Option("-o", "--output", help="A new file. Without it: the page in the run folder."),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the page of a run again, or its results in another program's form."""
-    if form != "page":
-        if output is None and as_json:
-            raise InputError("--json", True, f"goes with --as page, or with --output for {form}")
-        named = named_output(output or Path(STANDARD_OUTPUT), force, as_json)
-        from dfslab.cli import commands_work
+    """Write the page of a run again (HTML).
 
-        commands_work.export(run_folder, form, named, note)
-        if not named.is_standard:
-            emit(as_json, {"file": str(output)}, f"file: {output}")
+    `dfslab export` writes the results in other forms.
+    """
+    if form != "page":
+        # `dfslab export RUN --as FORM` was called `dfslab report RUN --as FORM`.
+        write_form(run_folder, form, output, force, as_json)
         return
     from dfslab.laboratory import write_page
 

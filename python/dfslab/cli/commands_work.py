@@ -80,7 +80,8 @@ def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> 
     of_run, of_results = exporters.find(RunExporter, form), exporters.find(ResultExporter, form)
     if of_run is None and of_results is None:
         known = {**exporters.exporters(ResultExporter), **exporters.exporters(RunExporter)}
-        raise InputError("--as", form, f"must be one of page, {', '.join(sorted(known))}")
+        allowed = f"must be one of {', '.join(sorted(known))}; `dfslab report` writes the page"
+        raise InputError("--as", form, allowed)
     output.check()
     if of_results is None:
         assert of_run is not None

@@ -4,8 +4,8 @@ servers."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfslab import discover
@@ -14,17 +14,10 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError, NothingLearnt
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.runs.store import results_of
 
 if TYPE_CHECKING:
     from dfslab.models.queue import metadata_server
     from dfslab.studies.contract import Progress
-
-
-def _measured(folder: Path) -> list[Result]:
-    """Returns the measurements of a run. Raises InputError if the folder is no run folder."""
-
-    return [one for one in results_of(folder) if one.method == "measure"]
 
 
 def check_method(name: str) -> None:
@@ -33,18 +26,17 @@ def check_method(name: str) -> None:
 
 
 def predict(
-    scenario: Scenario, method: str, fitted_on: Path | None, report: Progress
+    scenario: Scenario, method: str, measured: Sequence[Result] | None, report: Progress
 ) -> list[Result]:
     """Predicts all configurations of a scenario by one method.
 
-    If `fitted_on` is given, the method is fitted to the results of that run folder first.
+    The method is fitted to the results `measured` first; None: it is not fitted.
     """
     model = discover.model(method)
     points = check(scenario)
-    if fitted_on is not None:
-        results = _measured(fitted_on)
-        report(0, 1, f"learning from {len(results)} results")
-        model.fit(results)
+    if measured is not None:
+        report(0, 1, f"learning from {len(measured)} results")
+        model.fit(measured)
     predicted = []
     for index, point in enumerate(points):
         report(index, len(points), f"{method}: {labels_text(point.labels)}")
@@ -61,21 +53,21 @@ def metadata_limits(
     bound_s: float,
     burst_s: float | None,
     servers: int | None,
-    fitted_on: Path | None,
+    measured: Sequence[Result] | None,
 ) -> list[metadata_server.ServerLimits]:
     """Returns the limits of the metadata servers (number of files, request rate, bursts) for every
     configuration of a scenario. Configurations with equal limits share one entry, which names them.
 
     `bound_s`: largest mean response time in a burst, in seconds. `burst_s`: length of a burst in
     seconds; None: 1, 10 and 60 s. `servers`: number of metadata servers; None: as deployed.
-    `fitted_on`: folder of a run whose measurements calibrate the model; None: not calibrated.
+    `measured`: results that calibrate the model; None: not calibrated.
     """
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server
 
     calibration = None
-    if fitted_on is not None:
-        calibration = calibrate(_measured(fitted_on))
+    if measured is not None:
+        calibration = calibrate(measured)
     lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
     found: dict[str, tuple[metadata_server.ServerLimits, list[Point]]] = {}
     points = check(scenario)

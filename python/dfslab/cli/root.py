@@ -34,7 +34,7 @@ def module(name: str) -> Any:
 
 def command(name: str) -> Any:
     """Imports the command or group of commands with this name. Returns None if there is none."""
-    entry = COMMANDS.get(FORMER.get(name, name))
+    entry = COMMANDS.get(FORMER.get(name, (name,))[0])
     if entry is None:
         return None
     found = typer.main.get_group(module(entry.module).app)
@@ -109,6 +109,10 @@ class _OnDemand(TyperGroup):
         # If a name is mistyped, Typer suggests a similar key of this dictionary. Therefore it has
         # all names, although no module has been imported.
         self.commands = dict.fromkeys((*COMMANDS, *FORMER))  # type: ignore[assignment]
+        if args[0] in FORMER:
+            present = FORMER[args[0]]
+            print(f"dfslab: `{args[0]}` is now `{' '.join(present)}`", file=sys.stderr)
+            args = [*present, *args[1:]]
         return super().resolve_command(ctx, args)
 
 
@@ -225,7 +229,8 @@ def _stop_for_usage(error: Exception) -> None:
 def _where_to_look() -> str:
     """Returns a hint that names the help of the called command, or the list of commands if no
     command was called."""
-    called = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
+    present = (FORMER.get(word, (word,))[0] for word in sys.argv[1:2])
+    called = next((word for word in present if word in COMMANDS), "")
     return f"(`dfslab {called} --help`)" if called else "(`dfslab --help` lists the commands)"
 
 

@@ -1,5 +1,4 @@
-"""Code that all commands share: argument types, modules that are imported on first use,
-progress, and printing."""
+"""Code that all commands share: argument types, reading of scenarios, progress, and printing."""
 
 from __future__ import annotations
 
@@ -66,11 +65,6 @@ TRACE = "workload.trace"
 # Maximum number of columns that sentences occupy, because longer lines are hard to read.
 WIDEST_TEXT = 100
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
-
-
-# These modules are imported on first use, so that wrong input is rejected quickly.
-if TYPE_CHECKING:
-    pass
 
 
 def read_scenario(
@@ -338,4 +332,5 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
             # Uses `print`, which does not wrap lines, because programs may parse this text.
             print(printable(table))
         else:
-            console.print(terminal.drawn(table) if isinstance(table, Table) else table)
+            shown = terminal.drawn(table, console.width) if isinstance(table, Table) else table
+            console.print(shown)

@@ -5,6 +5,8 @@ This module only parses and prints.
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,7 +51,10 @@ def show_mount(
     from dfslab.cli import testbed_work as testbeds
 
     found = testbeds.existing(place, web_address).document()
-    emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
+    named = shlex.quote(place)
+    measured = f"dfslab measure {named}; " if Path(place).is_dir() else ""
+    following = f"next: {measured}dfslab expect {named}"
+    emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()), following)
 
 
 @app.command("scenario")

@@ -41,6 +41,10 @@ class Tab(StrEnum):
         return "tab-" + self.value.lower().replace(" ", "-")
 
 
+# In characters: the width of a small terminal, and the width of a column's margins in it.
+NARROW, BORDER = 80, 3
+
+
 @dataclass(frozen=True)
 class Column:
     """The head of a table's column. `unit` is the SI unit of its values; it is empty for text and
@@ -84,6 +88,17 @@ class Table:
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.columns) for row in self.rows), self.title
+
+    @property
+    def terminal_width(self) -> int:
+        """The characters of the table's lines in a terminal that is wide enough for all cells."""
+        width = 1
+        for number, column in enumerate(self.columns):
+            texts = [column.title, *(one[number].text for one in self.rows)]
+            texts += [one[number].note for one in self.rows]
+            lines = [line for text in texts for line in text.splitlines()]
+            width += BORDER + max(map(len, lines), default=0)
+        return width
 
     def _repr_html_(self) -> str:
         """Returns the table as HTML, with its title above and its notes below, which a notebook

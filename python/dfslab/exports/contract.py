@@ -47,7 +47,7 @@ class Companion:
 
 @dataclass(frozen=True)
 class ResultExporter(Exporter):
-    """Exports the results of a run (`dfslab report RUN --as NAME`).
+    """Exports the results of a run (`dfslab export RUN --as NAME`).
 
     `write`: returns the exported document. `companion`: exporter of a second file; it is used only
     if the document is written to a file and not to standard output.
@@ -59,7 +59,7 @@ class ResultExporter(Exporter):
 
 @dataclass(frozen=True)
 class RunExporter(Exporter):
-    """Exports a run with the results of all analyses of it (`dfslab report RUN --as NAME`)."""
+    """Exports a run with the results of all analyses of it (`dfslab export RUN --as NAME`)."""
 
     write: Callable[[FinishedRun], bytes]
 

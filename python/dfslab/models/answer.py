@@ -1,5 +1,9 @@
 """Converts a model's prediction to a Result: every metric with its interval, step times,
 utilisation, and calibrated constants.
+
+The parts of a result are validated when they are constructed. The result itself is constructed
+without validation, because the validator of `Result` includes all documents of measurements, and
+building it would take longer than a prediction.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ def to_result(
     for (operation, label), latency in prediction.quantiles_s.items():
         values[metric_names.key(LATENCY, label, operation)] = latency
     low, high = prediction.bounds_per_s
-    return Result(
+    return Result.model_construct(
         method=method,
         point_id=point.id,
         point=point,
@@ -136,7 +140,7 @@ def to_open_result(
             remarks.append(
                 f"{found.refused:.1%} of the calls find the call queue of {found.places:g} full"
             )
-    return Result(
+    return Result.model_construct(
         method=method,
         point_id=point.id,
         point=point,

@@ -139,7 +139,8 @@ class PetriModel:
             for name in found.latency_s
         }
         factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), factor_of["rate"])
-        answer = _as_prediction(found, situation.predict(constants))
+        sequence = situation.predict(constants)
+        answer = _as_prediction(found, sequence)
         result = to_result(
             self.name,
             point,
@@ -148,7 +149,7 @@ class PetriModel:
             notes,
             calibration,
             factors,
-            limits_of(situation, constants),
+            limits_of(situation, constants, sequence),
             limits_of_phases(situation, constants),
         )
         return result.model_copy(update={"simulation": _simulated(found, situation)})
@@ -302,7 +303,8 @@ def _of_phase(
     stream = part.first(operations, clients)
     job = job_of(situation, constants, stream, service, units)
     net, watched = job.net(scenario.name, clients, stream)
-    if not DRAW.search(json_text(net.document())):
+    definition = net.document()
+    if not DRAW.search(json_text(definition)):
         replications = 1
     rated = "whole" if operations == offered else "steady"
     if situation.trace is not None:
@@ -310,7 +312,8 @@ def _of_phase(
     parts: list[_Replication] = []
     while True:
         reports = fire(
-            net,
+            definition,
+            net.monitors,
             seed=scenario.run.seed,
             replications=replications,
             first=len(parts),

@@ -66,6 +66,6 @@ class SequenceModel:
             factor,
             notes,
             calibration,
-            limits=limits_of(situation, constants),
+            limits=limits_of(situation, constants, prediction),
             limits_of_phases=limits_of_phases(situation, constants),
         )

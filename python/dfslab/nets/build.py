@@ -20,6 +20,7 @@ from dfslab.documents.net_definition import Cell, FunctionDefinition, NetDefinit
 from dfslab.documents.net_run import MonitorDefinition
 from dfslab.nets.colour import UNIT, Colour, Enumeration, FieldKind, TokenValue, fields_of
 from dfslab.nets.inscription import Inscription, text, written
+from dfslab.nets.net_parts import InputPart, OutputPart, TransitionPart
 from dfslab.spec.input_error import InputError
 from dfslab.spec.steps.expression import Condition, Expr, symbol
 
@@ -289,11 +290,6 @@ def definition_of(net: Net | NetDefinition) -> NetDefinition:
     return net.document() if isinstance(net, Net) else net
 
 
-# A part of a flat net (a place, a transition or an arc), as a mapping. The keys are the fields of
-# the part's type in documents/net_definition.
-Part = Mapping[str, object]
-
-
 @dataclass
 class _Laid:
     """A place of the flat net. `initial` has the field values of its initial tokens."""
@@ -310,7 +306,7 @@ class _Flat:
     def __init__(self, net: Net) -> None:
         self.net = net
         self.places: dict[str, _Laid] = {}
-        self.transitions: list[Part] = []
+        self.transitions: list[TransitionPart] = []
         self.fused = {place: name for name, places in net.fusions for place in places}
         self.active: list[Page] = []
         self.lay(net, "", {})
@@ -378,6 +374,10 @@ class _Flat:
         self.places[name] = _Laid(name, place.colour, place.discipline, rows)
 
 
+def _condition(guard: Condition | str) -> str:
+    return text(guard) if isinstance(guard, Expr) else guard
+
+
 def _named(names: Mapping[Place, str], place: Place, page: Page, by: str) -> str:
     if place not in names:
         raise InputError(f"page {page.name}, {by}", place.name, "is no place of this page")
@@ -399,51 +399,58 @@ class _Named:
         """Returns how error messages refer to the transition."""
         return f"transition {self.one.name}"
 
-    def document(self) -> Part:
+    def document(self) -> TransitionPart:
         one = self.one
-        optional: dict[str, object] = {
-            "guard": text(one.guard) if isinstance(one.guard, Expr) else one.guard or None,
-            "delay": None if one.delay is None else written(one.delay),
-            "priority": one.priority or None,
-            "weight": one.weight,
-            "inhibit": [{"place": self.of(place), "at_least": most} for place, most in one.inhibit]
-            or None,
-            "reset": [{"place": self.of(place)} for place in one.reset] or None,
-            "locals": [
-                {"name": local.name, "type": local.kind, "value": written(local.value)}
-                for local in one.locals
-            ]
-            or None,
-        }
-        return {
+        part: TransitionPart = {
             "name": self.path + one.name,
             "page": one.page or self.path.rstrip(".") or self.page.name,
             "in": [arc for take in one.takes for arc in self.inputs(take)],
             "out": [arc for put in one.puts for arc in self.outputs(put)],
-            **{key: value for key, value in optional.items() if value is not None},
         }
+        if one.guard is not None and (guard := _condition(one.guard)):
+            part["guard"] = guard
+        if one.delay is not None:
+            part["delay"] = written(one.delay)
+        if one.priority:
+            part["priority"] = one.priority
+        if one.weight is not None:
+            part["weight"] = one.weight
+        if one.inhibit:
+            part["inhibit"] = [
+                {"place": self.of(place), "at_least": most} for place, most in one.inhibit
+            ]
+        if one.reset:
+            part["reset"] = [{"place": self.of(place)} for place in one.reset]
+        if one.locals:
+            part["locals"] = [
+                {"name": local.name, "type": local.kind, "value": written(local.value)}
+                for local in one.locals
+            ]
+        return part
 
     def of(self, place: Place) -> str:
         """Returns the name that a place of this copy of the page has in the flat net."""
         return _named(self.names, place, self.page, self.context)
 
-    def inputs(self, take: Take) -> list[Part]:
-        arc: Part = {"place": self.of(take.place)}
+    def inputs(self, take: Take) -> list[InputPart]:
+        arc: InputPart = {"place": self.of(take.place)}
         if take.variable:
             if take.count != 1:
                 raise self.wrong(take.count, "a variable names one token")
-            arc = {**arc, "var": take.variable}
+            arc["var"] = take.variable
         return [arc] * self.counted(take.count)
 
-    def outputs(self, put: Put) -> list[Part]:
-        arc: dict[str, object] = {"place": self.of(put.place)}
-        if put.token is not None:
-            whole = isinstance(put.token, str)
-            arc["token"] = put.token if whole else [written(one) for one in put.token]
+    def outputs(self, put: Put) -> list[OutputPart]:
+        arc: OutputPart = {"place": self.of(put.place)}
+        if isinstance(put.token, str):
+            arc["token"] = put.token
+        elif put.token is not None:
+            arc["token"] = [written(one) for one in put.token]
         if put.delay is not None:
             arc["delay"] = written(put.delay)
         if not isinstance(put.count, int):
-            return [{**arc, "count": written(put.count)}]
+            arc["count"] = written(put.count)
+            return [arc]
         return [arc] * self.counted(put.count)
 
     def counted(self, count: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import TypeAlias
 
 from dfslab.spec.steps.expression import Condition, Expr, condition, expression, symbol
@@ -78,8 +78,10 @@ class Flag(Field, Condition):
     __hash__ = Expr.__hash__
 
 
+@lru_cache(maxsize=1024)
 def field(variable: str, label: str) -> Field:
-    """Returns the field `label` of the token that an arc binds to `variable`, as an expression."""
+    """Returns the field `label` of the token that an arc binds to `variable`, as an expression. All
+    inscriptions share one object for each field."""
     return Field("field", variable, label)
 
 

@@ -4,8 +4,10 @@ run."""
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -13,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dfslab.documents.planned_design import PlannedCost, PlannedDesign
+from dfslab.documents.table import BORDER, NARROW
 from dfslab.report.harmless import harmless
 from dfslab.spec import units
 
@@ -29,28 +32,49 @@ if TYPE_CHECKING:
     from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
-# In characters: the width of a small terminal, the smallest width of a text column, and the width
-# of a column's margins.
-NARROW, LEAST_WORDS, BORDER = 80, 8, 3
+# Smallest width of a text column in characters.
+LEAST_WORDS = 8
+# A space in a title at which a line may end: none between a number and its percent sign.
+_SPACE = re.compile(r" (?!%)")
 
 
-def drawn(contents: Contents) -> Table:
-    """Converts a table to one that the library Rich prints.
+def drawn(contents: Contents, columns: int = NARROW) -> Table:
+    """Converts a table to one that the library Rich prints. `columns`: width of the terminal in
+    characters.
 
     The note of a cell is below its text, the notes of the table are at the end.
     """
     table = Table(title=escape(contents.title), caption=escape("\n".join(contents.notes)) or None)
+    contents = _with_narrow_heads(contents)
     whole = _numbers_fit(contents)
-    for column in contents.columns:
+    widths = _text_widths(contents, columns)
+    for number, column in enumerate(contents.columns):
         table.add_column(
             escape(column.title),
             justify=column.align,
             overflow="fold",
             no_wrap=whole and column.align == "right",
+            width=widths.get(number),
         )
     for row in contents.rows:
         table.add_row(*map(_text, row))
     return table
+
+
+def _with_narrow_heads(contents: Contents) -> Contents:
+    """Returns the table with a line for each word of a number column's title if the words are wider
+    than the numbers and the table is wider than 80 characters."""
+    if contents.terminal_width <= NARROW:
+        return contents
+    cells = [_widest(contents, number, _longest_line, 0) for number in range(len(contents.columns))]
+    titles = [_longest_line(column.title) for column in contents.columns]
+    columns = [
+        replace(column, title=_SPACE.sub("\n", column.title))
+        if column.align == "right" and title > width
+        else column
+        for column, title, width in zip(contents.columns, titles, cells, strict=True)
+    ]
+    return replace(contents, columns=columns)
 
 
 def _numbers_fit(contents: Contents) -> bool:
@@ -58,12 +82,51 @@ def _numbers_fit(contents: Contents) -> bool:
 
     A number with a line break inside would look like two other numbers.
     """
+    return _needed(contents, [LEAST_WORDS] * len(contents.columns)) <= NARROW
+
+
+def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
+    """Returns the widths of the columns of texts, by index, at which the table is at most `columns`
+    wide and no word is broken. The widest columns are made narrower first. Returns an empty
+    dictionary if the table fits as it is, or if it cannot fit without a broken word."""
+    texts = [n for n, column in enumerate(contents.columns) if column.align != "right"]
+    least, widths = [0] * len(contents.columns), [0] * len(contents.columns)
+    for number in texts:
+        title = contents.columns[number].title
+        least[number] = _widest(contents, number, _longest_word, _longest_word(title))
+        widths[number] = _widest(contents, number, _longest_line, _longest_line(title))
+    excess = _needed(contents, widths) - columns
+    if excess <= 0 or _needed(contents, least) > columns:
+        return {}
+    for _ in range(excess):
+        widest = max((n for n in texts if widths[n] > least[n]), key=lambda n: widths[n])
+        widths[widest] -= 1
+    return {number: widths[number] for number in texts}
+
+
+def _needed(contents: Contents, of_texts: Sequence[int]) -> int:
+    """Returns the width of a table whose numbers are not broken. `of_texts`: widths of the columns
+    of texts; those of other columns are not used."""
     needed = 1
     for number, column in enumerate(contents.columns):
-        texts = [column.title, *(_text(row[number]) for row in contents.rows)]
-        longest = max(len(line) for text in texts for line in text.splitlines() or [""])
-        needed += BORDER + (longest if column.align == "right" else LEAST_WORDS)
-    return needed <= NARROW
+        title = _longest_line(column.title)
+        is_number = column.align == "right"
+        width = _widest(contents, number, _longest_line, title) if is_number else of_texts[number]
+        needed += BORDER + width
+    return needed
+
+
+def _widest(contents: Contents, number: int, width: Callable[[str], int], least: int) -> int:
+    """Returns the largest width of the cells of a column, but at least `least`."""
+    return max(least, *(width(_text(row[number])) for row in contents.rows), 0)
+
+
+def _longest_line(text: str) -> int:
+    return max(map(len, text.splitlines()), default=0)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
 
 
 def _text(cell: TableCell) -> str:

@@ -45,7 +45,7 @@ _LISTS_OF_TABLES = ("deployment.node", "sweep")
 class CheckedModel(BaseModel):
     """A frozen model without unknown keys, whose defaults are validated like input."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, defer_build=True)
     # Maps the former name of each renamed key to its present name. Files with former names are
     # still read.
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {}

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import tomlkit
 from pydantic import (
     ConfigDict,
     Field,
@@ -207,6 +206,8 @@ class Scenario(CheckedModel):
 
     def toml(self) -> str:
         """Returns the scenario as TOML text, which is read back as an equal scenario."""
+        import tomlkit
+
         return tomlkit.dumps(self.model_dump(mode="json"))
 
     def brief_toml(self) -> str:
@@ -215,6 +216,8 @@ class Scenario(CheckedModel):
         If no testbed is started, keys of disks that only a testbed uses, such as their capacity,
         are left out, too. The text therefore states no hardware that was neither found nor given.
         """
+        import tomlkit
+
         of_testbeds = {"capacity", "file_system", "medium", "iops"}
         disks = {"deployment": {"node": {"__all__": {"disk": of_testbeds}}}}
         left_out = None if self.file_system.access.testbed else disks

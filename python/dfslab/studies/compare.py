@@ -13,14 +13,12 @@ from pydantic import BaseModel, JsonValue
 from dfslab import discover, quantiles
 from dfslab.documents.metrics import LATENCY, RATE, operations_with
 from dfslab.documents.table import Table, TableCell, absent, estimate, heads, number, words
-from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
+from dfslab.studies.runs.means import geometric_mean
 
 NAMES = ("comparison",)
-# Baselines: methods that predict without a model. A model has to predict better than these.
-BASELINES = ("mean", "ideal", "serial")
 
 
 class ComparedPoint(BaseModel):
@@ -229,18 +227,6 @@ def _mean_steps(measured: Sequence[Result]) -> list[Step]:
         )
         for (operation, name), steps in times.items()
     ]
-
-
-def geometric_mean(values: Sequence[float]) -> Metric:
-    """Returns the geometric mean with its 90 % interval by Student's t. A single value has no
-    interval."""
-    logs = np.log(np.maximum(values, 1e-300))
-    mean = float(np.exp(logs.mean()))
-    if len(logs) < 2:
-        return Metric(value=mean)
-    error = logs.std(ddof=1) / np.sqrt(len(logs))
-    factor = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
-    return Metric(value=mean, low=mean / factor, high=mean * factor)
 
 
 def _log_sd(group: Sequence[Result], metric: str) -> float | None:

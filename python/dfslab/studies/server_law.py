@@ -22,8 +22,8 @@ from dfslab.models.queue import burst
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result
 from dfslab.spec.streams.stream import has_stream, stream_spec
-from dfslab.studies.compare import geometric_mean
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
+from dfslab.studies.runs.means import geometric_mean
 
 NAMES = ("server_law",)
 

@@ -23,8 +23,9 @@ from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.step_path import StepPath
-from dfslab.studies.compare import ErrorScore, geometric_mean, score
+from dfslab.studies.compare import ErrorScore, score
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
+from dfslab.studies.runs.means import geometric_mean
 
 NAMES = ("operations", "functions")
 SIZE = "workload.file_size"
@@ -179,7 +180,7 @@ class StepFunctions(StudyResult):
             "operation",
             "step",
             "points",
-            "left over",
+            "residual",
             "function",
             "intervals",
             left=("step", "function", "intervals"),

@@ -14,8 +14,8 @@ from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.systems.choice import NAME_KEY
-from dfslab.studies.compare import geometric_mean
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
+from dfslab.studies.runs.means import geometric_mean
 
 NAMES = ("systems",)
 # Operations that move bytes. Their throughput is shown for one client.

@@ -110,6 +110,7 @@ class RecordChanges(TypedDict, total=False):
     devices: list[str]
     folders: list[str]
     uri: str
+    versions: dict[str, str]
     deployment: Deployment
 
 

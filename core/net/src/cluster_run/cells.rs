@@ -402,6 +402,12 @@ impl Turns {
         }
     }
 
+    /// The smallest key.
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<Turn> {
+        self.keys.get(self.removed).copied()
+    }
+
     /// Removes and returns the smallest key.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Turn> {

@@ -54,6 +54,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// that the loop keeps more of its variables in registers.
     #[inline(never)]
     fn fire_any(&mut self, transition: u32, this: &Move) -> Result<(), Failed> {
+        if this.own == 0 {
+            return self.fire_separate(transition as usize, this);
+        }
         let state = &self.states[transition as usize];
         let (cell, is_watched) = (state.cell, state.is_watched);
         let mut bound = [NONE; LANES_MAX];
@@ -65,6 +68,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         if is_watched {
             self.notify_monitors(transition, chosen)?;
+        }
+        if let Some(formulas) = &this.formulas {
+            self.compute_formulas(formulas, chosen);
         }
         let delay_ns = self.delay_ns(&this.delay, transition, None, chosen)?;
         let firing = Firing {

@@ -1,7 +1,7 @@
 //! Evaluates the inscriptions of a run over clusters: fields of new tokens, delays, locals and
 //! numbers of tokens.
 
-use super::plan::Delay;
+use super::plan::{Delay, Word};
 use super::{ClusterRun, Failed, HEADER};
 use crate::clock::nanoseconds;
 use crate::engine::Engine;
@@ -55,11 +55,18 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     #[inline(always)]
     pub(super) fn value(
         &mut self,
-        value: &Value,
+        word: &Word,
         transition: usize,
         output: (usize, u16),
         chosen: &[u32],
     ) -> Result<u64, Failed> {
+        let value = match word {
+            Word::Value(value) => value,
+            Word::Formula(at, value) => match self.formula_value(*at) {
+                Some(word) => return Ok(word),
+                None => value.as_ref(),
+            },
+        };
         match value {
             Value::Constant(word) => Ok(*word),
             Value::Field { arc, field } => Ok(self.field(chosen[usize::from(*arc)], *field)),
@@ -107,13 +114,43 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 let word = exponential(*mean_s, &mut self.states[transition].stream);
                 self.in_range(f64::from_bits(word), transition, arc)
             }
-            Delay::Any(value) => match self.word_of(value, transition, chosen) {
-                Ok(word) => self.in_range(f64::from_bits(word), transition, arc),
-                Err(fault) => self.fail(move |engine| {
-                    let words = engine.delay_words(transition, arc);
-                    engine.fault(transition, &words, fault)
-                }),
-            },
+            Delay::Formula(at, value) => {
+                self.formula_delay_ns(*at, value, (transition, arc), chosen)
+            }
+            Delay::Any(value) => self.computed_delay_ns(value, (transition, arc), chosen),
+        }
+    }
+
+    /// Returns a delay of the formulas in nanoseconds. `at` is the position of its value, and
+    /// `value` is the same delay as an inscription.
+    #[inline(never)]
+    fn formula_delay_ns(
+        &mut self,
+        at: u8,
+        value: &Value,
+        (transition, arc): (usize, Option<usize>),
+        chosen: &[u32],
+    ) -> Result<u64, Failed> {
+        match self.formula_value(at) {
+            Some(word) => self.in_range(f64::from_bits(word), transition, arc),
+            None => self.computed_delay_ns(value, (transition, arc), chosen),
+        }
+    }
+
+    /// Evaluates a delay of any kind and returns it in nanoseconds.
+    #[inline(never)]
+    fn computed_delay_ns(
+        &mut self,
+        value: &Value,
+        (transition, arc): (usize, Option<usize>),
+        chosen: &[u32],
+    ) -> Result<u64, Failed> {
+        match self.word_of(value, transition, chosen) {
+            Ok(word) => self.in_range(f64::from_bits(word), transition, arc),
+            Err(fault) => self.fail(move |engine| {
+                let words = engine.delay_words(transition, arc);
+                engine.fault(transition, &words, fault)
+            }),
         }
     }
 

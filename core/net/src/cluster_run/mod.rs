@@ -9,9 +9,11 @@
 
 mod cells;
 mod fire;
+mod formulas;
 mod inscribe;
 mod plan;
 mod planning;
+mod separate;
 mod service;
 mod transfer;
 mod update;
@@ -24,8 +26,9 @@ use crate::ending::{Reason, STOP_INTERVAL};
 use crate::engine::event_list::EventList;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
+use crate::expression::Values;
 use crate::marking::bucket::NONE;
-use cells::{Cells, State, Turns};
+use cells::{Cells, State, Turn, Turns};
 pub(crate) use plan::ClusterPlan;
 
 /// Number of words of a token's record before its field values.
@@ -92,8 +95,14 @@ struct ClusterRun<'e, 'n, const N: usize> {
     counted: Vec<bool>,
     /// Whether the tokens of any place are counted.
     counts: bool,
+    /// The sort key of the separate transition that fires next; `NO_TURN` if none is enabled.
+    separate_turn: Turn,
     /// Whether sums are collected from which Little's law and the utilisation law are checked.
     has_laws: bool,
+    /// The values of the formulas of the transition that fires.
+    values: Values,
+    /// Whether the values of the transition that fires could be computed.
+    is_computed: bool,
     error: Option<Box<NetError>>,
 }
 
@@ -146,7 +155,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         loop {
             let instant_end = self.firings.saturating_add(limits.max_instant_firings);
             let mut check_at = self.next_check(limits, instant_end);
-            while let Some(transition) = self.next_transition() {
+            while let Some(transition) = self.next_transition()? {
                 self.fire(transition)?;
                 if self.firings < check_at && self.live <= limits.max_tokens {
                     continue;
@@ -241,13 +250,16 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// The enabled transition that fires next, or None.
     #[inline(always)]
-    fn next_transition(&mut self) -> Option<u32> {
-        loop {
-            let turn = self.turns.pop()?;
+    fn next_transition(&mut self) -> std::result::Result<Option<u32>, Failed> {
+        if self.plan.has_separate {
+            return self.next_of_all();
+        }
+        while let Some(turn) = self.turns.pop() {
             let transition = turn as u32;
             if self.states[transition as usize].turn == turn {
-                return Some(transition);
+                return Ok(Some(transition));
             }
         }
+        Ok(None)
     }
 }

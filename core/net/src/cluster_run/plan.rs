@@ -2,11 +2,12 @@
 //! and the lane of each output token resolved as far as they are known before the run.
 
 use crate::cluster::LANES_MAX;
-use crate::expression::Value;
+use crate::expression::{Formulas, Value};
 
-/// What a run over clusters reads about a net. It exists only for nets in which every token waits
-/// in a cell of a cluster, and which have no inhibitor arcs, no reset arcs and no transitions that
-/// compete by weight.
+/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and no
+/// lists, inhibitor arcs, reset arcs, random places and transitions that compete by weight.
+///
+/// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
 pub(crate) struct ClusterPlan {
     /// One entry for each transition of the net.
@@ -21,14 +22,19 @@ pub(crate) struct ClusterPlan {
     pub(super) members: Vec<u32>,
     /// One entry for each place of the net.
     pub(super) seats: Vec<PlaceSeat>,
+    /// For each place of the net, whether separate transitions take its tokens.
+    pub(super) is_separate: Vec<bool>,
+    /// Whether the net has separate transitions.
+    pub(super) has_separate: bool,
 }
 
-/// A transition of a cluster, as the run fires it.
+/// A transition, as the run fires it. The fields about clusters and lanes have no meaning for a
+/// separate transition.
 #[derive(Debug)]
 pub(super) struct Move {
     pub(super) level: u32,
     pub(super) cluster: u32,
-    /// The transition as a member of its cluster: a set with one bit.
+    /// The transition as a member of its cluster: a set with one bit. 0 for a separate transition.
     pub(super) own: u32,
     /// The other members that take tokens from the lanes of the transition, as a set of bits.
     pub(super) others: u32,
@@ -49,6 +55,8 @@ pub(super) struct Move {
     pub(super) released: Box<[u16]>,
     /// The form by which a run fires the transition in fewer steps, if it has such a form.
     pub(super) shape: Shape,
+    /// The inscriptions that are computed together; None if there are none.
+    pub(super) formulas: Option<Box<Formulas>>,
 }
 
 /// A delay, evaluated before the run as far as possible.
@@ -58,7 +66,19 @@ pub(super) enum Delay {
     Constant(u64),
     /// Exponential, with this mean in seconds.
     Exponential(f64),
+    /// The position of the number of seconds among the values of the transition's formulas, and the
+    /// same delay as an inscription.
+    Formula(u8, Box<Value>),
     Any(Box<Value>),
+}
+
+/// The value of a field of an output token.
+#[derive(Debug)]
+pub(super) enum Word {
+    Value(Value),
+    /// The position among the values of the transition's formulas, and the same value as an
+    /// inscription.
+    Formula(u8, Box<Value>),
 }
 
 /// An output arc of a transition, as the run follows it.
@@ -75,7 +95,7 @@ pub(super) struct Put {
     pub(super) delay: Delay,
     /// The fields that are written, with their values: those that change if a token is forwarded,
     /// else all of them.
-    pub(super) written: Box<[(u16, Value)]>,
+    pub(super) written: Box<[(u16, Word)]>,
 }
 
 /// What is known before the run about the cell and the lane that an output token will enter.

@@ -3,7 +3,7 @@
 
 use super::plan::{
     CellLayout, ClusterPlan, ClusterTable, Delay, Move, PlaceSeat, Put, Range, RangedSeat, Service,
-    Shape, Step, Target, Update,
+    Shape, Step, Target, Update, Word,
 };
 use crate::clock::nanoseconds;
 use crate::cluster::{Cluster, LANES_MAX};
@@ -18,16 +18,23 @@ impl ClusterPlan {
     /// clusters does not cover.
     pub(crate) fn new(net: &CompiledNet) -> Option<Self> {
         let covered = |one: &Transition| {
-            one.member.is_some()
+            !one.has_random
                 && one.rivals.is_empty()
                 && one.inhibit.is_empty()
                 && one.reset.is_empty()
         };
-        let covered = !net.transitions.is_empty() && net.transitions.iter().all(covered);
+        let covered = !net.clusters.is_empty() && net.transitions.iter().all(covered);
         if net.has_lists || !covered {
             return None;
         }
+        let mut is_separate = vec![false; net.places.len()];
+        let separate = net.transitions.iter().filter(|one| one.member.is_none());
+        for input in separate.flat_map(|one| &one.inputs) {
+            is_separate[input.place as usize] = true;
+        }
         let mut plan = Self {
+            has_separate: is_separate.contains(&true),
+            is_separate,
             moves: net
                 .transitions
                 .iter()
@@ -138,7 +145,36 @@ fn range_of(test: &Test, net: &CompiledNet) -> Option<Range> {
 }
 
 fn move_of(transition: &Transition, net: &CompiledNet) -> Move {
-    let (number, local) = transition.member.expect("the caller has checked it");
+    let mut found = match transition.member {
+        Some(member) => move_of_member(transition, member, net),
+        None => move_of_separate(transition, net),
+    };
+    found.use_formulas();
+    found
+}
+
+fn move_of_separate(transition: &Transition, net: &CompiledNet) -> Move {
+    let outputs = transition.outputs.iter();
+    Move {
+        level: transition.level,
+        cluster: NONE,
+        own: 0,
+        others: 0,
+        led: 0,
+        lanes: [0; LANES_MAX],
+        arc_count: 0,
+        single: false,
+        has_locals: !transition.locals.is_empty(),
+        masks: [0; LANES_MAX],
+        delay: delay_of(transition.delay.as_ref()),
+        puts: outputs.map(|one| put_of(one, transition, net)).collect(),
+        released: transition.released.clone().into_boxed_slice(),
+        shape: Shape::General,
+        formulas: None,
+    }
+}
+
+fn move_of_member(transition: &Transition, (number, local): (u32, u32), net: &CompiledNet) -> Move {
     let cluster = &net.clusters[number as usize];
     let arcs = &cluster.members[local as usize].arcs;
     let used = arcs.iter().fold(0, |used, mask| used | mask);
@@ -179,6 +215,7 @@ fn move_of(transition: &Transition, net: &CompiledNet) -> Move {
         puts,
         released: transition.released.clone().into_boxed_slice(),
         shape,
+        formulas: None,
     }
 }
 
@@ -200,7 +237,7 @@ fn delay_of(delay: Option<&Value>) -> Delay {
 }
 
 fn put_of(output: &Output, transition: &Transition, net: &CompiledNet) -> Put {
-    let all = || (0u16..).zip(output.fields.iter().cloned()).collect();
+    let word = |(field, value): &(u16, Value)| (*field, Word::Value(value.clone()));
     Put {
         place: output.place,
         target: target_of(output, transition, net),
@@ -210,8 +247,11 @@ fn put_of(output: &Output, transition: &Transition, net: &CompiledNet) -> Put {
         counted: output.count.is_some(),
         delay: delay_of(output.delay.as_ref()),
         written: match output.forwards {
-            Some(_) => output.changed.clone(),
-            None => all(),
+            Some(_) => output.changed.iter().map(word).collect(),
+            None => (0u16..)
+                .zip(&output.fields)
+                .map(|(at, value)| (at, Word::Value(value.clone())))
+                .collect(),
         },
     }
 }

@@ -1,6 +1,6 @@
 //! Moves the tokens of an engine to a run over clusters, and back.
 
-use super::cells::{Cells, State, Turns};
+use super::cells::{Cells, State, Turns, NO_TURN};
 use super::waiting::links;
 use super::{ClusterPlan, ClusterRun, HEADER, UNKNOWN};
 use crate::cluster::Cluster;
@@ -8,6 +8,7 @@ use crate::compiled::CompiledNet;
 use crate::engine::event_list::{Event, EventList, NO_LINE};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::expression::VALUES_MAX;
 use crate::marking::bucket::NONE;
 use crate::marking::{direct_limits, Tokens};
 
@@ -38,7 +39,14 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
         });
         let records = records.collect();
         let (free, waiting) = (marking.free_tokens(), marking.waiting());
-        let counted = marking.count_nothing();
+        let all_counted = marking.count_nothing();
+        // The engine counts the tokens that separate transitions take.
+        let places = all_counted.iter().zip(&plan.is_separate);
+        let counted: Vec<bool> = places.map(|(&counted, &other)| counted && !other).collect();
+        let events = std::mem::replace(&mut engine.events, EventList::new(net.lines));
+        if plan.has_separate {
+            engine.remove_tokens();
+        }
         let streams = engine.streams.iter().zip(&engine.fired).enumerate();
         let counts = counted.contains(&true);
         let short = !counts && !engine.laws.are_collected();
@@ -61,10 +69,13 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             cells: Cells::new(cluster_limits(net)),
             states: states.collect(),
             turns: Turns::default(),
-            events: std::mem::replace(&mut engine.events, EventList::new(net.lines)),
+            events,
             counted: vec![false; net.places.len()],
             counts: false,
+            separate_turn: NO_TURN,
             has_laws: engine.laws.are_collected(),
+            values: [0; VALUES_MAX],
+            is_computed: false,
             error: None,
             engine,
         };
@@ -78,9 +89,9 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
                 break;
             }
         }
-        run.counted.clone_from(&counted);
+        run.counted = counted;
         run.counts = counts;
-        run.engine.marking.count_again(counted);
+        run.engine.marking.count_again(all_counted);
         run
     }
 

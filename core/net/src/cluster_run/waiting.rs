@@ -11,6 +11,9 @@ use crate::stream::Stream;
 /// The position of a token that no transition takes.
 const NOWHERE: u64 = UNKNOWN - 1;
 
+/// The position of a token that separate transitions take.
+const SEPARATE: u64 = UNKNOWN - 2;
+
 /// Packs the place of a token, and the next token of its linked list, into one word.
 #[inline(always)]
 pub(super) fn links(place: u32, next: u32) -> u64 {
@@ -36,12 +39,15 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.count(place, token, 1);
         }
         let mut position = position;
-        if position >= NOWHERE {
+        if position >= SEPARATE {
             if position == UNKNOWN {
                 position = self.position_on_arrival(token, place)?;
             }
             if position == NOWHERE {
                 return Ok(());
+            }
+            if position == SEPARATE {
+                return self.arrive_separate(token, place, arrival);
             }
         }
         self.enter(token, position as u32, (position >> 32) as u32, arrival);
@@ -257,7 +263,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     #[inline(never)]
     fn position_unless_freed(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         let position = self.position_of_any(token, place)?;
-        match position != NOWHERE && self.cells.cells[position as u32 as usize].hashed {
+        match position < SEPARATE && self.cells.cells[position as u32 as usize].hashed {
             true => Ok(UNKNOWN),
             false => Ok(position),
         }
@@ -316,7 +322,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     fn position_of_any(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         let net = self.engine.net;
         let Some(seat) = &net.places[place as usize].seat else {
-            return Ok(NOWHERE);
+            return match self.plan.is_separate[place as usize] {
+                true => Ok(SEPARATE),
+                false => Ok(NOWHERE),
+            };
         };
         let lane = match &seat.lanes {
             Lanes::One(lane) => *lane,

@@ -60,12 +60,19 @@ fn groups(places: usize, transitions: &[Transition]) -> Vec<Vec<usize>> {
             parents[other] = first;
         }
     }
-    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut group_of = vec![usize::MAX; places];
+    let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, transition) in transitions.iter().enumerate() {
         let place = root(&mut parents, transition.inputs[0].place as usize);
-        groups.entry(place).or_default().push(index);
+        match groups.get_mut(group_of[place]) {
+            Some(group) => group.push(index),
+            None => {
+                group_of[place] = groups.len();
+                groups.push(vec![index]);
+            }
+        }
     }
-    groups.into_values().collect()
+    groups
 }
 
 /// Returns the cluster of a group of transitions and the seats of its places. None if the tokens of
@@ -96,15 +103,23 @@ fn cluster_of(
     let mut lanes = 0;
     for (&place, readers) in &readers {
         let definition = &places[place as usize];
-        let first = &views[readers[0] as usize];
-        let alike = |&view: &u32| {
-            let view = &views[view as usize];
-            view.discipline == Discipline::Fifo && view.keys == first.keys
+        // A transition with one input arc takes the token that arrived first, so it may find the
+        // tokens by any key.
+        let has_key = |&&view: &&u32| {
+            let reader = views[view as usize].transition as usize;
+            transitions[reader].inputs.len() > 1
+        };
+        let first = readers.iter().find(has_key).unwrap_or(&readers[0]);
+        let keys = &views[*first as usize].keys;
+        let alike = |view: &u32| {
+            let found = &views[*view as usize];
+            let is_keyed = !has_key(&view) || found.keys == *keys;
+            found.discipline == Discipline::Fifo && is_keyed
         };
         if definition.resets || !readers.iter().all(alike) {
             return None;
         }
-        let (seat, masks) = seat_of(definition, readers, views, &mut lanes)?;
+        let (seat, masks) = seat_of(definition, (&readers[..], &keys[..]), views, &mut lanes)?;
         lanes_of_view.extend(readers.iter().copied().zip(masks));
         seats.push((place as usize, seat));
     }
@@ -139,24 +154,23 @@ fn members_of(
     cluster
 }
 
-/// Returns the seat of a place and, for each view that reads the place, the lanes of that view as a
-/// set of bits. `lanes` is the number of lanes that the cluster already has. None if the cluster
-/// would need more than LANES_MAX lanes.
+/// Returns the seat of a place and, for each view in `readers`, the lanes of that view as a set of
+/// bits. `keys` are the fields of a token that select its cell, and `lanes` is the number of lanes
+/// that the cluster already has. None if the cluster would need more than LANES_MAX lanes.
 fn seat_of(
     place: &Place,
-    readers: &[u32],
+    (readers, keys): (&[u32], &[u16]),
     views: &[View],
     lanes: &mut u32,
 ) -> Option<(Seat, Vec<u32>)> {
-    let first = &views[readers[0] as usize];
     let seat = |lanes| Seat {
         cluster: 0,
-        key_kind: match first.keys[..] {
+        key_kind: match *keys {
             [] => KeyKind::None,
             [field] => KeyKind::One(field),
             _ => KeyKind::Several,
         },
-        keys: first.keys.clone(),
+        keys: keys.to_vec(),
         lanes,
     };
     let mut next_lane = || {

@@ -294,6 +294,7 @@ impl Builder<'_> {
         }
         transition.lead = lead.unwrap_or(0) as u32;
         transition.joined = guard.joined.iter().map(|entry| entry.0).collect();
+        transition.inputs.reserve_exact(places.len());
         for (arc, &place) in places.iter().enumerate() {
             let view = self.view((index, transition.searches), arc as u16, place, &guard);
             if self.views[view as usize].joined.is_none() {

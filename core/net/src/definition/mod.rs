@@ -183,7 +183,7 @@ pub struct PlaceDefinition {
     pub discipline: String,
     /// Field values of the tokens that are available at time zero, one row for each token. The
     /// tokens arrive in this order.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "exact_list")]
     #[schemars(with = "Vec<Vec<Cell>>")]
     pub initial: Vec<Vec<Value>>,
     /// The page on whose border the place is drawn; without effect on a run.
@@ -212,7 +212,7 @@ pub struct TransitionDefinition {
     #[serde(default)]
     pub guard: Option<String>,
     /// Input arcs.
-    #[serde(default, rename = "in")]
+    #[serde(default, rename = "in", deserialize_with = "exact_list")]
     pub inputs: Vec<InputDefinition>,
     /// Inhibitor arcs.
     #[serde(default)]
@@ -221,7 +221,7 @@ pub struct TransitionDefinition {
     #[serde(default)]
     pub reset: Vec<ResetDefinition>,
     /// Output arcs.
-    #[serde(default, rename = "out")]
+    #[serde(default, rename = "out", deserialize_with = "exact_list")]
     pub outputs: Vec<OutputDefinition>,
     /// Delay in seconds that is added to the delay of every output arc, evaluated once per firing.
     #[serde(default)]
@@ -340,6 +340,17 @@ impl NetDefinition {
         let mut kinds = fields.chain(called).chain(locals.map(|one| one.resolved));
         kinds.any(|one| one == kind).then_some(at)
     }
+}
+
+/// Reads a list without memory for further elements: a net has many short lists.
+fn exact_list<'de, D, T>(deserializer: D) -> std::result::Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let mut list = Vec::deserialize(deserializer)?;
+    list.shrink_to_fit();
+    Ok(list)
 }
 
 /// Reads a map in which a repeated name is an error instead of a silent overwrite.

@@ -74,7 +74,7 @@ pub struct Engine<'n> {
 
 /// Sort key of an enabled transition, packed into one number: its priority level, the arrival
 /// number of the last token of its binding, and its index. The smallest key fires next.
-type Turn = u128;
+pub(crate) type Turn = u128;
 
 fn turn(level: u32, arrival: u64, transition: usize) -> Turn {
     (u128::from(level) << 96) | (u128::from(arrival) << 32) | transition as u128
@@ -164,10 +164,8 @@ impl<'n> Engine<'n> {
     /// Fires one transition if any is enabled at the present time. Returns its index, or None.
     #[inline]
     pub(crate) fn fire_now(&mut self) -> Result<Option<usize>> {
-        while let Some(transition) = self.marking.next_dirty() {
-            self.look_again(transition as usize)?;
-        }
-        let Some(&first) = self.enabled.iter().min() else {
+        self.update_enabled()?;
+        let Some(first) = self.first_turn() else {
             return Ok(None);
         };
         let mut transition = transition_of(first);
@@ -179,6 +177,22 @@ impl<'n> Engine<'n> {
             self.marking.sweep_lists();
         }
         Ok(Some(transition))
+    }
+
+    /// Determines which transitions are enabled, for those whose input places have changed since the
+    /// last call.
+    #[inline(always)]
+    pub(crate) fn update_enabled(&mut self) -> Result<()> {
+        while let Some(transition) = self.marking.next_dirty() {
+            self.look_again(transition as usize)?;
+        }
+        Ok(())
+    }
+
+    /// The smallest sort key among the enabled transitions; None if no transition is enabled.
+    #[inline(always)]
+    pub(crate) fn first_turn(&self) -> Option<Turn> {
+        self.enabled.iter().min().copied()
     }
 
     /// The earliest time in nanoseconds at which a token in transit becomes available; None if no
@@ -243,6 +257,13 @@ impl<'n> Engine<'n> {
             true => Ok(()),
             false => Err(self.guard_failed()),
         }
+    }
+
+    /// Removes all tokens. Tokens are then neither waiting nor in transit.
+    pub(crate) fn remove_tokens(&mut self) {
+        self.enabled.clear();
+        self.position.fill(NONE);
+        self.marking.remove_tokens();
     }
 
     /// The field values of the tokens available in a place, one row for each token, in order of
@@ -369,7 +390,7 @@ impl<'n> Engine<'n> {
     /// The tokens in the binding of an enabled transition, by number, one for each input arc.
     /// For an arc from a place with the discipline `random`, it is an arbitrary fitting token.
     #[inline]
-    fn bound(&self, transition: usize) -> &[u32] {
+    pub(crate) fn bound(&self, transition: usize) -> &[u32] {
         let start = transition * self.arcs_max;
         &self.found[start..start + self.net.transitions[transition].inputs.len()]
     }

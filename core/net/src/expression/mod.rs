@@ -5,6 +5,7 @@ mod chance;
 mod check;
 mod distribution;
 mod fault;
+mod formulas;
 mod function;
 mod list;
 mod parse;
@@ -18,6 +19,7 @@ pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 pub(crate) use distribution::draw;
 pub(crate) use distribution::{exponential, Table};
 pub(crate) use fault::{Fault, CALLS_MAX, LENGTH_MAX};
+pub(crate) use formulas::{Collector, Formulas, Values, VALUES_MAX};
 pub(crate) use function::{is_draw, is_function, Draw};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use parse::UnaryOperator;

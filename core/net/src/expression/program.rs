@@ -331,7 +331,7 @@ pub(crate) fn on_reals(operator: BinaryOperator, left: f64, right: f64) -> u64 {
 
 /// Applies an instruction with one operand, which replaces the value on top of the stack.
 #[inline]
-fn unary(instruction: Instruction, word: u64) -> Result<u64, Fault> {
+pub(super) fn unary(instruction: Instruction, word: u64) -> Result<u64, Fault> {
     Ok(match instruction {
         Instruction::IntegerToReal => (word as i64 as f64).to_bits(),
         Instruction::NegateInteger => {
@@ -344,7 +344,8 @@ fn unary(instruction: Instruction, word: u64) -> Result<u64, Fault> {
 }
 
 /// Applies a function of one or two ints. Only `min` and `max` use `second`. Fails on overflow.
-fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
+#[inline]
+pub(super) fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
     let value = match function {
         Pure::Min => Some(first.min(second)),
         Pure::Max => Some(first.max(second)),
@@ -357,6 +358,7 @@ fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
 }
 
 /// Applies a function of one or two reals. Only `min` and `max` use `second`.
+#[inline]
 pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault> {
     Ok(match function {
         Pure::Min => first.min(second).to_bits(),

@@ -50,6 +50,42 @@ impl Marking<'_> {
         self.counted = counted;
     }
 
+    /// Removes all tokens. Keeps the recorded number of tokens in each place, the time integrals and
+    /// the stays.
+    pub(crate) fn remove_tokens(&mut self) {
+        let nothing = Tokens {
+            rows: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            waiting: Vec::new(),
+            live: self.live,
+        };
+        let is_good = self.refill(nothing);
+        debug_assert!(is_good, "no token arrives, so no guard fails");
+    }
+
+    /// Makes a copy of a token of a run over clusters available in a place. The token has the
+    /// number `token`, the field values `row` and the arrival number `arrival`. Returns false if a
+    /// guard fails; the failure is then in `guard_fault`.
+    #[must_use]
+    pub(crate) fn arrive_copy(
+        &mut self,
+        token: u32,
+        place: u32,
+        row: &[u64],
+        arrival: u64,
+    ) -> bool {
+        let (number, stride) = (token as usize, self.net.stride);
+        if number >= self.nodes.tokens.len() {
+            self.nodes.tokens.resize(number + 1, Token::new(NONE));
+            self.rows.resize((number + 1) * stride, 0);
+        }
+        self.nodes.tokens[number] = Token::new(place);
+        self.rows[number * stride..][..stride].copy_from_slice(&row[..stride]);
+        self.arrivals = arrival - 1;
+        self.arrive(token)
+    }
+
     /// Replaces all tokens by `tokens`. Keeps the recorded number of tokens in each place, the time
     /// integrals and the stays, so these must already be those of the new tokens. Returns false if
     /// a guard fails; the failure is then in `guard_fault`.

@@ -108,7 +108,12 @@ impl Maker {
             0 => json!(v),
             _ => {
                 let key = ["{v}.k", "{v}.k", "min({v}.k, 2) + discrete(0.3)"][self.below(3)];
-                let number = ["({v}.n + 1) % 4", "{v}.n", "({v}.n + 3) % 4"][self.below(3)];
+                let number = [
+                    "({v}.n + 1) % 4",
+                    "{v}.n",
+                    "({v}.n + 3) % 4",
+                    "if({v}.n == 0, 2, 3 // {v}.n)",
+                ][self.below(4)];
                 let real = ["now() * 1e6", "{v}.x / 2", "{v}.x"][self.below(3)];
                 let hue = ["blue", "{v}.h", "if({v}.n > 1, red, {v}.h)"][self.below(3)];
                 let text = |one: &str| one.replace("{v}", v);

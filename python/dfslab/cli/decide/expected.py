@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli.decide.asking import lines
+from dfslab.cli.live.quiet import QUIET
 from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
@@ -78,9 +79,8 @@ def expect(
 
     seconds = time_s("--time", time)
     check_time(seconds)
-    found, probed, made = _discovered(
-        place, _declared(server_disk, server_link, client_link, latency, web), servers, copies
-    )
+    texts = _declared(server_disk, server_link, client_link, latency, web)
+    found, probed, made = _discovered(place, texts, servers, copies, seconds)
     from dfslab.studies.expect import expecting
 
     planned = expecting.plan(found, probed, made, seconds)
@@ -158,13 +158,19 @@ def _declared(
 
 
 def _discovered(
-    place: str, texts: Mapping[str, str | None], servers: int | None, copies: int | None
+    place: str,
+    texts: Mapping[str, str | None],
+    servers: int | None,
+    copies: int | None,
+    time_s: float | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
     """Finds out what a place (a directory or a server) is. Returns a triple: the file system that
     the place belongs to, the measured hardware, and a scenario of the place. `texts`: the text of
-    each hardware option; None if the option is not given."""
+    each hardware option; None if the option is not given. `time_s`: seconds for measurements;
+    None if nothing is measured afterwards."""
     from dfslab.instruments.discovery import place as places
     from dfslab.instruments.discovery.probes import Probed
+    from dfslab.studies.expect.grid import check_time, operations_of
     from dfslab.studies.expect.hardware_facts import DeclaredHardware
     from dfslab.studies.expect.place_scenario import scenario_of
 
@@ -183,6 +189,11 @@ def _discovered(
     found = places.find(place, texts["--web"] or "")
     # An option that does not fit the place is refused before the probes, which take seconds.
     scenario_of(found, Probed(), given)
+    if time_s is not None:
+        check_time(time_s, operations_of(found.is_in_memory))
+    if not QUIET.get():
+        kinds = "memory, disk and calls" if found.is_local else "memory and round trips"
+        note(f"probing {kinds}: some seconds, longer on a busy machine")
     probed = places.probed(found)
     return found, probed, scenario_of(found, probed, given)
 

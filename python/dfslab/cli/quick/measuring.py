@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dfslab import discover
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -77,6 +78,10 @@ def measure(
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
     ] = None,
+    all_instruments: Annotated[
+        bool,
+        typer.Option("--all-instruments", help="Run the scenario's other instruments, too: trace."),
+    ] = False,
 ) -> None:
     """Measure a directory or every configuration of a scenario; no models.
 
@@ -92,16 +97,32 @@ def measure(
         "--cold": cold or None,
         "--direct": direct or None,
     }
-    if place.is_dir():
-        made = _of_directory(place, given)
-        chosen = checked_with(made, sets, scheduler=scheduler)
-    else:
-        _refuse_options(place, given)
-        chosen = read_scenario(place, sets, scheduler=scheduler, methods=["measure"])
+    chosen = _chosen(place, given, all_instruments, sets, scheduler)
     with of(place):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
     with judged(done.results, allow_incomplete):
         emit_run(as_json, done, wide, f"run: {done.folder}")
+
+
+def _chosen(
+    place: Path,
+    given: dict[str, str | int | bool | None],
+    all_instruments: bool,
+    sets: list[str] | None,
+    scheduler: str,
+) -> Scenario:
+    """Returns the scenario that measures a directory, or the scenario in a file without its models.
+    `given`: the options for directories. With `all_instruments`, every instrument that the file
+    names is run; otherwise only `measure`."""
+    if place.is_dir():
+        if all_instruments:
+            raise InputError("--all-instruments", None, "is for a scenario; a directory has none")
+        return checked_with(_of_directory(place, given), sets, scheduler=scheduler)
+    _refuse_options(place, given)
+    if not all_instruments:
+        return read_scenario(place, sets, scheduler=scheduler, methods=["measure"])
+    named = read_scenario(place, sets, scheduler=scheduler)
+    return named.with_methods([one for one in named.run.methods if discover.is_instrument(one)])
 
 
 def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Scenario:

@@ -1,4 +1,4 @@
-"""Tables of measured rates that `dfslab fit` extends to other numbers of clients or servers."""
+"""Tables of measured rates that `dfslab predict` extends to other numbers of clients or servers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dfslab.documents.table import Table, TableCell, absent, count, heads, number_text, words
-from dfslab.models.scaling import closed_mix, hashed_placement, load_table
+from dfslab.models.scaling import closed_mix, hardware_table, hashed_placement, load_table
 from dfslab.models.scaling.closed_mix import Interval, OperationPrediction
 from dfslab.spec import units
 from dfslab.spec.files import inputs
@@ -29,6 +29,15 @@ class Scaling:
 
     document: list[dict[str, object]]
     table: Table
+
+
+def is_of_rates(path: Path, has_counts: bool) -> bool:
+    """Returns whether the CSV table in `path` has measured rates, and not hardware. `has_counts`:
+    the command line has numbers of clients or servers. Then a table without a known column counts
+    as one of rates, whose error names the lacking column."""
+    text = inputs.text("TABLE", path)
+    is_of_hardware = hardware_table.is_of_systems(text)
+    return not is_of_hardware and (has_counts or load_table.is_of_rates(text))
 
 
 def scaling(path: Path, clients: str, servers: str) -> Scaling:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,8 +47,12 @@ def predict(
         str, typer.Option(metavar="TIME", help="Length of a burst; else 1, 10 and 60 s.")
     ] = "",
     servers: Annotated[
-        int | None, typer.Option(min=1, help="Metadata servers that share the work; else deployed.")
-    ] = None,
+        str,
+        typer.Option(metavar="N,…", help="Metadata servers that share the work. Of a table: N."),
+    ] = "",
+    clients: Annotated[
+        str, typer.Option(metavar="N,…", help="Of a table of rates: numbers of clients.")
+    ] = "",
     sets: SetOptions = None,
     fitted_on: Annotated[
         Path | None, typer.Option("--from", metavar="RUN", help="Learn from this run's results.")
@@ -58,28 +62,23 @@ def predict(
 ) -> None:
     """Predict every configuration by one method, without measuring anything.
 
-    A CSV table of hardware (FILE.csv, a system a row) predicts IO500's rates, or the accelerators
-    that a training can use (docs/guide/other-loads.md).
+    A CSV table instead of a scenario (docs/guide/other-loads.md): of measured rates, for other
+    numbers of --clients or --servers; or of hardware, for IO500's rates or for training.
     """
     if scenario.suffix == ".csv" and scenario.is_file():
-        from dfslab.cli.quick.from_hardware import from_hardware
-
-        given = {
+        refused = {
             "--method": method,
             "--metadata-server": metadata_server,
-            "--servers": servers,
             "--set": sets,
             "--from": fitted_on,
         }
-        for option, value in given.items():
-            if value:
-                raise InputError(option, str(value), "has no use with a table of hardware")
-        found = from_hardware(scenario)
-        emit(as_json, found.document, found.table)
+        _of_table(scenario, clients, servers, refused, as_json)
         return
+    if clients:
+        raise InputError("--clients", clients, "goes with a CSV table; else --set workload.clients")
     if metadata_server and method:
         raise InputError("--method", method, "give either it or --metadata-server")
-    if servers is not None and not metadata_server:
+    if servers and not metadata_server:
         raise InputError("--servers", servers, "goes with --metadata-server")
     if not metadata_server:
         for option, text, usual in (("--within", within, USUAL_BOUND), ("--burst", burst, "")):
@@ -93,14 +92,26 @@ def predict(
     if metadata_server:
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
-            limits = predicting.metadata_limits(chosen, bound_s, burst_s, servers, fitted_on)
+            measured = _measured(fitted_on)
+            limits = predicting.metadata_limits(chosen, bound_s, burst_s, _count(servers), measured)
         _emit_limits(as_json, limits)
         return
     with of(scenario):
+        measured = _measured(fitted_on)
         results = with_progress(
-            as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
+            as_json, lambda report: predicting.predict(chosen, method, measured, report)
         )
     _emit_predictions(as_json, results, wide)
+
+
+def _measured(run: Path | None) -> list[Result] | None:
+    """Returns the measurements of a run; None if no run is given. Raises InputError if the folder
+    is no run folder."""
+    if run is None:
+        return None
+    from dfslab.studies.runs.store import results_of
+
+    return [one for one in results_of(run) if one.method == "measure"]
 
 
 def _emit_limits(as_json: bool, limits: Sequence[ServerLimits]) -> None:
@@ -110,9 +121,40 @@ def _emit_limits(as_json: bool, limits: Sequence[ServerLimits]) -> None:
 
 
 def _emit_predictions(as_json: bool, results: Sequence[Result], wide: bool) -> None:
-    from dfslab.report import run_document as documents
-    from dfslab.report.answers.changes import closing_of_predictions
+    from dfslab.report.answers.predicted_answer import closing_of_predictions
+    from dfslab.report.answers.result_tables import result_table, result_tables
 
-    document = [result.model_dump(mode="json") for result in results]
-    shown = [documents.result_table(results)] if wide else documents.result_tables(results)
+    # Only JSON output needs a document. Without it, no serialiser of results has to be built.
+    document = [result.model_dump(mode="json") for result in results] if as_json else None
+    shown = [result_table(results)] if wide else result_tables(results)
     emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results)))
+
+
+def _of_table(
+    path: Path, clients: str, servers: str, refused: Mapping[str, object], as_json: bool
+) -> None:
+    """Prints predictions from a CSV table: of measured rates, or of hardware. `refused`: values of
+    options that are for scenarios only."""
+    from dfslab.cli.quick.from_hardware import from_hardware
+    from dfslab.cli.quick.other_load import is_of_rates, scaling
+
+    for option, value in refused.items():
+        if value:
+            raise InputError(option, str(value), "has no use with a CSV table")
+    if is_of_rates(path, bool(clients or servers)):
+        found = scaling(path, clients, servers)
+    else:
+        for option, text in (("--clients", clients), ("--servers", servers)):
+            if text:
+                raise InputError(option, text, "has no use with a table of hardware")
+        found = from_hardware(path)
+    emit(as_json, found.document, found.table)
+
+
+def _count(servers: str) -> int | None:
+    """Parses the number of metadata servers. Returns None for an empty text."""
+    if not servers:
+        return None
+    if not servers.isascii() or not servers.isdigit() or int(servers) < 1:
+        raise InputError("--servers", servers, "needs a whole number of at least 1")
+    return int(servers)

@@ -193,10 +193,18 @@ class TokenFlow:
         the place, or copied to a place where they are read.
         """
         needed: dict[str, set[str]] = {name: set() for name in self._places}
+        # For each transition, the numbers of necessary fields at its output places when the
+        # transition was last examined. The sets of necessary fields only grow, so a transition
+        # with equal numbers reads nothing else than before.
+        examined: dict[str, list[int]] = {}
         changed = True
         while changed:
             changed = False
             for step in reversed(self._steps.values()):
+                counts = [len(needed[arc.place]) for arc in step.arcs]
+                if examined.get(step.name) == counts:
+                    continue
+                examined[step.name] = counts
                 expressions = list(watched.get(step.name, ()))
                 if step.guard is not None:
                     expressions.append(step.guard)

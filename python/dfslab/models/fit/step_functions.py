@@ -58,7 +58,8 @@ class StepFunction:
     """The fitted time of one step. `relative_sd` is the relative standard deviation of the
     residuals; `points` is the number of configurations.
 
-    `crossed` tells whether network waits are computed from the tree. `resampled` has the
+    `crossed` tells whether network waits are computed from the tree, and `waits` whether any of
+    them is longer than 0. `resampled` has the
     coefficients in the shape (resamples, terms). `outer` has the coefficients of the operation's
     outermost steps, from which queueing at the server is computed; if it is empty, an operation
     queues behind all clients. `calls` are the inner calls that a self time excludes. An operation
@@ -71,6 +72,7 @@ class StepFunction:
     relative_sd: float
     points: int
     crossed: bool = True
+    waits: bool = True
     calls: tuple[str, ...] = ()
     parts: tuple[StepFunction, ...] = ()
     resampled: np.ndarray = field(default_factory=lambda: np.zeros((0, len(TERMS))), repr=False)
@@ -131,7 +133,7 @@ class StepFunction:
             for one in self.coefficients
             if one.value > 0
         ]
-        known = ["latency of the network"] if self.crossed else []
+        known = ["latency of the network"] if self.crossed and self.waits else []
         return " + ".join([*known, *parts]) or "0"
 
 
@@ -213,7 +215,13 @@ class _Fit:
                 found[step] = self._sum(parts, samples)
                 continue
             one = _fit((self._operation, step), samples, self._seed)
-            found[step] = replace(one, crossed=self._crossed, outer=outer, calls=self._calls(step))
+            found[step] = replace(
+                one,
+                crossed=self._crossed,
+                waits=bool(samples.known_s.any()),
+                outer=outer,
+                calls=self._calls(step),
+            )
         return list(found.values())
 
     def _calls(self, step: str) -> tuple[str, ...]:

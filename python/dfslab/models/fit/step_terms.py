@@ -114,7 +114,9 @@ def terms_of(scenario: Scenario) -> np.ndarray:
     rate = _adapter_rate(situation)
     disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
     block = situation.parameters.get("block_size", size) or 1.0
-    moved, latency = size / rate, values["network_latency"]
+    # Without servers, no message crosses the network.
+    latency = values["network_latency"] if situation.system.has_servers else 0.0
+    moved = size / rate
     crossing = clients if network_effects(scenario).is_crossing_work else 0.0
     further = max(0.0, np.ceil(size / block) - 1)
     last = (size - further * block) / rate

@@ -12,6 +12,11 @@ FILE_SYSTEM, MEDIUM = "file_system", "medium"
 SAMPLE, ACCELERATOR, UTILISATION = "sample_bytes", "accelerator_bytes_per_s", "utilisation"
 
 
+def is_of_systems(text: str) -> bool:
+    """Returns whether the first line of a table has a column for the name of a system."""
+    return SYSTEM in csv_rows.columns_of(text)
+
+
 def is_of_training(text: str) -> bool:
     """Returns whether the first line of a table has a column for the rate of an accelerator."""
     return ACCELERATOR in csv_rows.columns_of(text)

@@ -30,6 +30,12 @@ class ServerRow:
     placements: float
 
 
+def is_of_rates(text: str) -> bool:
+    """Returns whether the first line of a table has columns for operations or for their rates."""
+    columns = csv_rows.columns_of(text)
+    return OPERATION in columns or RATE in columns
+
+
 def is_of_servers(text: str) -> bool:
     """Returns whether the first line of a table has a column for the number of servers."""
     return SERVERS in csv_rows.columns_of(text)

@@ -50,11 +50,14 @@ class _ResourceChange:
     parts: tuple[_ResourceChange, ...] = ()
 
 
-def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limit]:
+def limits_of(
+    situation: Situation, constants: Mapping[str, float], prediction: Prediction | None = None
+) -> list[Limit]:
     """Returns every factor whose small change affects the rate of a closed workload, the largest
     share first.
 
     `constants` has the values of all calibrated constants of the situation, in SI units.
+    `prediction` is the prediction with these constants; None: it is computed here.
     """
     changes = list(_changes(situation, constants))
     effects = _effects(situation, constants, changes)
@@ -65,7 +68,7 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
         joined = _effects(situation, constants, others)
         if joined.gains[-1] >= JOINED * joined.losses[-1]:
             changes, effects = others, joined
-    alone = situation.predict(constants)
+    alone = situation.predict(constants) if prediction is None else prediction
     limits = []
     for index, change in enumerate(changes):
         share = effects.share(index)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from dfslab import discover
 from dfslab.models.queue.phase_solver import ManySolver, PhaseSolver
-from dfslab.models.tree.costs import Cost
+from dfslab.models.tree.costs import Cost, Demands
 from dfslab.models.tree.dirty_pages import written_back_share
 from dfslab.models.tree.phase_caches import CacheWalk, PhaseTimes
 from dfslab.models.tree.phases import WorkPhase, many_together, phases_of, together
@@ -31,6 +31,10 @@ from dfslab.spec.systems.filesystem import FileSystem
 # Standard deviation of the natural logarithm of a constant that a profile holds. It is estimated
 # from pairs of profiles of one busy machine (tests/oracle/test_measured_spread.py).
 MEASURED_SPREAD = 0.2
+# Largest number of phases and sets of constants whose costs a configuration keeps.
+KEPT_COSTS = 4
+# The values of all calibrated constants, as pairs of key and value.
+Constants: TypeAlias = tuple[tuple[str, float], ...]
 
 
 class Situation:
@@ -46,6 +50,9 @@ class Situation:
         self.environment = environment(scenario, self.system, workload)
         self.trace = ReplayedOperations(stream) if stream.given else None
         self.caches: CacheWalk | None = None
+        # The key is the work of a phase with the values of the constants. Copies of this
+        # configuration (`at`, `alone`) have the same trees, so they share these costs.
+        self._last_costs: dict[tuple[str, Constants], dict[str, Cost]] = {}
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
@@ -176,10 +183,22 @@ class Situation:
 
     def costs(
         self, constants: Mapping[str, float], phase: WorkPhase | None = None
-    ) -> dict[str, Cost]:
+    ) -> Mapping[str, Cost]:
         """Returns the cost of each operation with these constants, in one phase or in the whole
-        workload."""
+        workload. Callers must not change the costs, because the last ones are kept: a prediction
+        and the notes on it need the same costs."""
         phase = phase or self.whole
+        if any(isinstance(value, np.ndarray) for value in constants.values()):
+            return self._read(constants, phase)
+        key = phase.work, tuple(constants.items())
+        if key not in self._last_costs:
+            if len(self._last_costs) >= KEPT_COSTS:
+                self._last_costs.clear()
+            self._last_costs[key] = self._read(constants, phase)
+        return self._last_costs[key]
+
+    def _read(self, constants: Mapping[str, float], phase: WorkPhase) -> dict[str, Cost]:
+        """Evaluates the tree of each operation of a phase and returns the operations' costs."""
         trees = {name: self.system.trees[name] for name in phase.mix}
         if self.trace is None:
             return {
@@ -234,11 +253,10 @@ class Situation:
         lock) for `factor` times as long."""
         time_s = 0.0
         for phase in self.phases:
-            costs = self.costs(constants, phase)
-            for cost in costs.values():
-                for loaded in cost.demands:
-                    if (loaded.place, loaded.kind) == (station.place, station.kind):
-                        cost.demands[loaded] *= factor
+            costs = {
+                name: replace(cost, demands=_loaded(cost.demands, station, factor))
+                for name, cost in self.costs(constants, phase).items()
+            }
             rate_per_s = float(PhaseSolver(self, phase, costs).closed.rate_per_s)
             time_s += phase.weight / phase.paused(rate_per_s, self.scenario.workload.clients)
         return 1.0 / time_s
@@ -261,6 +279,16 @@ class Situation:
         each = zip(self.phases, costs, strict=True)
         found = [ManySolver(self, one, cost, len(sets)).predictions() for one, cost in each]
         return many_together(self.phases, found)
+
+
+def _loaded(demands: Demands, station: Station, factor: float) -> Demands:
+    """Returns demands in seconds, with those at all stations of the place and kind of `station`
+    multiplied by `factor`."""
+    place = station.place, station.kind
+    return {
+        one: seconds * factor if (one.place, one.kind) == place else seconds
+        for one, seconds in demands.items()
+    }
 
 
 @lru_cache(maxsize=2048)

@@ -28,7 +28,7 @@ from dfslab.models.tree.costs import (
 )
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.spec.environment import group_of, is_of_group, of_group
-from dfslab.spec.steps.expression import Expr, Symbolic, function, readable, symbolic_amount
+from dfslab.spec.steps.expression import Expr, Symbolic, readable, symbolic_amount
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -47,6 +47,7 @@ from dfslab.spec.steps.node import (
     lands_at,
     writes_back,
 )
+from dfslab.spec.steps.numeric import function
 from dfslab.spec.steps.step_path import StepPath
 
 # The station of the processors that all nodes share if the deployment has `shared_cores`.
@@ -415,13 +416,14 @@ class TreeReader(Visitor[str, Cost]):
 
     def repeat(self, node: Repeat, where: str) -> Cost:
         """Returns the cost of a repeated body: that of one repetition, times the number of
-        repetitions."""
-        count = self.count(node.count)
+        repetitions. Raises Varies if the number differs between the sets of constants while
+        concurrent copies queue."""
+        count = self.value(node.count)
         turn = self.visit(node.body, where)
         total = turn.times(count)
         if node.reselect:
             total.limited = {station: self._dealt(station, turn, count) for station in turn.limited}
-        if self._concurrency > 1 and count > 1:
+        if self._concurrency > 1 and self.count(node.count) > 1:
             cadence = largest((turn.latency_s, self._concurrency * station_bound_s(turn.burst)))
             total.latency_s = turn.latency_s + (count - 1) * cadence
             total.burst, total.whole = turn.burst, turn.whole

@@ -3,16 +3,13 @@ the page and the last sentences in the terminal both use these texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dfslab.report.answers.verdict import RunAnswer, of_predictions, verdict
-from dfslab.result import Result
+from dfslab.report.answers.predicted_answer import RunAnswer, gains_hint
+from dfslab.report.answers.verdict import verdict
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.advice_table import Recommendation
 from dfslab.studies.decisions.advised import Advised
 
 MOST_CHANGES = 3
-NOT_COMPUTED = "What a change would gain was not computed"
 
 
 def is_computed(run: FinishedRun) -> bool:
@@ -60,16 +57,4 @@ def closing(run: FinishedRun) -> list[str]:
     best = changes(run, answer)[:1]
     if not best and run.is_of_table:
         return answer.sentences
-    return [*answer.sentences, f"Change: {best[0]}" if best else _advise("RUN")]
-
-
-def closing_of_predictions(results: Sequence[Result]) -> list[str]:
-    """Returns the sentences that `dfslab predict` prints last. `dfslab predict` computes no gains
-    of changes, so the last sentence names the command that does. The list is empty if there is
-    nothing to summarise."""
-    answer = of_predictions(results)
-    return [] if answer is None else [*answer.sentences, _advise("SCENARIO")]
-
-
-def _advise(source: str) -> str:
-    return f"{NOT_COMPUTED}; `dfslab advise {source}` computes it."
+    return [*answer.sentences, f"Change: {best[0]}" if best else gains_hint("RUN")]

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dfslab.report.answers.changes import NOT_COMPUTED, changes, is_computed
+from dfslab.report.answers.changes import changes, is_computed
+from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
-from dfslab.report.answers.verdict import TOO_NOISY, RunAnswer, noise_of, verdict
+from dfslab.report.answers.verdict import TOO_NOISY, noise_of, verdict
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.plausibility import Checked

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dfslab.documents.table import Table, TableCell, absent, heads, number, signed, words
+from dfslab.method import BASELINES
 from dfslab.report.answers.operation_units import common_unit
 from dfslab.report.answers.phase_rates import phases_of
 from dfslab.report.answers.rates import SURE, interval, short_names
 from dfslab.report.answers.verdict import best_model
-from dfslab.studies.compare import BASELINES, Comparison
+from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, StudyResult
 
 

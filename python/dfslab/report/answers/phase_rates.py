@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dfslab.result import Metric, Result
 from dfslab.spec.streams.workload import LAST_BARRIER
-from dfslab.studies.compare import geometric_mean
+from dfslab.studies.runs.means import geometric_mean
 
 # Largest number of phases that tables of rates list separately. A workload with more phases, such
 # as the epochs of a training, is listed as a whole only.

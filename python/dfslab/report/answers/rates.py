@@ -24,7 +24,7 @@ from dfslab.documents.table import (
 from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
 from dfslab.report.answers.phase_rates import PhaseRates, phases_of
 from dfslab.result import Metric, Result
-from dfslab.studies.compare import geometric_mean
+from dfslab.studies.runs.means import geometric_mean
 
 SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value."
 

@@ -6,20 +6,19 @@ A sentence that the results do not support is replaced by the reason why it is w
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from dfslab.documents.table import number_text
+from dfslab.method import BASELINES
+from dfslab.report.answers.file_systems import fastest
 from dfslab.report.answers.growth import scaling
-from dfslab.report.answers.operation_units import operations_of, unit_of
-from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_name, short_names
-from dfslab.result import Result
-from dfslab.spec import units
+from dfslab.report.answers.operation_units import operations_of
+from dfslab.report.answers.predicted_answer import RunAnswer, most, of_predictions, predicted_limit
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.studies.checks.rules.generator import OTHERS
-from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
+from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
 # Relative standard deviation between repetitions above which no conclusion is drawn. This is a
@@ -37,28 +36,13 @@ BUSY_MACHINE = (
 READS = frozenset({"read", "pread"})
 
 
-@dataclass(frozen=True)
-class RunAnswer:
-    """Sentences that summarise a run. A sentence that the results do not support is empty.
-
-    `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
-    would raise the rate, or what to measure next. `is_withheld`: true if the results support no
-    statement on what limits the rate.
-    """
-
-    observed: str
-    limit: str = ""
-    advice: str = ""
-    is_withheld: bool = False
-
-    @property
-    def sentences(self) -> list[str]:
-        """The sentences in their order, without empty ones."""
-        return [one for one in (self.observed, self.limit, self.advice) if one]
-
-
 def verdict(run: FinishedRun) -> RunAnswer | None:
     """Returns the summary of a finished run; None if the run has no rates."""
+    answer = _of_rates(run)
+    return None if answer is None else replace(answer, compared=fastest(run))
+
+
+def _of_rates(run: FinishedRun) -> RunAnswer | None:
     measured = by_configuration(run.of_method("measure"))
     if measured:
         comparison = run.find(Comparison)
@@ -69,28 +53,8 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
     return of_predictions(predicted)
 
 
-def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
-    """Returns the summary of a run without measurements, from the predictions of the first method
-    that is not a baseline; None if there is no such method."""
-    names = [one.method for one in results if one.method not in BASELINES]
-    if not names:
-        return None
-    of_method = [one for one in results if one.method == names[0]]
-    rates = by_configuration(of_method)
-    if not rates:
-        return None
-    uncalibrated = any(one.is_calibrated is False for one in of_method)
-    sure = (
-        "nothing was measured, so the model's error is not known; --from RUN calibrates it"
-        if uncalibrated
-        else "the model's error on these configurations is not known"
-    )
-    observed = f"Predicted by {names[0]} ({sure}): {_most(rates)}."
-    return RunAnswer(observed, _predicted_limit(of_method, names[0]))
-
-
 def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
+    observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
     noise = noise_of(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
@@ -107,7 +71,7 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
 def _of_comparison(
     rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
 ) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
+    observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
     noise = noise_of(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
@@ -125,7 +89,7 @@ def _of_comparison(
         is_quiet = _others_share(rates) <= OTHERS
         advice = (is_quiet and scaling(rates)) or _from_memory(rates)
         return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
-    limit = _predicted_limit(run.of_method(model), model)
+    limit = predicted_limit(run.of_method(model), model)
     sure = f" The model errs by {error:.0%} (median, held-out configurations)."
     return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
 
@@ -168,42 +132,6 @@ def best_model(scores: dict[str, ErrorScore]) -> str | None:
         if name not in BASELINES and np.isfinite(one.median_abs_error)
     }
     return min(known, key=lambda name: known[name], default=None)
-
-
-def _predicted_limit(results: Sequence[Result], model: str) -> str:
-    """Returns a sentence on the limit that a model predicts most often; "" if the model names no
-    limit."""
-    counts = Counter(name for one in results if (name := limit_name(one)))
-    if not counts:
-        return ""
-    name, number = counts.most_common(1)[0]
-    return f"The limit by {model}, in {number} of {len(results)} configurations: {name}."
-
-
-def _most(rates: Sequence[ConfigurationRate]) -> str:
-    """Returns a sentence with the highest rate of each type of operation and the highest
-    throughput, and their configurations."""
-    names = short_names(one.labels for one in rates)
-    best: dict[str, tuple[float, str]] = {}
-    bytes_best = (0.0, "")
-    for one, name in zip(rates, names, strict=True):
-        unit = unit_of(operations_of(one.results[0]))
-        best[unit] = max(best.get(unit, (0.0, "")), (one.rate.value, name))
-        if one.throughput is not None:
-            bytes_best = max(bytes_best, (one.throughput.value, name))
-    alone = len(rates) == 1
-    found = [
-        f"{number_text(value)} {unit}/s" + ("" if alone else f" ({name})")
-        for unit, (value, name) in best.items()
-    ]
-    if bytes_best[0]:
-        shown = units.text(bytes_best[0], "B/s", 3)
-        found.append(shown + ("" if alone else f" ({bytes_best[1]})"))
-    return ("" if alone else "highest ") + _and(found)
-
-
-def _and(items: Sequence[str]) -> str:
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def noise_of(rates: Sequence[ConfigurationRate]) -> float | None:

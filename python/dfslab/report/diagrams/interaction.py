@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.legend import Legend, legend
-from dfslab.spec.steps.expression import Expr, function
+from dfslab.spec.steps.expression import Expr
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -33,6 +33,7 @@ from dfslab.spec.steps.node import (
     lands_at,
     walk,
 )
+from dfslab.spec.steps.numeric import function
 from dfslab.spec.systems.filesystem import FileSystem, Role
 
 # The smallest and the largest number of servers that a diagram shows of a chain.

@@ -9,10 +9,11 @@ import numpy as np
 from markupsafe import Markup
 
 from dfslab.documents.table import Name, Tab
+from dfslab.method import BASELINES
 from dfslab.report.answers.verdict import best_model
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import percent
-from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison, ErrorScore
+from dfslab.studies.compare import ComparedPoint, Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "How good the models are"

@@ -10,12 +10,13 @@ from markupsafe import Markup
 
 from dfslab.documents.answers import RegressionFit
 from dfslab.documents.table import Tab
+from dfslab.method import BASELINES
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import folded, note, number, percent, share, signed, table, wide
-from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
+from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.crossval import CrossValidated
 

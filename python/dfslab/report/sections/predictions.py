@@ -10,12 +10,13 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.table import Name, Tab
+from dfslab.method import BASELINES
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import FAR_OFF, note, number, predicted, signed, table
-from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison
+from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Predictions"

@@ -19,8 +19,8 @@ from dfslab.report.page_table import note, number, predicted, table
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.result import Metric
 from dfslab.spec.streams.stream import has_stream
-from dfslab.studies.compare import geometric_mean
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.runs.means import geometric_mean
 
 TITLE = "Threads and processes"
 ORDER = 22

@@ -15,8 +15,9 @@ from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import DASH, folded, note, number, table
 from dfslab.result import Result
-from dfslab.studies.compare import geometric_mean, sort_key
+from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.runs.means import geometric_mean
 
 TITLE = "Scaling"
 ORDER = 25

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.table import Tab, Value
+from dfslab.method import BASELINES
 from dfslab.models.fit.step_terms import WHOLE
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
@@ -16,7 +17,7 @@ from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
-from dfslab.studies.compare import BASELINES, ErrorScore, sort_key
+from dfslab.studies.compare import ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.step_times import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab.documents.table import Tab, number_text
+from dfslab.method import BASELINES
 from dfslab.report.answers.first_screen import FirstScreen, Unknown, first_screen
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
@@ -17,7 +18,6 @@ from dfslab.report.page_table import note, percent, seconds
 from dfslab.report.sections import steps, systems, throughput, what_limits
 from dfslab.result import Metric
 from dfslab.spec import units
-from dfslab.studies.compare import BASELINES
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Answer"
@@ -41,6 +41,7 @@ def render(study: FinishedRun) -> Markup | None:
 def _answer(found: FirstScreen, study: FinishedRun) -> Markup:
     answer = found.answer
     rows = [
+        ("Fastest", _lines([answer.compared])),
         ("Measured" if found.is_measured else "Predicted", _lines([answer.observed])),
         ("Limit", _lines([answer.limit])),
         ("Change", _lines(found.changes)),

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dfslab.documents.metrics import RATE, THROUGHPUT
 from dfslab.documents.table import Tab, Value, labels_text
+from dfslab.method import BASELINES
 from dfslab.models.learn.features import describe
 from dfslab.report.answers.rates import by_configuration, short_names
 from dfslab.report.answers.verdict import is_from_memory
@@ -21,8 +22,8 @@ from dfslab.report.page_table import note, number
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.streams.stream import has_stream
-from dfslab.studies.compare import BASELINES, geometric_mean
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.runs.means import geometric_mean
 
 TITLE = "Throughput"
 ORDER = 20

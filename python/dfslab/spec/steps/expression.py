@@ -9,7 +9,6 @@ expressions and these can be mixed.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
@@ -27,8 +26,9 @@ Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # A description may also use SymPy's own functions, whose results are no `Expr`.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
 Kind = TypeVar("Kind", bound="Expr")
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
-_INFIX |= {"mod": "%", "floordiv": "//", "gt": ">", "ge": ">=", "and": "&", "or": "|"}
+# The operators of infix operations, as Python writes them.
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+INFIX |= {"mod": "%", "floordiv": "//", "gt": ">", "ge": ">=", "and": "&", "or": "|"}
 _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
@@ -372,82 +372,10 @@ def symbolic_amount(value: object) -> sympy.Expr:
     return found
 
 
-def _space(arrays: bool) -> dict[str, Callable[..., Any] | float]:
-    """Returns the functions that compiled expressions may call, on numbers or on `arrays`."""
-    if not arrays:
-        return {
-            "Max": max,
-            "Min": min,
-            "ceiling": math.ceil,
-            "floor": math.floor,
-            "sqrt": math.sqrt,
-            "log": math.log,
-            "Not": operator.not_,
-            "select": lambda holds, then, otherwise: then if holds else otherwise,
-            "inf": math.inf,
-        }
-    import numpy as np
-
-    return {
-        "Max": _each_of(np.maximum),
-        "Min": _each_of(np.minimum),
-        "ceiling": np.ceil,
-        "floor": np.floor,
-        "sqrt": np.sqrt,
-        "log": np.log,
-        "Not": np.logical_not,
-        "select": np.where,
-        "inf": math.inf,
-    }
-
-
-def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def of_all(first: Any, *rest: Any) -> Any:
-        for one in rest:
-            first = of_two(first, one)
-        return first
-
-    return of_all
-
-
-def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """Compiles `root`. Returns its sorted symbol names and a function that takes their values in
-    this order. `arrays`: whether the values are NumPy arrays."""
-    names = sorted(one.key for one in root.free_symbols)
-    known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
-    lines: list[str] = []
-
-    def text(one: Expr) -> str:
-        """Returns the source text of an operand. The text of an operation is a variable's name."""
-        if one.name == "number":
-            value = one.value
-            if isinstance(value, Fraction):
-                return f"({value.numerator} / {value.denominator})"
-            return f"({value!r})"
-        if one.name == "named":
-            return text(one.operands[0])
-        if one not in known:
-            args = [text(each) for each in one.operands]
-            sign, called = _INFIX.get(one.name), {"not": "Not"}.get(one.name, one.name)
-            done = f" {sign} ".join(args) if sign else f"{called}({', '.join(args)})"
-            known[one] = f"t{len(lines)}"
-            lines.append(f"    {known[one]} = {done}")
-        return known[one]
-
-    answer = text(root)
-    parameters = ", ".join(f"s{place}" for place in range(len(names)))
-    source = "\n".join((f"def found({parameters}):", *lines, f"    return {answer}"))
-    space = _space(arrays)
-    exec(compile(source, "<description>", "exec"), space)
-    function = space["found"]
-    assert callable(function), "the compiled text defines it"
-    return tuple(names), function
-
-
 # Precedence of each operation in infix text; operations with a larger number bind tighter.
 _BINDS = {"or": 1, "and": 2, "not": 3, "gt": 4, "ge": 4, "add": 5, "sub": 5}
 _BINDS |= {"mul": 6, "div": 6, "mod": 6, "floordiv": 6, "pow": 7}
-_WORDS = {**_INFIX, "and": "and", "or": "or", "ge": "≥", "mul": "·", "pow": "^"}
+_WORDS = {**INFIX, "and": "and", "or": "or", "ge": "≥", "mul": "·", "pow": "^"}
 _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
 

@@ -74,20 +74,24 @@ def candidates(scenario: Scenario) -> list[CandidateAction]:
 
 def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Yields (change as text, what the change sacrifices) for every candidate."""
+    system = discover.file_system(scenario.file_system.name)
     yield "clients x2", ""
     for words, count in _nodes(scenario):
-        yield from ((f"{words} {hardware}", "") for hardware in _HARDWARE)
+        for hardware in _HARDWARE:
+            # Without servers, no operation uses a link.
+            if system.has_servers or not hardware.startswith("link"):
+                yield f"{words} {hardware}", ""
         if count:
             yield f"{count} x2", ""
             yield f"{count} +1", ""
-    yield "links x2", ""
-    yield "network latency /2", ""
+    if system.has_servers:
+        yield "links x2", ""
+        yield "network latency /2", ""
     if scenario.deployment.shared_cores:
         yield "machine cores x2", ""
     yield from ((f"transfer size {step}", "") for step in ("x4", "/4"))
     if scenario.workload.fsync:
         yield "fsync off", _NOT_FORCED
-    system = discover.file_system(scenario.file_system.name)
     for key, parameter in system.parameters.of_origin("filesystem").items():
         if not parameter.daemons_only:
             value = number(parameter, scenario.file_system.parameters.get(key))

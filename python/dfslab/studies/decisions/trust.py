@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import median
 
+from dfslab.method import BASELINES
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS
 from dfslab.spec.changes.differences import change_between, differences, largest_difference
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.compare import BASELINES
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 
 # The model is judged only with at least this number of held-out configurations, or of pairs of

@@ -191,8 +191,8 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
             for factor in FACTORS:
                 value = fact.value / factor
                 shown = units.text(value, "B/s", 2), units.text(fact.value, "B/s", 3)
-                text = f"the {fact.name} delivers about {shown[0]}, expected {shown[1]}"
-                yield _Candidate(fact.name, text, with_fact(deployment, fact, value))
+                text = f"the {fact.words} delivers about {shown[0]}, expected {shown[1]}"
+                yield _Candidate(fact.words, text, with_fact(deployment, fact, value))
         if fact.name == LATENCY:
             for delay_s in DELAYS_S:
                 text = f"a message between hosts takes about {units.text(delay_s, 's')} longer"

@@ -15,6 +15,8 @@ FactSource = Literal["declared", "reported", "probed", "assumed"]
 CLIENT_LINK, SERVER_LINK = "client link", "server link"
 SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
 PROCESSOR_SHARE = "share of a processor"
+# The words for SERVER_DISK at a place without servers.
+LOCAL_DISK = "disk of this machine"
 # Standard deviation of the natural logarithm of the processor share, as a multiple of the absolute
 # value of this logarithm. The multiple is large, because the number of other busy threads varies as
 # much as its mean. The standard deviation is at least that of a probed value.
@@ -52,7 +54,8 @@ class HardwareFact:
 
     `value`: the value in SI units (bytes/s, s). `log_sd`: standard deviation of the natural
     logarithm of `value`. `flag`: the option of `dfslab expect` that declares the property.
-    `origin`: where the value is from.
+    `origin`: where the value is from. `label`: the words for the property at this place, if `name`
+    does not fit.
     """
 
     name: str
@@ -62,11 +65,17 @@ class HardwareFact:
     source: FactSource
     flag: str
     origin: str = ""
+    label: str = ""
+
+    @property
+    def words(self) -> str:
+        """The words for the property: "server disk", or "disk of this machine" of a directory."""
+        return self.label or self.name
 
     def text(self) -> str:
         """The fact in words, such as "server disk 60 MB/s (declared)"."""
         shown = units.text(self.value, self.unit, 2 if self.unit == "1" else 3)
-        return f"{self.name} {shown} ({self.origin or self.source})"
+        return f"{self.words} {shown} ({self.origin or self.source})"
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,8 @@ def _settings(
 def _facts(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> list[HardwareFact]:
     """Returns the hardware facts of a place. A local directory has no network, so it has no facts
     on links and latency."""
-    found = [_disk(place, probed, given)]
+    disk = _disk(place, probed, given)
+    found = [replace(disk, label=facts.LOCAL_DISK) if place.is_local else disk]
     if not place.is_local:
         found += _links(place, given)
         found.append(_latency(place, probed, given))

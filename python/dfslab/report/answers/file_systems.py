@@ -1,0 +1,64 @@
+"""States in one sentence which of several file systems is fastest, and by how much."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+
+from dfslab.documents.table import number_text
+from dfslab.report.answers.rates import by_configuration
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.systems import SystemsComparison, SystemsRow
+
+MEASURED = "measure"
+
+
+def fastest(run: FinishedRun) -> str:
+    """Returns a sentence on the file systems of a run: the one with the highest rate in most
+    workloads, and how many times as fast it is as each other one. Each factor is the median over
+    the workloads that both ran, with the smallest and the largest one. Returns "" if the run does
+    not compare file systems, or if no workload ran on two of them."""
+    found = run.find(SystemsComparison)
+    if found is None:
+        return ""
+    method = _method(found)
+    rows = [_values(row) for row in found.rows if (row.measure, row.method) == ("rate", method)]
+    rows = [row for row in rows if len(row) > 1]
+    if not rows:
+        return ""
+    wins = Counter(max(row, key=lambda system: row[system]) for row in rows)
+    best, won = wins.most_common(1)[0]
+    factors = []
+    for system in found.systems:
+        ratios = [row[best] / row[system] for row in rows if best in row and system in row]
+        if system != best and ratios:
+            factors.append((median(ratios), min(ratios), max(ratios), system))
+    parts = ", ".join(_factor(*one) for one in sorted(factors))
+    rate = "measured rate" if method == MEASURED else f"rate that {method} predicts"
+    text = f"By the {rate}, {best} is fastest in {won} of {len(rows)} workloads: {parts}"
+    return f"{text} (median; smallest to largest).{_noise(run)}"
+
+
+def _method(found: SystemsComparison) -> str:
+    """Returns the method whose rates are compared: `measure` or, if nothing was measured, the first
+    one."""
+    methods = [row.method for row in found.rows if row.measure == "rate"]
+    return MEASURED if MEASURED in methods else next(iter(methods), "")
+
+
+def _values(row: SystemsRow) -> dict[str, float]:
+    """Returns the rate per second of one workload by file system."""
+    return {system: one.value for system, one in row.values.items() if one.value > 0}
+
+
+def _factor(middle: float, low: float, high: float, system: str) -> str:
+    return f"{number_text(middle)} times {system} ({number_text(low)} to {number_text(high)})"
+
+
+def _noise(run: FinishedRun) -> str:
+    """Returns a sentence on missing repetitions; "" if some configuration was measured twice, or
+    if nothing was measured."""
+    repeated = [len(one.results) for one in by_configuration(run.of_method(MEASURED))]
+    if not repeated or max(repeated) > 1:
+        return ""
+    return " Each configuration ran once, so small differences may be noise."

@@ -1,0 +1,111 @@
+"""The summary of predictions in sentences: the predicted rates and what limits them.
+
+It needs no finished run, so `dfslab predict` starts without the studies of runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dfslab.documents.table import number_text
+from dfslab.method import BASELINES
+from dfslab.report.answers.operation_units import operations_of, unit_of
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_name, short_names
+from dfslab.result import Result
+from dfslab.spec import units
+
+NOT_COMPUTED = "What a change would gain was not computed"
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """Sentences that summarise a run. A sentence that the results do not support is empty.
+
+    `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
+    would raise the rate, or what to measure next. `is_withheld`: true if the results support no
+    statement on what limits the rate. `compared`: which of several file systems is fastest.
+    """
+
+    observed: str
+    limit: str = ""
+    advice: str = ""
+    is_withheld: bool = False
+    compared: str = ""
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences in their order, without empty ones."""
+        every = (self.compared, self.observed, self.limit, self.advice)
+        return [one for one in every if one]
+
+
+def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
+    """Returns the summary of a run without measurements, from the predictions of the first method
+    that is not a baseline; None if there is no such method."""
+    names = [one.method for one in results if one.method not in BASELINES]
+    if not names:
+        return None
+    of_method = [one for one in results if one.method == names[0]]
+    rates = by_configuration(of_method)
+    if not rates:
+        return None
+    uncalibrated = any(one.is_calibrated is False for one in of_method)
+    sure = (
+        "nothing was measured, so the model's error is not known; --from RUN calibrates it"
+        if uncalibrated
+        else "the model's error on these configurations is not known"
+    )
+    observed = f"Predicted by {names[0]} ({sure}): {most(rates)}."
+    return RunAnswer(observed, predicted_limit(of_method, names[0]))
+
+
+def closing_of_predictions(results: Sequence[Result]) -> list[str]:
+    """Returns the sentences that `dfslab predict` prints last. `dfslab predict` computes no gains
+    of changes, so the last sentence names the command that does. The list is empty if there is
+    nothing to summarise."""
+    answer = of_predictions(results)
+    return [] if answer is None else [*answer.sentences, gains_hint("SCENARIO")]
+
+
+def gains_hint(source: str) -> str:
+    """Returns the sentence that names the command which computes what changes would gain. `source`
+    is the argument of the command: "RUN" or "SCENARIO"."""
+    return f"{NOT_COMPUTED}; `dfslab advise {source}` computes it."
+
+
+def predicted_limit(results: Sequence[Result], model: str) -> str:
+    """Returns a sentence on the limit that a model predicts most often; "" if the model names no
+    limit."""
+    counts = Counter(name for one in results if (name := limit_name(one)))
+    if not counts:
+        return ""
+    name, number = counts.most_common(1)[0]
+    return f"The limit by {model}, in {number} of {len(results)} configurations: {name}."
+
+
+def most(rates: Sequence[ConfigurationRate]) -> str:
+    """Returns a sentence with the highest rate of each type of operation and the highest
+    throughput, and their configurations."""
+    names = short_names(one.labels for one in rates)
+    best: dict[str, tuple[float, str]] = {}
+    bytes_best = (0.0, "")
+    for one, name in zip(rates, names, strict=True):
+        unit = unit_of(operations_of(one.results[0]))
+        best[unit] = max(best.get(unit, (0.0, "")), (one.rate.value, name))
+        if one.throughput is not None:
+            bytes_best = max(bytes_best, (one.throughput.value, name))
+    alone = len(rates) == 1
+    found = [
+        f"{number_text(value)} {unit}/s" + ("" if alone else f" ({name})")
+        for unit, (value, name) in best.items()
+    ]
+    if bytes_best[0]:
+        shown = units.text(bytes_best[0], "B/s", 3)
+        found.append(shown + ("" if alone else f" ({bytes_best[1]})"))
+    return ("" if alone else "highest ") + _and(found)
+
+
+def _and(items: Sequence[str]) -> str:
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

@@ -1,0 +1,77 @@
+"""Tests of how much a moved slider computes. The numbers of model runs and of firings do not depend
+on the machine; `make bench-page` measures the times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from dfslab.models import petri
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.files import ready
+from dfslab.web import whatif_board
+from dfslab.web.whatif_board import WhatIfRequest, board_of
+
+SOURCES = [f"scenario:{name}" for name in ("quickstart", "hdfs-hosts", "glusterfs", "cephfs")]
+CLIENTS = "workload.clients"
+
+
+@pytest.fixture
+def model_runs(monkeypatch) -> Counter[str]:
+    """Provides the number of calls of the queueing model's functions, by the function's name. Calls
+    within a call, such as those for each phase of a workload, are parts of it."""
+    found: Counter[str] = Counter()
+    depth = 0
+    for name in ("predict", "predict_many"):
+        inner = getattr(Situation, name)
+
+        def counted(self, *given, inner=inner, name=name, **options):
+            nonlocal depth
+            found[name] += depth == 0
+            depth += 1
+            try:
+                return inner(self, *given, **options)
+            finally:
+                depth -= 1
+
+        monkeypatch.setattr(Situation, name, counted)
+    return found
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_moved_slider_runs_the_queueing_model_four_times(source, model_runs):
+    """The changed configuration is predicted for all draws of the constants and with the estimated
+    ones; what limits it takes one prediction more, and one of all changed resources. The present
+    configuration is predicted for the first answer only."""
+    board = board_of(Path(), source)
+    whatif_board.answer(board, WhatIfRequest(source=source, positions={CLIENTS: 1}))
+    for position in (2, 3):
+        model_runs.clear()
+        asked = WhatIfRequest(source=source, positions={CLIENTS: position})
+        whatif_board.answer(board, asked)
+        assert model_runs == {"predict": 2, "predict_many": 2}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_net_of_a_slider_fires_a_limited_number_of_times(source, monkeypatch):
+    fired: list[int] = []
+    simulate = petri.simulate
+
+    def counted(*given, **options):
+        found = simulate(*given, **options)
+        fired.append(found.firings)
+        return found
+
+    monkeypatch.setattr(petri, "simulate", counted)
+    board = board_of(Path(), source)
+    for position in (0, 3):
+        asked = WhatIfRequest(source=source, positions={CLIENTS: position})
+        whatif_board.net_answer(board, asked)
+    assert len(fired) == 2
+    # The number of operations is a whole one, so a net fires about the number that is asked for.
+    assert max(fired) <= 2 * petri.REPLICATIONS * petri.RUN_FIRINGS
+
+
+def test_every_source_is_a_ready_scenario():
+    assert {one.partition(":")[2] for one in SOURCES} <= set(ready.files())
