@@ -67,9 +67,10 @@ class _Origin(Document):
 
 
 class _About(Document):
-    """What the JSON file of a recording states of its rows."""
+    """What the JSON file of a recording states of its rows. `configurations` is None for a blind
+    campaign, whose points are drawn by a seed."""
 
-    configurations: int
+    configurations: int | None = None
     provenance: _Origin
 
 
@@ -103,7 +104,9 @@ def configurations(recording: str) -> int:
     """Returns the number of configurations in a recording, which distinguishes the plans of one
     scenario.
     """
-    return _about(recording).configurations
+    count = _about(recording).configurations
+    assert count is not None, f"{recording}: a blind campaign has no configurations of a plan"
+    return count
 
 
 @cache
