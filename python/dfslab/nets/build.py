@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from dfslab.documents.net_definition import Cell, FunctionDefinition, NetDefinition, TableDefinition
 from dfslab.documents.net_run import MonitorDefinition
 from dfslab.nets.colour import UNIT, Colour, Enumeration, FieldKind, TokenValue, fields_of
+from dfslab.nets.flat_parts import InputPart, OutputPart, TransitionPart
 from dfslab.nets.inscription import Inscription, text, written
-from dfslab.nets.net_parts import InputPart, OutputPart, TransitionPart
 from dfslab.spec.input_error import InputError
 from dfslab.spec.steps.expression import Condition, Expr, symbol
 
