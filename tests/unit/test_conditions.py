@@ -13,7 +13,6 @@ from dfslab.spec.steps import operation as op
 from dfslab.spec.steps.expression import (
     Max,
     ceiling,
-    function,
     named,
     quantities,
     readable,
@@ -22,6 +21,7 @@ from dfslab.spec.steps.expression import (
     sympify,
 )
 from dfslab.spec.steps.node import Either, Visitor
+from dfslab.spec.steps.numeric import function
 from dfslab.spec.systems.parameters import COMMON
 
 A, B, C = map(symbol, "abc")
