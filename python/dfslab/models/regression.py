@@ -67,8 +67,8 @@ class FittedRegression:
                 name: Coefficient(value=value, standard_error=error)
                 for name, (value, error) in self.coefficients.items()
             },
-            # The indices are reported in addition to normalised shares, because shares alone would
-            # hide interactions.
+            # The indices are reported in addition to the shares. Shares are normalised to the sum
+            # 1, so they do not show that a part of the variance is due to interactions.
             importance={
                 name: Importance(first_order=index, share=index / total if total else 0.0)
                 for name, index in self.first_order.items()

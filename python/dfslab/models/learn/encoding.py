@@ -89,10 +89,9 @@ class Encoding:
 
 
 def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
-    """Returns the factors that vary between configurations. These are the factors that the
-    experimental design declares, else one for each key, with its observed levels.
-
-    Keys that always vary together are one factor.
+    """Returns the factors that vary between configurations. If the experimental design declares
+    factors, these are the declared ones. Otherwise each key that varies is a factor with its
+    observed levels, and keys that always vary together are one factor.
     """
     declared = points[0].scenario.design.factor if points else []
     labels = [point.labels for point in points]

@@ -24,8 +24,9 @@ from dfslab.models.scaling import delayed_station
 GAIN = 0.05
 # Exponent of the growth of (0.99 quantile / mean) beyond the largest measured number of clients.
 TAIL_GROWTH = 0.2
-# Half-widths of the 90 % intervals in natural logarithms, at e times the nearest measured number
-# of clients: of the rate, of the mean response time, and of its 0.99 quantile.
+# Half-widths of the 90 % intervals in natural logarithms: of the rate, of the mean response time,
+# and of its 0.99 quantile. They hold for a number of clients that differs from the nearest measured
+# number by the factor e.
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
 # Smallest distance, in natural logarithms of the number of clients, that widens an interval.
 LEAST_DISTANCE = 0.25
@@ -69,10 +70,10 @@ class OperationPrediction:
 
 @dataclass(frozen=True)
 class ClosedMix:
-    """A fitted mix. `delay_s` and `demand_s` are the seconds that an operation of the mix spends
-    without waiting, and at the station when it is alone there. `gain` and `tail_growth` are
-    exponents (see GAIN and TAIL_GROWTH). `points` are the measurements by number of clients, in
-    ascending order."""
+    """A fitted mix. `delay_s` is the mean time in seconds that an operation of the mix spends
+    outside the station, and `demand_s` its mean time at the station when no other operation is
+    there. `gain` and `tail_growth` are exponents (see GAIN and TAIL_GROWTH). `points` are the
+    measurements by number of clients, in ascending order."""
 
     delay_s: float
     demand_s: float
@@ -107,10 +108,11 @@ class ClosedMix:
         )
 
     def _mean_s(self, kind: str, mix_s: float) -> float:
-        """Returns the mean response time in seconds of one kind of operation when that of the mix
-        is `mix_s`. Below the shortest measured time of the mix, the two are proportional. Above it,
-        the result is on a straight line fitted to the measured times, but at least the shortest of
-        them. If that line falls, the result is their geometric mean."""
+        """Returns the mean response time in seconds of one kind of operation when the mean response
+        time of the mix is `mix_s`. Up to the shortest measured time of the mix, the two times are
+        proportional. Above it, the result is the value at `mix_s` of a straight line that is fitted
+        to the measured times of this kind, but at least the shortest of them. If the fitted line
+        falls, the result is the geometric mean of the measured times of this kind."""
         x = np.array([n / _total_per_s(point) for n, point in self.points.items()])
         y = np.array([point[kind].latency_s_mean for point in self.points.values()])
         shortest = int(np.argmin(x))
@@ -142,8 +144,8 @@ class ClosedMix:
 def fit(
     points: Mapping[int, MixPoint], gain: float = GAIN, tail_growth: float = TAIL_GROWTH
 ) -> ClosedMix:
-    """Fits a mix to measurements, by number of clients. At least two numbers of clients are needed,
-    and each of them has the same kinds of operation."""
+    """Fits a mix to `points`, its measurements by number of clients. There must be at least two
+    numbers of clients, and the same kinds of operation at each of them."""
     assert len(points) >= FEWEST_COUNTS, "a mix is fitted from two numbers of clients or more"
     ordered = {n: points[n] for n in sorted(points)}
     rates = [_total_per_s(point) for point in ordered.values()]

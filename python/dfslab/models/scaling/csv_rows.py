@@ -16,8 +16,8 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One row of a table: its texts by column, the number of its line, and the file's name for
-    errors."""
+    """One row of a table: its texts by column, the number of its line, and the name of the file,
+    which error messages contain."""
 
     texts: Mapping[str, str | None]
     line: int
@@ -55,12 +55,12 @@ class CsvRow:
         return self.whole(column) if self.text(column) else None
 
     def wrong(self, column: str, allowed: str) -> InputError:
-        """Returns the error of a wrong text in a column."""
+        """Returns an InputError for the text of a column; `allowed` describes the allowed texts."""
         return InputError(f"{column} in line {self.line}", self.text(column), allowed, self.file)
 
 
 def columns_of(text: str) -> list[str]:
-    """Returns the names of a table's columns, which are in its first line that is no comment."""
+    """Returns the names of a table's columns. They are in the first line that is not a comment."""
     return next(csv.reader(_lines(text)), [])
 
 
