@@ -57,9 +57,9 @@ def _number(
     )
 
 
-# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels also cache
-# and read ahead, and a workload run visits each file once. So translators that cache or read ahead
-# make a difference only for random readers.
+# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels of clients
+# and bricks also cache and read ahead, and a workload run reads each file once. Translators that
+# cache or read ahead therefore make a difference only for random readers.
 _TRANSLATORS = (
     _switch(
         "quick_read",
@@ -188,9 +188,10 @@ PARAMETERS = Parameters(
         "fuse max_read",
         minimum=4096,
     ),
-    # Medians of the constants. They lie between those fitted to the blind points of seeds 7 and 27
-    # (`python -m verification.blind --again 7 27`) and those of earlier recordings. Among these,
-    # both the blind points and the recording kumar-glusterfs have small errors.
+    # Medians of the constants. They lie between the values fitted to the points that the blind
+    # campaigns with seeds 7 and 27 measured (`python -m verification.blind --again 7 27`) and the
+    # values fitted to earlier recordings. With these medians, the errors are small both for the
+    # blind campaigns and for the recording kumar-glusterfs.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, translators)",

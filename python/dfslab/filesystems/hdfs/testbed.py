@@ -98,7 +98,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Returns testbed parameters with which every process counts its calls and writes the
-        counts to a profile. The profiles are in `folder`. Without `folder`, they are in the
+        counts to a profile. The profiles are in `folder`. If `folder` is None, they are in the
         testbed's own folder and are written every second."""
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
@@ -230,8 +230,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             # system's /tmp.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            # Libraries of the web interface generate classes at run time. Hadoop's own scripts also
-            # permit this.
+            # Libraries of the web interface generate classes at run time, for which --add-opens is
+            # needed. Hadoop's own scripts also set this option.
             "-Djava.net.preferIPv4Stack=true",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
         ]

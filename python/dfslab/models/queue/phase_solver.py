@@ -168,8 +168,7 @@ class PhaseSolver(PhaseStations[Closed]):
 
         `queue` has the names of the role and groups that serve a call queue, and its size in calls.
         If the bottleneck is at one of them, the call queue is modelled as M/M/1/K with the
-        bottleneck's service time (Kleinrock 1975).
-        """
+        bottleneck's service time (Kleinrock 1975)."""
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]
@@ -190,8 +189,7 @@ class PhaseSolver(PhaseStations[Closed]):
                 return OpenPrediction(
                     rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
                 )
-            # In an overloaded network, the full call queue admits calls only at the service rate.
-            # Calls therefore wait in the call queue, and at no station after it.
+            # Calls are admitted at the service rate, so they wait in the full call queue only.
             response_s = self.mean.latency_s + bounded.wait_s
             operations = {
                 name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()
