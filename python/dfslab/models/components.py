@@ -133,7 +133,7 @@ class Components:
 
     def _levels(self, situation: Situation) -> Levels:
         """Simulates each level of network detail that the scenario requests, the finest first.
-        Returns the results and CPU seconds.
+        Returns for each level the result and the CPU seconds of the simulation.
         """
         goal, found = goal_of(situation.scenario), {}
         for grain in _grains(own_net(situation), situation):

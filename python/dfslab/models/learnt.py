@@ -1,8 +1,9 @@
-"""The methods that learn from many runs. Each is one model over hardware, layout and workload.
+"""The methods that learn from many runs. Each method fits a single model to all hardware, layouts
+and workloads.
 
 A method predicts bytes per second (operations per second where files are empty) from the columns of
-an Encoding. The 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al.
-2021). Those of the grey-box model are wider where its errors are larger
+an Encoding. The 90 % intervals are cross-conformal, and each fold holds out whole layouts (CV+,
+Barber et al. 2021). The intervals of the grey-box model are wider for cells with larger errors
 (models/learn/half_width.py).
 """
 

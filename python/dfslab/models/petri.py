@@ -260,7 +260,8 @@ def simulate(
 
     The phases of a workload are simulated one after the other, each by a separate net. Equal phases
     are simulated once. With a goal, the number of replications doubles until the goal is met.
-    Doubling keeps the number of tests small, so that repeated tests hardly bias the interval.
+    Because of the doubling, the goal is checked only a few times, so that the repeated checks
+    hardly bias the interval.
     """
     spec = stream_spec(situation.scenario)
     if len(situation.phases) == 1:

@@ -36,8 +36,8 @@ from dfslab.spec.systems.parameters import symbol
 
 stores = symbol("osd.instances")
 # Placement groups are distributed over stores like balls into bins: the fullest of n bins exceeds
-# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 approximates this for two to
-# eight stores.
+# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 approximates the mean excess,
+# in standard deviations, for two to eight stores.
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)

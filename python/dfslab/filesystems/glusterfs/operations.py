@@ -134,8 +134,8 @@ _spread_rename = seq(
     *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
 )
 
-# A round trip is needed for as many bytes as the client's kernel has in flight, so a request waits
-# for the share of a round trip that corresponds to its bytes.
+# The client's kernel has IN_FLIGHT_BYTES in flight during one round trip, so a request waits for
+# the share of a round trip that corresponds to its bytes.
 _in_flight = delay("client", 2 * P.network_latency * ahead_bytes / IN_FLIGHT_BYTES, "read_ahead")
 # The kernels of client and brick read ahead, so disk, network and client work at the same time.
 _stream = pipeline(
@@ -310,8 +310,8 @@ _stored = (
         ),
     ),
 )
-# One round trip is needed for as many bytes as fit into the write-behind window, so a request waits
-# for the share of a round trip that corresponds to its bytes.
+# During one round trip, the client sends as many bytes as fit into the write-behind window, so a
+# request waits for the share of a round trip that corresponds to its bytes.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )

@@ -39,9 +39,9 @@ from dfslab.spec.systems.parameters import symbol
 # Bytes of a request, an answer or an acknowledgement of the data transfer protocol, which fit one
 # TCP segment.
 SMALL_BYTES = 256
-# Bytes that the NameNode sends for a block, and for each replica: its DataNode and storage
-# (hdfs.proto: LocatedBlockProto, DatanodeInfoProto). About 690 bytes were counted for three
-# replicas.
+# Bytes that the NameNode sends for a block, and additional bytes for each replica of the block,
+# which state the replica's DataNode and storage (hdfs.proto: LocatedBlockProto, DatanodeInfoProto).
+# About 690 bytes were counted for a block with three replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)

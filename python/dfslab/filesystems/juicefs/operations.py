@@ -2,7 +2,8 @@
 
 The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent
 when it is full or the file is closed. Then its slice is committed to the database. The commands of
-each transaction were observed on a running database (`redis-cli monitor`): one round trip each.
+each transaction were observed on a running database (`redis-cli monitor`); each command takes one
+round trip.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ _close = seq(cpu("client", P.close_cpu), name="close")
 _create = _changed("create", P.create_cpu, f"{ROLE}.creates")
 _delete = _changed("delete", P.delete_cpu, f"{ROLE}.deletes")
 
-# The kernel finds and clears the pages of a client's buffer when its first read fills the buffer.
+# When a client's first read fills its buffer, the kernel allocates and clears the pages of the
+# buffer.
 _touched = when(
     symbol("client.touch_rate") > 0,
     cpu("client", P.first * call_bytes / rate("client.touch_rate"), name="page_fault"),
@@ -82,7 +83,7 @@ _read = repeat(
     name="read",
 )
 
-# A write call finds or makes a page, which takes longer than a read call.
+# A write call looks up or allocates pages of the page cache, so it takes longer than a read call.
 _write_call_s = select(symbol("client.write_call") > 0, symbol("client.write_call"), P.call_cpu)
 _written = repeat(
     calls,

@@ -128,7 +128,8 @@ class SharedElements:
         """Returns the bytes of a block that are stored on one server. Whole stripes are assigned
         round robin over the servers of the file.
 
-        Files start at different servers: at random ones, or at each server in turn.
+        Files start at different servers: each at a random server, or the file of client c at server
+        c.
         """
         c, k = self.caller, self.constants
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]

@@ -82,8 +82,8 @@ class Striping:
     """How the files of a trace are striped and closed.
 
     `stripe_count`: number of servers of a file; 0: all. `start_seed`: seed for the random first
-    server of each file; 0: files start at each server in turn. `sync_on_close`: whether closing a
-    file forces its data to the disks.
+    server of each file; 0: the first file of the trace starts at server 0, the second one at server
+    1, and so on. `sync_on_close`: whether closing a file forces its data to the disks.
     """
 
     servers: int

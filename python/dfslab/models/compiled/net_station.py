@@ -135,8 +135,8 @@ class Stations:
         return self._ask(_queue(station), where, 0.0, site)
 
     def release(self, resource: Resource, servers: int, where: Expr) -> EntryArcs:
-        """Returns the entry of a part of the net that releases the server of `resource` at node
-        `where`. A token took this server by the entry that `hold` returned.
+        """Returns the entry of a part of the net that releases a server of `resource` at node
+        `where`. It is the server that the token acquired by the entry that `hold` returned.
         """
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 

@@ -84,7 +84,8 @@ def _nothing(row: Changes, delay: Amount) -> list[Arc]:
 
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
     """Returns every stage of a pipeline with the context in which the stage runs. Nested sequences
-    are flattened. A repetition becomes that many stages, or one stage if tokens carry its count.
+    are flattened. A repetition of n times becomes n stages, or one stage if n is a value that
+    tokens carry.
     """
     stages = []
     for stage in node.stages:

@@ -265,7 +265,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         message = self.message(roles, scaled, between)
         stall_s = self._stall_s(roles)
         if stall_s and sent is not None:
-            # The sender's stage is free again as soon as the window has room for the next unit.
+            # The sender's stage can send the next unit as soon as the window has room for this
+            # unit.
             sent = _delayed(sent, times(scaled, stall_s))
         elif stall_s:
             beyond = _beyond(size, self.environment.get("stream_window", math.inf))

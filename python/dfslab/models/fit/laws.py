@@ -21,7 +21,7 @@ from dfslab.arrays import Floats
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 FEWEST_COUNTS = 4
-# Number of client numbers that are tried to find where two laws differ most.
+# How many numbers of clients are tried to find the one where two laws differ most.
 TRIED_COUNTS = 200
 # A fit whose relative errors have a smaller variance counts as exact.
 LEAST_VARIANCE = 1e-28

@@ -131,8 +131,9 @@ def layout_key(point: Point) -> str:
 
 def size_bytes(situation: Situation) -> float:
     """Returns the size of a file in bytes, by which learning methods multiply rates in operations
-    per second. Their product is a throughput only if every operation moves a whole file; in a
-    workload with deletions it is larger. For empty files the size returned is 1."""
+    per second. The product is a throughput only if every operation moves a whole file; in a
+    workload with deletions, it is larger than the throughput. For empty files the returned size is
+    1."""
     return situation.environment["file_size"] or 1.0
 
 

@@ -130,8 +130,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
     columns). It uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual.
     Ridge strength and the boosting's share are chosen by cross-validation over `groups`.
 
-    `signs` holds each column's known direction (1, -1 or 0 for unknown); predictions are monotone
-    in it. `left_` holds the cross-validated residuals, one per row.
+    `signs` holds each column's known direction (1, -1 or 0 for unknown). If the direction of a
+    column is known, predictions are monotone in the column. `left_` holds the cross-validated
+    residuals, one per row.
     """
 
     def __init__(self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1) -> None:

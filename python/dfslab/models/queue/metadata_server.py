@@ -167,8 +167,8 @@ def limits(
 
 
 def _servers(situation: Situation, role: Role, servers: int | None) -> int:
-    """Returns the number of metadata servers: `servers`, or the deployed number if that is None.
-    Raises InputError if it is above 1 and the file system supports only one."""
+    """Returns the number of metadata servers: `servers`, or the deployed number if `servers` is
+    None. Raises InputError if the number is above 1 and the file system supports only one."""
     count = servers or situation.scenario.deployment.instances(role.name)
     if count > 1 and not situation.system.several_servers:
         allowed = f"1: {situation.system.name} has exactly one {role.name}"
@@ -190,7 +190,7 @@ def _files(
             values = situation.environment
             blocks = blocks_of(values["file_size"], values[one.block_size])
         each = one.bytes_of(blocks or 0)
-        if each:  # A source that gives only the memory of a block has none for empty files.
+        if each:  # A source that gives only the memory of a block has no figure for empty files.
             files = servers * one.files(memory_bytes, blocks or 0)
             found.append(FilesInMemory(files, each, blocks, one.usable, one.source, one.cached))
     return tuple(found)
@@ -262,8 +262,9 @@ def _capacity(
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Returns for each station of the role the seconds of one operation there, divided by the
-    number of deployed servers. Background work is included."""
+    """Returns for each station of the role the seconds for which one operation needs the station.
+    They are divided by the number of servers of all copies of the station. Background work is
+    included."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1

@@ -2,11 +2,11 @@
 
 The clients form a closed workload: each of them always has one operation of the mix in progress.
 The mix as a whole is fitted as a delay and one station (`delayed_station`). By Little's law, the
-mean response time of the mix is the number of clients over its rate. An operation of one kind has
-its own delay and its own demand at the same station, so its mean response time is a straight line
-in that of the mix (BCMP theorem: the wait at the station is proportional to the demand there). The
-0.99 quantile is the mean times a ratio, which is interpolated between the measured numbers of
-clients and grows slowly beyond the largest of them.
+mean response time of the mix is the number of clients over its rate. An operation of one kind has a
+separate delay and a separate demand at the same station. Its mean response time is therefore a
+linear function of the mean response time of the mix (BCMP theorem: the wait at the station is
+proportional to the demand there). The 0.99 quantile is the mean times a ratio, which is
+interpolated between the measured numbers of clients and grows slowly beyond the largest of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ TAIL_GROWTH = 0.2
 # and of its 0.99 quantile. They hold for a number of clients that differs from the nearest measured
 # number by the factor e.
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
-# Smallest distance, in natural logarithms of the number of clients, that widens an interval.
+# Smallest distance from the nearest measured number of clients that is used for the width of an
+# interval, as a difference of natural logarithms. Smaller distances are replaced by it.
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000
@@ -118,7 +119,7 @@ class ClosedMix:
         shortest = int(np.argmin(x))
         if mix_s <= x[shortest]:
             return float(y[shortest] * mix_s / x[shortest])
-        # Least squares of relative errors; the slope is a demand and is not negative.
+        # Least squares of relative errors. The slope is a demand, so it must not be negative.
         weights = np.column_stack([1 / y, x / y])
         at_zero, slope = np.linalg.lstsq(weights, np.ones_like(y), rcond=None)[0]
         if slope < 0:

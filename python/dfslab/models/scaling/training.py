@@ -43,8 +43,9 @@ class TrainingSystem:
 
 @dataclass(frozen=True)
 class TrainingLoad:
-    """What one accelerator reads: `sample_bytes` at a time, `accelerator_bytes_per_s` when it never
-    waits. `utilisation` is the share of the time in which it must compute."""
+    """The reads of one accelerator. `sample_bytes` is the size of a sample, and
+    `accelerator_bytes_per_s` the rate of an accelerator that never waits for samples. `utilisation`
+    is the share of the time in which the accelerator must compute."""
 
     sample_bytes: float
     accelerator_bytes_per_s: float
@@ -93,8 +94,9 @@ class Accelerators:
 def capacities(
     system: TrainingSystem, sample_bytes: float, shares: Shares | None = None
 ) -> dict[str, float]:
-    """Returns the capacity of each known resource, in bytes per second of all its instances. The
-    name of clients' processors says if their number was assumed."""
+    """Returns the capacity of each known resource by its name, in bytes per second of all its
+    instances. If the number of cores of a client was assumed, the name of the clients' processors
+    says so."""
     known = USUAL if shares is None else shares
     cores = system.clients * (system.client_cores or CORES)
     sample_s = known.sample_s + sample_bytes * known.byte_s

@@ -21,8 +21,8 @@ Demands = dict[Station, float]
 # Costs are typed as numbers, but they are arrays when several sets of constants are evaluated
 # together.
 def largest(values: Iterable[float]) -> float:
-    """Returns the largest value, or 0 if there is no larger one. Arrays of shape (sets of
-    constants,) are compared element by element.
+    """Returns the largest value, or 0 if no value is above 0. Arrays of shape (sets of constants,)
+    are compared element by element.
     """
     found = 0.0
     for value in values:

@@ -36,8 +36,8 @@ LOCAL_SYMBOLS = (
     *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
     *("touch_rate", "write_call"),
 )
-# Keys of the network whose effect depends on other keys, such as the congestion control on losses,
-# with their defaults.
+# The keys of the network whose effect depends on other keys, with their default values. For
+# example, the congestion control has an effect only if packets are lost.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
 
 

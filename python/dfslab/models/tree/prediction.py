@@ -108,7 +108,8 @@ class Situation:
         self, constants: Mapping[str, float], written_back: float | None = None
     ) -> TreeReader:
         """Returns the reader that evaluates this configuration's trees with these constants.
-        `written_back` is the share of deferred writes that count, by default the mean share."""
+        `written_back` is the share of deferred writes that disks do before the workload can end;
+        None means the mean share over the phases."""
         values = {**self.environment, **constants}
         share = self.written_back if written_back is None else written_back
         return TreeReader(self.placement, values, self.client, share, self.operations or math.inf)
@@ -168,8 +169,8 @@ class Situation:
 
     @property
     def symbols(self) -> dict[str, float]:
-        """The symbols that have other values in the only phase of the workload, for all its
-        operations. Empty if there are several phases."""
+        """The symbols whose values in the only phase of the workload differ from those in
+        `environment`, for all operations of the phase. Empty if there are several phases."""
         merged: dict[str, float] = {}
         for own in self.whole.symbols.values() if len(self.phases) == 1 else ():
             merged.update(own)

@@ -408,8 +408,8 @@ class TreeReader(Visitor[str, Cost]):
         first = self._held_up(first)
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
-            # A first unit that visits a station several times leaves servers free for the next
-            # unit.
+            # While the first unit visits the station several times, one visit after the other, the
+            # other servers of the station are free for the next units.
             unit_s = self._concurrency * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
@@ -418,8 +418,9 @@ class TreeReader(Visitor[str, Cost]):
 
     def repeat(self, node: Repeat, where: str) -> Cost:
         """Returns the cost of a repeated body: that of one repetition, times the number of
-        repetitions. Raises Varies if the number differs between the sets of constants while
-        concurrent copies queue."""
+        repetitions. If concurrent copies of the body queue, a repetition takes at least as long as
+        the busiest station needs for all copies. Raises Varies if the number of repetitions then
+        differs between the sets of constants."""
         count = self.value(node.count)
         turn = self.visit(node.body, where)
         total = turn.times(count)
