@@ -2,7 +2,7 @@
 
 The rules are those of io500.org ("Submission rules"). The bandwidth score is the geometric mean of
 four IOR phases in GiB/s. The metadata score is the geometric mean of seven mdtest phases and find,
-in thousands of operations per second. A submission needs phases of 300 s.
+in thousands of operations per second. A submission needs phases of at least 300 s.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _named(part: str) -> str:
 
 def scores(results: Sequence[Result]) -> list[Io500Score]:
     """Returns one score for each configuration of the file system and hardware. The score combines
-    all IO500 workloads that ran there.
+    all IO500 workloads that ran on this configuration.
 
     If a workload was repeated, the geometric mean of its rates counts.
     """

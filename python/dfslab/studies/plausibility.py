@@ -91,7 +91,7 @@ def summary(figures: int, known: int, findings: Sequence[Finding]) -> str:
 
 def finding_table(findings: Sequence[Finding]) -> Table:
     """Returns a table with one row for each rule that fired: its first finding, the number of
-    further findings, the reason, and how to settle the question."""
+    further findings, why the figure is wrong, and how to find out the correct figure."""
     groups: dict[str, list[Finding]] = {}
     for one in findings:
         groups.setdefault(one.rule, []).append(one)

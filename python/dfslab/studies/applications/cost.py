@@ -1,9 +1,9 @@
-"""The cost model behind advice from I/O counters: the time of the slowest process is a time for
-each call plus a time for each byte.
+"""The cost model behind advice from I/O counters: the I/O time of the slowest process is the sum of
+a time for each call and a time for each byte.
 
-Counters alone do not say how the time divides into both parts. The time for each byte follows from
-the rate of the storage targets, which is drawn at random; the time for each call is the residual,
-divided by the number of calls. So every saving is a set of values, one for each draw.
+Counters alone do not say how the I/O time divides into these two parts. The time for each byte
+follows from the rate of the storage targets, which is drawn at random; the time for each call is
+the residual, divided by the number of calls. So every saving is a set of values, one for each draw.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class DirectionCost:
     """The time that the slowest process spends in reads, or in writes.
 
     counters: the sums over all processes. time_s: time of the slowest process in these calls.
-    calls: number of these calls in one process. size_bytes: bytes that these calls of one process
-    move. bytes_s: for each draw, the part of the time that the bytes need. calls_s: for each draw,
-    the part that is due to the number and kind of calls.
+    calls: number of these calls in the busiest process. size_bytes: bytes that these calls of the
+    busiest process move. bytes_s: for each draw, the part of the time that the bytes need. calls_s:
+    for each draw, the part that is due to the number and kind of calls.
     """
 
     name: str
@@ -110,8 +110,8 @@ class IoCost:
         """Number of storage targets that work at the same time.
 
         Shared files are used one after the other, so only the targets of one file work at a time.
-        Otherwise each process uses its own files one after the other, so the targets of one file of
-        each process work.
+        Otherwise each process uses its own files one after the other, so one file of each process
+        is in use, with all its targets.
         """
         stripes = max(1, self.counters.stripe_count)
         if self.is_shared:
@@ -128,13 +128,13 @@ class IoCost:
 
     def _part_s(self, sum_s: float) -> float:
         """Returns the seconds that the slowest process spends in calls that took `sum_s` seconds in
-        all processes. Its time is divided among kinds of calls in the same proportions as the
-        sums."""
+        all processes. The time of the slowest process is divided among kinds of calls in the same
+        proportions as the sums over all processes."""
         return self.time_s * sum_s / self.counters.sum_s if self.counters.sum_s else 0.0
 
     @cached_property
     def metadata_s(self) -> float:
-        """Time in opens, closes, stats and seeks."""
+        """Time of the slowest process in opens, closes, stats and seeks, in seconds."""
         return self._part_s(self.counters.metadata_s)
 
     @cached_property
@@ -147,7 +147,8 @@ class IoCost:
 
     @cached_property
     def request_s(self) -> Floats:
-        """Draws of the time in seconds of one large request besides its bytes."""
+        """Draws of the time in seconds that one large request takes in addition to the time for its
+        bytes."""
         return lognormal(REQUEST_S, REQUEST_SD, 3)
 
     @cached_property
@@ -167,7 +168,8 @@ class IoCost:
 
     @property
     def directions(self) -> tuple[DirectionCost, ...]:
-        """The cost of reads and of writes, whichever of the two the application made."""
+        """The costs of the reads and of the writes; without the reads, or the writes, if the
+        application made none."""
         return tuple(one for one in (self.reads, self.writes) if one.counters.calls)
 
     def _direction(self, name: str, counters: DirectionCounters) -> DirectionCost:
@@ -186,7 +188,7 @@ class IoCost:
 
     def bytes_s(self, size_bytes: float, targets: float) -> Floats:
         """Returns draws of the time in seconds to move `size_bytes` bytes of all processes over
-        `targets` storage targets. No process alone is faster than one target is."""
+        `targets` storage targets. A single process is at most as fast as one storage target."""
         alone = size_bytes * self.rank_share
         found: Floats = np.maximum(size_bytes / targets, alone) / self.target_rate
         return found

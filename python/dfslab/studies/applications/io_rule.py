@@ -26,11 +26,11 @@ class IoSaving:
 
 @dataclass(frozen=True)
 class IoRule:
-    """A rule: one kind of change.
+    """A rule about one kind of change.
 
-    judge(cost): the saving; a text that says why the change gains nothing here; or None if the log
-    does not have the calls that the rule is about. reason: why the change saves time. source: where
-    the mechanism is described.
+    judge(cost): the saving; a text that says why the change gains nothing here; or None if the rule
+    does not apply to the log, for example because the log has no such calls. reason: why the change
+    saves time. source: where the mechanism is described.
     """
 
     name: str

@@ -132,11 +132,11 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
-    """Returns whether an action relieves a station that is nearly as busy as the busiest station. A
-    station is the processors, the disks or the links of a node group.
+    """Returns whether an action adds capacity to a station that is nearly as busy as the busiest
+    station. A station is the processors, the disks or the links of a node group. An action for
+    which this holds may gain nothing alone, but much in combination with another action.
 
-    `used`: (node group, kind of station, utilisation) of every station. Such an action may gain
-    nothing alone, but much in combination with another action.
+    `used`: (node group, kind of station, utilisation) of every station.
     """
     most = max((share for _, _, share in used), default=0.0)
     for change in action.changes:

@@ -1,5 +1,5 @@
-"""Checks whether a run measured a directory with the description of the file system to which it
-belongs."""
+"""Checks whether a run that measured a directory used the description of the file system to which
+the directory belongs."""
 
 from __future__ import annotations
 
