@@ -115,18 +115,19 @@ class DiskFact:
 
 def declared_link(option: str, text: str) -> float | None:
     """Parses the rate of a link, such as "25Gbit" or "1 Gbit/s". Returns it in bytes/s; None for an
-    empty text."""
+    empty text. Raises InputError if the text is not a rate above 0."""
     return _quantity(option, text if "/" in text else f"{text}/s", "B/s") if text else None
 
 
 def declared_latency(option: str, text: str) -> float | None:
-    """Parses a one-way latency. Returns it in seconds; None for an empty text."""
+    """Parses a one-way latency. Returns it in seconds; None for an empty text. Raises InputError if
+    the text is not a time above 0."""
     return _quantity(option, text, "s") if text else None
 
 
 def declared_disk(option: str, text: str) -> DiskFact | None:
     """Parses the declaration of a disk, such as "nvme 3 GB/s", "hdd" or "60MB/s". Returns None for
-    an empty text."""
+    an empty text. Raises InputError if the text is neither a kind of disk nor a rate above 0."""
     if not text:
         return None
     found = _DISK.match(text)

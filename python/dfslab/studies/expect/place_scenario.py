@@ -257,7 +257,8 @@ def _deployment(
     if place.is_local:
         roles = {role.name: 1 for role in system.roles}
         group = here.of(_group("machine", 1, roles, disk))
-        # A declared disk replaces what was measured of the disk, not the calls.
+        # A declared disk replaces the measured times of the disk, but not the measured times of
+        # calls.
         files = probed.local_files.of_calls if given.server_disk else probed.local_files
         return Deployment(node=[group.model_copy(update={"local_files": files})])
     groups = []

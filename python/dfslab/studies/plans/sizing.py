@@ -43,7 +43,8 @@ class Load:
 
     def time_s(self, operation: str, label: str) -> float | None:
         """Returns a statistic of an operation's response time in seconds; None if the deployment is
-        saturated. `label`: "mean", or a quantile such as "p99"."""
+        saturated. `label`: "mean", or a quantile such as "p99"; if the model does not predict this
+        quantile, the mean is returned."""
         situation = self.situations[operation]
         full = situation.predict_open(situation.constants, 0.0).largest_rate_per_s
         found = situation.predict_open(situation.constants, min(self.utilisation, 0.999) * full)
@@ -93,7 +94,7 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
     """Returns the smallest legal number of servers that reaches the targets, and the load of these
-    servers.
+    servers. The number is exact up to some 400 servers, and may be 0.5 % too large beyond.
 
     Returns a text with the reason if no number up to MOST_NODES reaches the targets.
     """

@@ -27,7 +27,7 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs import completeness
 
 # The column that marks incomplete measurements. A file in which all measurements are complete does
-# not have it.
+# not have this column.
 COMPLETE = "complete"
 RATES = (RATE, THROUGHPUT)
 OWN = ("repetition", "started", "wall_s", *RATES)
@@ -63,7 +63,8 @@ def _measured(results: Sequence[Result]) -> list[Result]:
 def as_csv(results: Sequence[Result]) -> bytes:
     """Returns the measurements as CSV: a header, then one row for each measurement.
 
-    If any measurement is incomplete, the column COMPLETE has 0 in its row and 1 in the other rows.
+    If any measurement is incomplete, the rows have the column COMPLETE: 0 for an incomplete
+    measurement, 1 for a complete one.
     """
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
@@ -131,7 +132,8 @@ def _parts(result: Result) -> dict[str, str]:
 def read(path: Path, scenario: Scenario) -> list[Result]:
     """Reads the rows of a CSV file as results of the scenario.
 
-    Raises InputError if the file has another format.
+    Raises InputError if the file has another format, or if the `.json` file of the same name is
+    missing or malformed.
     """
     try:
         rows = list(csv.DictReader(inputs.text("DATA", path, MOST_BYTES).splitlines()))

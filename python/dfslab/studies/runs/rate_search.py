@@ -48,11 +48,11 @@ class RateRun:
 @dataclass(frozen=True)
 class RateRow:
     """All runs at one requested rate, as a row of the JSON document. The values are means over the
-    runs.
+    runs, except `behind_share`.
 
     The response-time statistic that the objective limits has an interval; the interval is None for
-    a single run. `behind_share`: how much later than scheduled an operation started at most, as a
-    fraction of the schedule's length.
+    a single run. `behind_share`: the lag of a run's last operation after its scheduled start, as a
+    fraction of the schedule's length; the largest lag of all runs.
     """
 
     offered_per_s: float
@@ -236,7 +236,7 @@ def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
 
 def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
     """Returns (highest rate that significantly meets the objective, lowest rate that significantly
-    fails the objective). Only rates below the second are considered for the first. A value is None
+    fails the objective). The first rate is the highest one below the second rate. A value is None
     if there is no such rate."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails

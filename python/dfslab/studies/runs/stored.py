@@ -115,7 +115,8 @@ def _descriptions() -> Iterator[Path]:
 def read(folder: Path, inputs: str) -> Stored:
     """Reads the stored findings of a run folder.
 
-    They are used only if they were computed from inputs with the hash `inputs`.
+    The findings are returned only if they were computed from inputs with the hash `inputs`;
+    otherwise `Stored.reason` states why there are none.
     """
     try:
         document = json.loads((folder / FILE).read_bytes())

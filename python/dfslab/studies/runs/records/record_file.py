@@ -157,7 +157,7 @@ class RecordFile:
 
     def line(self, entry: IndexEntry) -> bytes:
         """Returns the bytes of one record. They are fewer than `entry.size_bytes` if the file ends
-        before."""
+        before the end of the record."""
         with self.path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(entry.size_bytes)

@@ -53,7 +53,8 @@ class RecordLog:
         result of the same key is replaced.
 
         `replaces`: names of damaged files of earlier formats that the results replace. Raises
-        OSError if the disk is full or fails; the file is then unchanged.
+        OSError if the disk is full or fails; the file is then unchanged. Raises DamagedResult if
+        the file's first line is damaged, has another format, or belongs to another scenario.
         """
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.path, flags, 0o666)

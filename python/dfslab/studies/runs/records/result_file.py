@@ -69,8 +69,8 @@ def number_without_checksum(folder: Path) -> int:
 
 
 def checksum_of(document: Mapping[str, JsonValue]) -> str:
-    """Returns the SHA-256 of the result's canonical JSON. It does not depend on spaces and on the
-    order of keys."""
+    """Returns the SHA-256 of the result's canonical JSON. The hash depends neither on spaces nor on
+    the order of keys."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
