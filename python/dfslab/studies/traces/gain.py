@@ -2,9 +2,10 @@
 with an interval.
 
 A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
-shortens the operation by the time saved. Work in other threads or processes shortens the operation
-only through the waits of the requesting thread. It does so only while the requesting thread waits
-for the busiest of these logical threads (a pipeline is bounded by its slowest stage).
+shortens the operation by the time saved. Faster work in other threads or processes shortens the
+operation only by shortening the waits of the requesting thread. It shortens these waits only while
+the requesting thread waits for the busiest of the other logical threads (a pipeline is bounded by
+its slowest stage).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Z90 = 1.645
 # verification/data is 2 to 20 %.
 RUNS_DIFFER = 0.05
 # Least number of calls for which a standard error is used. With fewer calls, the slow first call
-# dominates it.
+# dominates the standard error.
 LEAST_CALLS = 5
 
 
@@ -72,8 +73,8 @@ class LogicalThread:
 
 
 def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
-    """Returns all steps, sorted by the share of the operations' time that would be saved if the
-    step were faster.
+    """Returns the steps, at most MOST_STEPS, sorted by the share of the operations' time that would
+    be saved if the step were faster.
 
     `factor`: each step is assumed to be this number of times faster.
     """

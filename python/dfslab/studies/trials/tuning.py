@@ -1,8 +1,9 @@
-"""Searches the best settings of a file system in few real runs, each predicted before it is made.
+"""Searches for the best settings of a file system in few real runs. The gain of a setting is
+predicted before its run.
 
 The start settings are measured before the first and after each other run. A setting is compared
 with the two runs of the start settings around it, so linear drift of the machine cancels. A setting
-is kept only if its gain is above 1 with its whole 90 % interval.
+is kept only if the whole 90 % interval of its gain is above 1.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Carries out changes on the real file system and compares their measured gains with the predicted
-ones."""
+gains."""
 
 from __future__ import annotations
 
@@ -224,6 +224,7 @@ def _row(
 
 
 def check_rounds(rounds: int) -> None:
-    """Raises InputError if the noise of the measurements would be unknown."""
+    """Raises InputError if `rounds` is less than 2, because the noise of the measurements would
+    then be unknown."""
     if rounds < 2:
         raise InputError("--pairs", rounds, "must be 2 or more, so that the noise is known")
