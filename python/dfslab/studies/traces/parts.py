@@ -172,8 +172,7 @@ def _collect(top: MergedStep) -> Parts:
         observed.whole_ns += root.total_ns
         own, *others = gain.threads(root)
         for step in own.steps:
-            # A step whose path has two processes is within a remote call. The time of the remote
-            # call already includes the time of this step.
+            # A remote call's time includes the steps in its server (paths of two processes).
             if step.path.processes == 1:
                 _own_time(step, observed)
         for thread in others:
@@ -303,8 +302,8 @@ def _savings(
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
-    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. If
-    # the waits are shorter than their explanations, the (negative) difference lowers `least`.
+    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. A
+    # negative value lowers `least`.
     more_ns = _unexplained_ns(observed)
     found = {
         name: (
@@ -315,9 +314,8 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in observed.calls.items():
-        # Threads outside the handlers belong to no call. The time for which they were runnable is
-        # known. The share of this time within calls is estimated as if the time were spread evenly
-        # over the lifetime of the process.
+        # Threads outside the handlers belong to no call. Their runnable time is known; its share
+        # within calls is estimated as if it were spread evenly over the process's lifetime.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
