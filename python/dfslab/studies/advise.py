@@ -47,7 +47,8 @@ class SlidersStudy(Study[SliderPoints]):
     order = 36
 
     def run(self, run: FinishedRun, progress: Progress) -> SliderPoints:
-        """Returns the predictions, or the reason why there are none."""
+        """Returns the predicted rates. If no rate can be predicted, the field `reason` of the
+        result says why."""
         return slider_points(run)
 
 

@@ -63,7 +63,7 @@ class StudyResult(BaseModel):
         return []
 
     def section(self, run: FinishedRun) -> Section:
-        """The section of the page that shows the result. By default it holds the result's
+        """The section of the page that shows the result. By default the section holds the result's
         tables."""
         order = self.section_order or 0
         return Section(self.study, self.title, order, self.empty, self.tables(run))
@@ -83,7 +83,8 @@ class Needs:
 
     `results`: the run has any result. `measured`: the run has measurements. `models`: the scenario
     names models. `design`: true if the scenario must declare a design of experiments, false if it
-    must not, None for either. `studies`: result types of other studies that must be available.
+    must not declare one, None if both are allowed. `studies`: result types of other studies that
+    must be available.
     """
 
     results: bool = False
@@ -184,8 +185,9 @@ class FinishedRun:
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results, in an order that does not depend on when they were measured. A fixed order
-        is needed because sums of floats and the order of table rows depend on it."""
+        """All results, in an order that does not depend on the times of the measurements. A fixed
+        order is needed, because the rounding of sums and the order of table rows depend on the
+        order of the results."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,

@@ -60,8 +60,8 @@ class CrossValidated(StudyResult):
 
 
 class CrossValidationStudy(Study[CrossValidated]):
-    """Holds out each fold of configurations in turn, and predicts it by models fitted to the
-    other folds."""
+    """Holds out one fold of configurations after the other, and predicts the held-out
+    configurations with models that are fitted to the other folds."""
 
     name = "crossval"
     result = CrossValidated
@@ -281,7 +281,8 @@ def learning_curve(
     steps: int = CURVE_STEPS,
 ) -> list[LearningCurvePoint]:
     """Returns the points of a learning curve: errors on held-out testbeds for growing training
-    sets. A training set has whole testbeds, in the order in which they ran.
+    sets. A training set has all results of its testbeds. Testbeds are added to the sets in the
+    order in which they ran.
 
     `cost_s` returns the seconds that measuring the given results took. `steps`: number of training
     sets.

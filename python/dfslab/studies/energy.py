@@ -19,7 +19,7 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
 NAMES = ("energy",)
 # A configuration counts as equally fast if its rate is at most this fraction below the highest
-# rate. The compared rates come from one model, so most of their errors are common.
+# rate. The compared rates come from one model, so most errors affect all of these rates alike.
 AS_FAST = 0.05
 GIGA = 1e9
 # Keys of a node group that describe the processors.

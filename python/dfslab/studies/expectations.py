@@ -47,8 +47,9 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
     "deployment": lambda key: key.startswith("deployment."),
     "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
 }
-# Each configuration is compared with at most this many others, because the number of pairs grows
-# quadratically. No shipped scenario varies one kind of key over more than eleven configurations.
+# Each configuration is compared with at most this number of later configurations, because the
+# number of pairs grows quadratically. No shipped scenario varies one kind of key over more than
+# eleven configurations.
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
@@ -73,7 +74,7 @@ KIND_WORDS = {
 @dataclass(frozen=True)
 class Statement:
     """One expectation: at the configuration `point_id`, the step `step` of `operation` takes
-    `expected` times as long as the step `other_step` takes at the other configuration."""
+    `expected` times as long as the step `other_step` takes at the configuration `other_id`."""
 
     kind: str
     operation: str

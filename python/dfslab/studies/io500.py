@@ -20,8 +20,8 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
-# The parts of the score, as IO500 names them. The value of a part is the pair of dfslab's workload
-# and the phase of that workload that measures the part.
+# The parts of the score, as IO500 names them. The value of a part is a pair: the workload of
+# dfslab, and the phase of this workload that measures the part.
 BANDWIDTHS = {
     "ior-easy-write": ("ior_easy", "write"),
     "ior-easy-read": ("ior_easy", "read"),
@@ -51,7 +51,7 @@ SHORT = (
 
 
 class Io500Score(BaseModel):
-    """IO500's score of one set of runs.
+    """IO500's score of the runs at one configuration.
 
     `parts`: the measured rate of each part of the score, in GiB/s or in thousands of operations per
     second. `missing`: the parts that were not measured. The score and its two means are None if a

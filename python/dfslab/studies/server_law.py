@@ -248,8 +248,8 @@ def _only_metadata(result: Result) -> bool:
 
 
 def _share(result: Result) -> float:
-    """Returns the number of processor cores that the metadata server may use. It need not be whole,
-    because processor time can be limited."""
+    """Returns the number of processor cores that the metadata server may use. It need not be an
+    integer: a limit on processor time can allow a fraction of a core."""
     deployment, system = (
         result.point.scenario.deployment,
         situation_of(result.point.scenario).system,
@@ -342,8 +342,8 @@ def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
 
 def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
     """Returns the curve with all laws fitted to it, the likeliest first. A curve with fewer than
-    FEWEST points outside the held-out ones is returned unchanged. `repetitions`: number of runs at
-    each number of clients."""
+    FEWEST points that are not held out is returned unchanged. `repetitions`: number of runs at each
+    number of clients."""
     points = zip(curve.clients, curve.response, curve.held_out, repetitions, strict=True)
     known = [(n, response.value, count) for n, response, held, count in points if not held]
     if len(known) < FEWEST:

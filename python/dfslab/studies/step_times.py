@@ -214,7 +214,7 @@ class StepFunctions(StudyResult):
 
 
 class OperationsStudy(Study[Operations]):
-    """Compares each step's time as predicted by all methods with the measured one."""
+    """Compares the measured time of each step with the times that all methods predict."""
 
     name = "operations"
     result = Operations
@@ -284,11 +284,9 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. They give the time
-    of the step from the file size and the number of operations.
-
-    Raises RunFailed if none can be fitted.
-    """
+    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. A function gives
+    the time of the step from the file size and the number of operations. Raises RunFailed if no
+    function can be fitted."""
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
 

@@ -20,12 +20,12 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # Number of draws of the unknown quantities.
 DRAWS = 128
-# A rate in bytes per second: that of one storage target (disk group, OST), or of one process that
-# reads or writes alone. The median, and the standard deviation of the natural logarithm.
+# The rate in bytes per second of one storage target (disk group, OST), or of one process that reads
+# or writes alone: its median, and the standard deviation of its natural logarithm.
 TARGET_BYTES_PER_S = 1.5e9
 TARGET_SD = 1.0
-# The time in seconds that one large request takes in addition to the time for its bytes. The
-# median, and the standard deviation of the natural logarithm.
+# The time in seconds that one large request takes in addition to the time for its bytes: its
+# median, and the standard deviation of its natural logarithm.
 REQUEST_S = 1e-3
 REQUEST_SD = 1.0
 # Time in seconds of a call that only changes the state of the process, such as a seek.
@@ -119,8 +119,8 @@ class IoCost:
         return stripes * max(1, min(self.counters.files, self.counters.working_ranks))
 
     def _rank_share(self) -> float:
-        """Returns the fraction of all bytes that the busiest process moves. If it is not known,
-        each working process is assumed to move the same."""
+        """Returns the fraction of all bytes that the busiest process moves. If this fraction is not
+        known, each working process is assumed to move the same number of bytes."""
         heaviest, total = self.counters.heaviest_rank_bytes, self.counters.size_bytes
         if heaviest and total:
             return heaviest / total
@@ -139,8 +139,8 @@ class IoCost:
 
     @cached_property
     def target_rate(self) -> Floats:
-        """Draws of the rate of one storage target in bytes per second. It is at least the rate that
-        the log itself shows."""
+        """Draws of the rate of one storage target in bytes per second. A draw is at least the rate
+        that follows from the bytes and times of the log."""
         data_s = self.time_s - self.metadata_s
         shown = self.counters.size_bytes / data_s / self.targets if data_s > 0 else 0.0
         return lognormal(TARGET_BYTES_PER_S, TARGET_SD, 2, shown)
@@ -200,7 +200,8 @@ class IoCost:
 
         The requests of all processes to one storage target wait for each other. So the time of a
         request is multiplied by the number of processes that use the target, to a power that is
-        drawn between 0 (served at once) and 1 (served one after the other).
+        drawn between 0 (requests are served simultaneously) and 1 (requests are served one after
+        the other).
         """
         count = min(one.calls, max(1.0, one.size_bytes / self.unit_bytes))
         users = max(1.0, self.counters.working_ranks / self.targets)

@@ -34,9 +34,9 @@ class CandidateAction:
 
     @property
     def is_joinable(self) -> bool:
-        """Returns whether the search for the best action may combine this action with others. An
-        action that sacrifices something (`risk`) is not combined; nor is one that changes the
-        number of clients unless the change only adds hardware."""
+        """Returns whether the search for the best action may combine this action with others. Two
+        kinds of actions are not combined: actions that sacrifice something (`risk`), and actions
+        that change the number of clients, except by adding hardware."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property
@@ -45,7 +45,7 @@ class CandidateAction:
         return " and ".join(one.text for one in self.changes)
 
     def joined(self, other: CandidateAction) -> CandidateAction:
-        """Returns an action with the changes of both."""
+        """Returns an action with the changes of this action and of `other`."""
         risks = dict.fromkeys(one for one in (self.risk, other.risk) if one)
         return CandidateAction((*self.changes, *other.changes), "; ".join(risks))
 

@@ -1,5 +1,5 @@
-"""The stored result of advice: recommended actions, actions that are not worth their price, and
-their texts."""
+"""The stored result of advice: recommended actions, and actions that are not worth their price.
+Both are shown as sentences, recommended actions also as a table."""
 
 from __future__ import annotations
 

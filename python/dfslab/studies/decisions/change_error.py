@@ -51,7 +51,8 @@ LEAST_SD = 0.02
 
 
 class ErrorOfChange(BaseModel):
-    """One recorded change: natural logarithms of its predicted gain and of its measured gain."""
+    """One recorded change: natural logarithms of its predicted gain and of its measured gain.
+    `recording`: name of the recorded run. `distance`: |ln(new value / old value)|."""
 
     basis: Basis
     kind: str
@@ -128,8 +129,9 @@ class ChangeErrors(BaseModel):
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: str, carried_out: InterventionErrors) -> bool:
-        """Returns whether the error of a kind is that of carried-out changes. Pairs of recorded
-        configurations come first for a model that is calibrated on a run."""
+        """Returns whether the error of a kind is that of carried-out changes. For a model that is
+        calibrated on a run, pairs of recorded configurations take precedence over carried-out
+        changes."""
         has_pairs = basis == "run" and self.of_kind(basis, kind).recordings > 0
         return carried_out.is_learnt(kind) and not has_pairs
 

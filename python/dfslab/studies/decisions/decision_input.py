@@ -167,8 +167,8 @@ def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> 
 
 
 def _calibration(results: Sequence[Result]) -> Calibration:
-    """Returns the calibration with which the run's predictions were made; if the run has none, fits
-    one.
+    """Returns the calibration with which the run's predictions were made; if the run has no
+    calibration, fits one to the results that are not held out.
 
     Stored predictions contain the constants and their standard errors, but no covariances, which
     are taken as 0.

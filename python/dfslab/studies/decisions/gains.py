@@ -1,5 +1,5 @@
-"""The gain of a change: a ratio of paired predictions with an interval, the probability that it is
-above 1, and a word for its certainty."""
+"""The gain of a change: a ratio of paired predictions with an interval, the probability that the
+ratio is above 1, and a word for the certainty of the gain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # A predicted gain that changes the rate by less than the fraction NO_GAIN is reported as "none".
 # The word "none" states that the true gain changes the rate by less than the fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
-# Tolerance for noise by which a measured gain may exceed what is physically possible.
+# Because of noise, the natural logarithm of a measured gain may exceed the physically possible
+# value by this amount.
 TOLERANCE = 0.05
 
 

@@ -85,7 +85,7 @@ class KindFactor(BaseModel):
 
 class InterventionErrors(BaseModel):
     """The model's error of the natural logarithm of a gain, learnt from carried-out changes of
-    workloads whose operations move data, or of workloads whose operations do not.
+    workloads whose operations move data, or of workloads whose operations only change metadata.
 
     `active_sd`: standard deviation of the error of a change with a predicted gain of 2. `idle_sd`:
     standard deviation of the error when a value is doubled and no gain is predicted. `measured_sd`:
@@ -115,7 +115,8 @@ class InterventionErrors(BaseModel):
         )
 
     def is_learnt(self, kind: str) -> bool:
-        """Returns whether changes of this kind were carried out on enough file systems."""
+        """Returns whether changes of this kind were carried out on at least FEWEST_SYSTEMS file
+        systems."""
         return self.of_kind(kind).file_systems >= FEWEST_SYSTEMS
 
     def basis_of(self, kind: str) -> str:
@@ -133,8 +134,9 @@ def _growth(active: float, idle: float, log_gain: float, distance: float) -> flo
 
 
 def learnt_from(changes: Sequence[CarriedOutError]) -> list[InterventionErrors]:
-    """Returns the errors that are learnt from carried-out changes, one table for each of "data" and
-    "metadata" whose changes were carried out on at least FEWEST_SYSTEMS file systems."""
+    """Returns the errors that are learnt from carried-out changes: one table for "data" operations,
+    and one for "metadata" operations. A table is omitted if the changes with these operations were
+    carried out on fewer than FEWEST_SYSTEMS file systems."""
     found = []
     for operations in ("data", "metadata"):
         own = [one for one in changes if one.operations == operations]

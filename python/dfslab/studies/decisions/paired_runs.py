@@ -283,8 +283,9 @@ class _Tested:
 
 
 def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
-    """Returns the p-value and the interval of one effect. They are computed from the larger of two
-    variances: that of the pair's own repetitions, and the pooled variance of the metric."""
+    """Returns the p-value, the half-width of the interval and the smallest detectable relative
+    change of one effect. They are computed from the larger of two variances: that of the pair's own
+    repetitions, and the pooled variance of the metric."""
     freedom = max(1, pair.freedom)
     variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)

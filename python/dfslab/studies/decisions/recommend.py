@@ -176,7 +176,7 @@ class _Search:
         """Returns the actions with a gain, the best first: single actions, and combinations that
         gain clearly more than each of the actions that they combine.
 
-        An action that sacrifices something or adds clients is never part of a combination.
+        Only actions for which `is_joinable` is true are combined.
         """
         found = [one for one in self.singles if one.log_gain >= NO_GAIN]
         parts = self._parts()

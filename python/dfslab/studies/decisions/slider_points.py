@@ -1,5 +1,5 @@
-"""Predicts the rates at a few settings of each hardware quantity beforehand, for the sliders of a
-run's page, which contains no model."""
+"""Predicts the rates at a few settings of each hardware quantity for the sliders of a run's page.
+They are predicted when the page is written, because the page contains no model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WOULD_MEASURE = (
 
 class SliderOperation(BaseModel):
     """One column of the figures: the operations of a workload, and the configuration of the run for
-    which their rate is predicted. `file_system`: its name."""
+    which their rate is predicted. `file_system`: name of the file system of this configuration."""
 
     operations: list[str]
     configuration: str
@@ -57,9 +57,9 @@ class SliderOperation(BaseModel):
 
 
 class SliderSetting(BaseModel):
-    """One setting of a quantity. `label`: its value with its unit. `value`: in SI units. `rates`:
-    the predicted rate of each column in operations per second with its 90 % interval; None if the
-    setting is impossible or was not computed."""
+    """One setting of a quantity. `label`: the value as text with its unit. `value`: the value in
+    the SI unit. `rates`: for each column, the predicted rate in operations per second with its 90 %
+    interval; None if the setting is impossible or was not computed."""
 
     label: str
     value: float
@@ -218,8 +218,8 @@ class _Computed:
     spent_s: float = 0.0
 
     def quantity(self, name: str) -> SliderQuantity | None:
-        """Returns the settings of a quantity; None if no column has it with several possible
-        settings."""
+        """Returns the settings of a quantity. Returns None if no column has the quantity, if fewer
+        than two settings are possible, or if the predictions would take too much processor time."""
         sliders = [slider_of(one.scenario, name) for one in self.columns]
         own = [one for one in sliders if one is not None]
         if not own:

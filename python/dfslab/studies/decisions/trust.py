@@ -20,11 +20,11 @@ from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 # The model is judged only with at least this number of held-out configurations, or of pairs of
 # configurations.
 FEWEST = 3
-# A measured and a predicted change contradict each other if they have opposite directions and both
-# are larger than this fraction.
+# A measured and a predicted change contradict each other if they have opposite directions and the
+# natural logarithms of both are larger than this value.
 CLEAR_CHANGE = math.log(1.05)
-# Tolerance for noise by which a measured rate may exceed the largest rate that the description
-# allows.
+# Because of noise, a measured rate may exceed the largest rate that the description allows, up to
+# this factor.
 ABOVE_BOUND = 1.10
 # If a run has more pairs of configurations than this number, only every n-th pair is compared,
 # where n is the number of pairs // MOST_PAIRS.

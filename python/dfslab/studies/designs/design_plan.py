@@ -248,8 +248,8 @@ def scaled(factor: Factor) -> np.ndarray | None:
 
 def _coded(factor: Factor, curved: bool) -> np.ndarray:
     """Returns the values that code a factor's levels in the linear model. The array has one row for
-    each level and one column for each term of the factor. `curved`: numeric factors with three or
-    more levels also get a quadratic term."""
+    each level and one column for each term of the factor. `curved`: whether numeric factors with
+    three or more levels also get a quadratic term."""
     count = len(factor.levels)
     line = scaled(factor)
     if line is None:

@@ -139,8 +139,8 @@ class Legal:
         return found
 
     def part(self, hard: bool) -> tuple[int, ...]:
-        """Returns the indices of the factors whose change needs another testbed or, if `hard` is
-        false, of all other factors."""
+        """If `hard` is true, returns the indices of the factors whose change needs another testbed;
+        otherwise returns the indices of all other factors."""
         return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
 
 

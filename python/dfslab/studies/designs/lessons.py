@@ -15,8 +15,9 @@ from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import LearningCurvePoint, Validation
 
-# The margin of log2(1.1), up to which an effect counts as none. A factor that changes the rate by
-# less than a tenth over its whole range has no relevant effect.
+# An effect on log2 of the rate counts as no effect if it is within this margin, log2(1.1), on both
+# sides of 0. A factor that changes the rate by less than a tenth over its whole range has no
+# relevant effect.
 NO_EFFECT = 0.1375
 
 

@@ -70,7 +70,8 @@ def slopes(rows: TrainingRows) -> list[Slope]:
 def _robust(matrix: Floats, target: Floats) -> tuple[Floats, Floats]:
     """Returns (slopes, standard errors) of a regression with Huber's loss.
 
-    A column that depends on others has slope 0 and an infinite standard error.
+    A column that is a linear combination of other columns has slope 0 and an infinite standard
+    error.
     """
     kept = independent(matrix)
     import statsmodels.api as sm

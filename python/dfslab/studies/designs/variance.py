@@ -242,7 +242,7 @@ def _stacked(first: Floats, total: Floats, summed: float) -> tuple[Floats, Float
 
 def metric_of(values: Floats) -> Metric:
     """Returns a metric from an array whose first value is the estimate and whose other values are
-    resamples."""
+    resamples. The 90 % interval of the metric comes from the quantiles of all values."""
     low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
     value = float(values[0])
     return Metric(value=value, low=min(float(low), value), high=max(float(high), value))

@@ -40,8 +40,8 @@ class Expectation:
     hardware, shape (operations,). `log_draws`: natural logarithms of drawn rates per second, shape
     (draws, operations), without the model's own error. `fact_draws`: natural logarithms of the
     factors by which each hardware fact was multiplied in a draw, shape (draws, facts). `own_sd`:
-    standard deviation of the natural logarithm of each operation's rate that the model's own error
-    and the noise of one measurement cause together, shape (operations,).
+    the standard deviation that the model's own error and the noise of one measurement together
+    cause in the natural logarithm of each operation's rate, shape (operations,).
     """
 
     centre_per_s: Floats
@@ -58,7 +58,7 @@ class Expectation:
 
     def interval_per_s(self, operation: int) -> tuple[float, float]:
         """Returns the 90 % interval, per second, in which the measured rate of an operation should
-        lie."""
+        lie. `operation`: index of the operation."""
         own = self.own_sd[operation] * normal_draws("own", len(self.log_draws))
         draws = self.log_draws[:, operation] + own
         low, high = np.quantile(draws, (LOW, HIGH))
@@ -110,8 +110,8 @@ def expectation(
 
 
 def model_sd(operation: ProbedOperation) -> float:
-    """Returns the standard deviation of the natural logarithm of a predicted rate that the model's
-    own error causes."""
+    """Returns the standard deviation that the model's own error causes in the natural logarithm of
+    a predicted rate."""
     if not operation.moves:
         return METADATA_SD
     return LARGE_SD if operation.large else SMALL_SD

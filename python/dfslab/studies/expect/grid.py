@@ -77,7 +77,8 @@ def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> 
         "workload.cache": cache,
     }
     if workload == "sequential_write":
-        # Data is forced to disk. Otherwise the caches of the servers would hide their disks.
+        # Data is forced to disk. Otherwise the rate would be that of the servers' caches, not that
+        # of their disks.
         values["workload.fsync"] = True
     reads = workload == "sequential_read"
     return ProbedOperation(name, values, True, reads, size == LARGE_BYTES)

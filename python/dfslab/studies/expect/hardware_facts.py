@@ -69,7 +69,8 @@ class HardwareFact:
 
     @property
     def words(self) -> str:
-        """The words for the property: "server disk", or "disk of this machine" of a directory."""
+        """The words for the property, such as "server disk" or, for a local directory, "disk of
+        this machine"."""
         return self.label or self.name
 
     def text(self) -> str:

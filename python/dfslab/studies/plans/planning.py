@@ -56,9 +56,9 @@ class PlannedDeployment(BaseModel):
 
     `headroom`: largest sustainable load divided by the targets' load; `low` and `high` bound its 90
     % interval. `probability`: probability that the largest sustainable load is above the targets'
-    load. `memory_bytes`: memory that the metadata server needs for all files; 0 if there is no
-    known limit. `binding`: the resource that limits the load. `price`: price in the unit of the
-    table of prices.
+    load. `memory_bytes`: memory that the metadata server needs for all files; 0 if the need is
+    unknown or the targets give no number of files. `binding`: the resource that limits the load.
+    `price`: price in the unit of the table of prices.
     """
 
     system: str

@@ -109,7 +109,7 @@ class RateRuns:
         """Whether at least one run was incomplete or lagged its schedule by more than the allowed
         share.
 
-        If a run lags its schedule, its response times depend on how long it lasts.
+        If a run lags its schedule, its response times depend on the length of the run.
         """
         return not all(run.kept_up for run in self.runs)
 
@@ -154,8 +154,8 @@ class RateRuns:
 class SearchOutcome:
     """Bounds of the highest rate that meets the objective, and the knee of the curve.
 
-    `meets_per_s`: highest rate that significantly meets the objective; None if not even the lowest
-    rate does. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
+    `meets_per_s`: highest rate that significantly meets the objective; None if no such rate was
+    found. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
     between the two are unclear. `knee`: None if the knee lies outside the curve.
     """
 
@@ -179,8 +179,8 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Searches for the highest rate: doubles the rate until the objective fails, then bisects
-    geometrically, then completes the curve.
+    """Searches for the highest rate: doubles the rate until a rate does not meet the objective,
+    then bisects the gap geometrically, then probes further rates to complete the curve.
 
     `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every
     run. `note` receives a line of text about every rate.
