@@ -1,5 +1,5 @@
-"""The base class of all documents, which are immutable and validated where they are read, and the
-schema of values that documents have as text."""
+"""The base class of all documents, and the schema of values that documents store as text. Documents
+are immutable, and are validated when they are read."""
 
 from __future__ import annotations
 

@@ -242,8 +242,8 @@ class MeasuredLoad(Document):
     """One workload run: the load generator's report, without histograms of steps and of completion
     times, and the counters of instruments.
 
-    A run that was read from a table has only the duration, operations and processor scores. All its
-    other fields have their defaults, which mean "unknown", and `generator` is None.
+    A run that was read from a table has only the duration, operations and processor scores. All
+    other fields of such a run, for example `generator`, have their defaults, which mean "unknown".
     """
 
     wall_s: float

@@ -1,5 +1,5 @@
 """The registry of metrics: names, units, kinds and labels. Keys of metrics are built and parsed
-only here.
+only in this module.
 
 The key of a whole run's metric is its name, `rate_per_s`. The key of an operation's metric has the
 operation appended, `latency_s_p99.read`.

@@ -1,8 +1,9 @@
 """Exports runs as CSV files that other tools can read, and imports such files.
 
 A CSV file has one row for each run: the values of the varied keys as the scenario has them, the
-measurements, and the provenance. A file of the same name with `.json` holds the run's scenario and
-a description of the host.
+measurements, and the provenance. A file of the same name with `.json` describes the rows: their
+number, the incomplete measurements, the number of configurations, and the provenance (host,
+software).
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ PARTS = (STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], output: Output) -> int:
-    """Writes the measurements to a new CSV file. Writes their origin to a JSON file of the same
-    name, unless the CSV goes to standard output or has no rows.
+    """Writes the measurements to a new CSV file. Writes a description of the rows to a JSON file of
+    the same name, unless the CSV goes to standard output or has no rows.
 
     Returns the number of rows. Raises InputError if one of the two files cannot be written.
     """
@@ -96,7 +97,8 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 
 def about(results: Sequence[Result]) -> bytes:
-    """Returns the origin of the CSV rows as JSON: the scenario, the host, and the number of rows.
+    """Returns a description of the CSV rows as JSON: their number, the incomplete measurements, the
+    number of configurations, and the provenance of the first measurement (host, software).
 
     Raises RunFailed if no result has a measurement.
     """

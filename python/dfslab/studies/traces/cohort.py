@@ -1,5 +1,5 @@
 """Compares two cohorts of traces step by step: before and after a change, slow and fast traces, or
-one host and the others.
+one host and all other hosts.
 
 Each step's mean duration is tested by Welch's t in every calling context. If a process (for spans:
 the trace) has several contexts of a step, their merged calls are also tested. P values are

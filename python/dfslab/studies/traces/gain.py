@@ -24,9 +24,9 @@ MOST_STEPS = 200
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
-# Relative standard deviation between runs, which all calls of a run have in common. It is 5 %
-# between fault-free rounds of ten seconds (docs/liu.md). The median between repetitions in
-# verification/data is 2 to 20 %.
+# Relative standard deviation between runs: the differences between runs affect all calls of a run
+# alike. It is 5 % between fault-free rounds of ten seconds (docs/liu.md). The median between
+# repetitions in verification/data is 2 to 20 %.
 RUNS_DIFFER = 0.05
 # Least number of calls for which a standard error is used. With fewer calls, the slow first call
 # dominates the standard error.
@@ -115,8 +115,8 @@ def operations(top: MergedStep) -> list[MergedStep]:
 
 
 def threads(root: MergedStep) -> list[LogicalThread]:
-    """The logical threads of an operation: first its own thread, then the threads that run in
-    parallel."""
+    """The logical threads of an operation: first the thread that executes the operation, then the
+    threads that run in parallel."""
     found = [LogicalThread(root.call)]
     open_nodes = [(found[0], root)]
     while open_nodes:

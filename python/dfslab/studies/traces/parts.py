@@ -48,7 +48,7 @@ class ThreadWork:
     receive_ns: int = 0
     bytes: int = 0
     reads: bool = True  # the caller reads, so no data stream comes in
-    spread: float = 0.0  # relative standard error of the mean
+    spread: float = 0.0  # relative standard error of the mean duration of a call
     below: list[ThreadWork] = field(default_factory=list)
 
 

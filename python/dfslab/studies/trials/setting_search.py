@@ -32,7 +32,8 @@ MOST_SETTINGS, MOST_COMBINED = 3, 7
 # The noise of a measured gain is assumed to be at least this standard deviation of the gain's
 # natural logarithm.
 LEAST_NOISE_SD = 0.02
-# The search ends if no combination is expected to gain more than this fraction.
+# The search ends if no combination is expected to exceed the best measured log gain by at least
+# this value.
 WORTH_A_RUN = 0.005
 # A predicted |log gain| below this bound means that the setting does not act on the workload.
 NO_EFFECT = 1e-9

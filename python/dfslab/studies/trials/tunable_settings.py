@@ -67,7 +67,8 @@ def settings_of(
 
 def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
     """Returns whether the changed scenario protects data less: it forces less data to disk, or a
-    parameter of copies or forced writes is smaller. More data fragments leave fewer for parity."""
+    parameter of copies or forced writes is smaller. More data fragments also protect data less,
+    because fewer fragments remain for parity."""
     if scenario.workload.fsync and not changed.workload.fsync:
         return True
     system = discover.file_system(scenario.file_system.name)

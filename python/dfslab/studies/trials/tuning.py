@@ -123,7 +123,8 @@ def tune(
 
 
 def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Progress) -> None:
-    """Measures the start settings, then other settings until the limits are reached."""
+    """Measures the start settings, then other settings until a limit is reached, no setting is
+    promising, or the start settings can no longer be measured."""
     plan, clock = state.plan, state.budget.clock
     _run(state, START, plan.point.scenario, measuring, report)
     for number in range(plan.runs):
@@ -162,7 +163,7 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
 
 def _measured(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
     """Measures the setting that was tried last and returns whether it could be measured. If not,
-    the reason is noted."""
+    the reason is stored in the field `refused` of the setting."""
     chosen, one = state.tried[-1]
     try:
         changed = apply(state.plan.point.scenario, chosen.action.changes)

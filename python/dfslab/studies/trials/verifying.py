@@ -178,8 +178,9 @@ def _trial(
     notify: Notify,
     opening: Opening,
 ) -> Trial:
-    """Measures the changes of one unchanged configuration. If that configuration cannot be measured
-    and there are others, the changes are refused with the reason; otherwise the error is raised."""
+    """Measures the changes of one unchanged configuration. If this configuration cannot be
+    measured, the changes are refused with the reason, unless it is the only unchanged configuration
+    of the plan: then the error is raised."""
     try:
         with opening(notify) as measure:
             return interleaved(

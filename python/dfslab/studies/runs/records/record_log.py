@@ -122,7 +122,7 @@ class RecordLog:
         return self._known
 
     def _checked(self, descriptor: int) -> KnownRecords:
-        """Returns what a writer has to know of the file. At the first call, all records are
+        """Returns the records, as a writer has to know them. At the first call, all records are
         checked, an interrupted last line is cut off, and the index is written again."""
         indexed = self._opened()
         if not self._is_checked and self._size_bytes:

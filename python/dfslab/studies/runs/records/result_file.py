@@ -42,7 +42,7 @@ def read(path: Path) -> Result:
     """Returns the result in a file.
 
     Raises DamagedResult if the file cannot be read, was changed or renamed, was written by a later
-    version, or has values that are not finite.
+    version, or has metrics that `check_values` rejects.
     """
     document = _document(path)
     stated = document.pop(FORMAT_KEY, 0)
