@@ -174,8 +174,8 @@ def scored(
         try:
             own = _one(measured, name, folds)
         except RunFailed as error:
-            # The model gets no score, because the training data of a fold are too few for it, or
-            # because it predicts no configuration.
+            # There are too few training data in a fold, or the model predicts no held-out
+            # configuration. The model gets no score.
             report(place, len(models), f"{name} is not cross-validated: {error}")
             continue
         found |= scores(own)

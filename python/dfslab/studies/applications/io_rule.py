@@ -29,9 +29,9 @@ class IoSaving:
 class IoRule:
     """A rule about one kind of change.
 
-    judge(cost): the saving; a text that says why the change gains nothing here; or None if the rule
-    does not apply to the log, for example because the log has no such calls. reason: why the change
-    saves time. source: where the mechanism is described.
+    judge(cost): the saving; a text that says why the change gains nothing for the log; or None if
+    the rule does not apply to the log, for example because the log has no such calls. reason: why
+    the change saves time. source: where the mechanism is described.
     """
 
     name: str

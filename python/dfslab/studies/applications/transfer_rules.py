@@ -18,10 +18,10 @@ LEAST_PART = 0.05
 # Calls count as small if their number is at least this multiple of the number of large requests
 # that would move the same bytes.
 SMALL_RATIO = 2.0
-# An application counts as reading blocks in order to write them back (read-modify-write) only under
-# two conditions, both relative to the more frequent of reads and writes: the number of the less
-# frequent calls, and the number of switches between reads and writes, are at least this fraction of
-# it.
+# An application counts as reading blocks in order to write them back (read-modify-write) only if
+# reads and writes are of similar number and alternate often. Let N be the larger of both numbers:
+# the smaller number, and the number of switches between reads and writes, must be at least this
+# fraction of N.
 SWITCH_SHARE = 0.25
 # Reads count as repeated if the bytes that are read are at least this number of times the size of
 # the files.

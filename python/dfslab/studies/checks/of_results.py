@@ -230,9 +230,9 @@ def _generator(load: MeasuredLoad) -> Generator:
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
     """Returns the deployment's hardware, as far as it is known. `is_known`: whether the user
     confirms the declared hardware. Memory sizes count as known only then. The rates of lines and
-    disks and the round trip also count as known on a testbed, which enforces them. The result is
-    empty if the file system is unknown, or if no node group has clients or no node group has data
-    servers.
+    disks and the round trip count as known if the user confirms them or a testbed enforces them.
+    The result is empty if the file system is unknown, or if no node group has clients or no node
+    group has data servers.
 
     In a deployment that is neither confirmed nor a testbed, a declared line rate counts as known
     unless it is the default, which the user may not have checked. The rates of disks and the round

@@ -52,7 +52,8 @@ LEAST_SD = 0.02
 
 class ErrorOfChange(BaseModel):
     """One recorded change: natural logarithms of its predicted gain and of its measured gain.
-    `recording`: name of the recorded run. `distance`: |ln(new value / old value)|."""
+    `recording`: name of the recording that has the change. `distance`: |ln(new value / old
+    value)|."""
 
     basis: Basis
     kind: str

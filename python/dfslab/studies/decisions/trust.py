@@ -20,8 +20,8 @@ from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 # The model is judged only with at least this number of held-out configurations, or of pairs of
 # configurations.
 FEWEST = 3
-# A measured and a predicted change contradict each other if they have opposite directions and the
-# natural logarithms of both are larger than this value.
+# A measured and a predicted change contradict each other if they have opposite directions and both
+# change the rate by more than the factor 1.05.
 CLEAR_CHANGE = math.log(1.05)
 # Because of noise, a measured rate may exceed the largest rate that the description allows, up to
 # this factor.

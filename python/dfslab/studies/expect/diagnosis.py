@@ -2,10 +2,10 @@
 
 Every resource of the deployment is made slower by several factors, one resource at a time. For each
 resource and factor, the model predicts by how much the rates of all operations shift. Named as the
-fault is the resource whose predicted shifts are nearest to the measured residuals, provided that a
-slow resource is much likelier than none. Residuals are weighted by the inverse covariance of the
-expectation. A deviation that uncertain constants or undeclared hardware can explain is therefore no
-fault. Resources that explain the rates about equally well are all named.
+fault is the resource whose predicted shifts are nearest to the measured residuals, provided that
+this slow resource is much likelier than no slow resource. Residuals are weighted by the inverse
+covariance of the expectation. A deviation that uncertain constants or undeclared hardware can
+explain is therefore no fault. Resources that explain the rates about equally well are all named.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class RateRow:
     runs, except `behind_share`.
 
     The response-time statistic that the objective limits has an interval; the interval is None for
-    a single run. `behind_share`: the lag of a run's last operation after its scheduled start, as a
-    fraction of the schedule's length; the largest lag of all runs.
+    a single run. `behind_share`: the largest lag of the runs, as a fraction of the schedule's
+    length. The lag of a run is the time by which its last operation started later than scheduled.
     """
 
     offered_per_s: float

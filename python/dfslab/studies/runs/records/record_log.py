@@ -122,8 +122,8 @@ class RecordLog:
         return self._known
 
     def _checked(self, descriptor: int) -> KnownRecords:
-        """Returns the records, as a writer has to know them. At the first call, all records are
-        checked, an interrupted last line is cut off, and the index is written again."""
+        """Returns the known records, before something is appended. At the first call, all records
+        are checked, an interrupted last line is cut off, and the index is written again."""
         indexed = self._opened()
         if not self._is_checked and self._size_bytes:
             self._known = self._file.scan(self._file.opened())
