@@ -188,12 +188,13 @@ class Recovery(Document):
 
     before_per_s: the mean rate between warm-up and the first fault (None: no such time).
     lowest_per_s: the lowest rate over a window of half a second. silent_s: the longest time without
-    a completed operation. recovered_after_s: the time from the fault until the rate is at least
-    four fifths of `before_per_s` again, in such a window and in the window's first interval (0: the
-    rate never fell below; None: it did not return before the next fault or before the first client
-    finished). relapsed_s: how long the rate was below that limit again afterwards. shortfall: the
-    operations that are missing compared with `before_per_s`, from the fault until recovery. failed:
-    the operations that failed, from the second of the fault on.
+    a completed operation. recovered_after_s: the time from the fault until the rate is again at
+    least four fifths of `before_per_s` (the limit), both over a window of half a second and in the
+    first interval of this window. 0: the rate never fell below the limit; None: the rate did not
+    return to the limit before the next fault or before the first client finished. relapsed_s: how
+    long the rate was below the limit after the recovery. shortfall: the operations that are missing
+    compared with `before_per_s`, from the fault until recovery. failed: the operations that failed,
+    from the second of the fault on.
     """
 
     fault: str
@@ -208,10 +209,9 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """Faults during a workload run: the injected faults, those that did not happen because the
+    """Faults during a workload run: the injected faults, the faults that did not happen because the
     run ended earlier, the rate in intervals of `step_s` seconds, the recoveries, and the check of
-    the files that were written.
-    """
+    the files that were written."""
 
     done: list[FaultDone]
     not_done: list[str]
@@ -242,8 +242,8 @@ class MeasuredLoad(Document):
     """One workload run: the load generator's report, without histograms of steps and of completion
     times, and the counters of instruments.
 
-    A run that was read from a table has only the duration, operations and processor scores. All its
-    other fields have their defaults, which mean "unknown", and `generator` is None.
+    A run that was read from a table has only the duration, operations and processor scores. All
+    other fields of such a run, for example `generator`, have their defaults, which mean "unknown".
     """
 
     wall_s: float

@@ -130,8 +130,8 @@ class MonitoredValue(Document):
     """What a monitor of the net's file measured in a simulation: the number of observations per
     replication, their sum and mean, and the least and largest value in any replication.
 
-    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is one
-    over time, and there is no sum. Figures are None if nothing was observed.
+    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is a
+    mean over time, and there is no sum. Figures are None if nothing was observed.
     """
 
     kind: str

@@ -54,7 +54,7 @@ class Comparison(StudyResult):
     method.
 
     `noise` is the median, over configurations, of the relative standard deviation between
-    repetitions (a fraction).
+    repetitions (a fraction); 0 if nothing was repeated.
     """
 
     study = "comparison"
@@ -68,7 +68,7 @@ class Comparison(StudyResult):
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """Returns a table of measured and predicted rates and, if configurations are held out, a
-        table of the errors on them."""
+        table of the errors on the held-out configurations."""
         found = [_rates(self, run)]
         if self.held_out:
             found.append(score_table("Errors on held-out configurations", self.held_out))
@@ -134,7 +134,7 @@ def score_table(title: str, scores: Mapping[str, ErrorScore]) -> Table:
 
 
 class ComparisonStudy(Study[Comparison]):
-    """Compares the rates predicted by all methods with the measured ones."""
+    """Compares the rates that all methods predict with the measured rates."""
 
     name = "comparison"
     result = Comparison

@@ -25,9 +25,10 @@ MOVING = ("read", "write")
 class SystemsRow(BaseModel):
     """One measure of one workload by one method, for every file system that has results for it.
 
-    `labels`: the varied keys other than the file system. `measure`: "rate" (operations per second
-    of all clients), or the operation that moves bytes ("read", "write"; bytes per second of one
-    client during these operations). `values`: the value with its 90 % interval, by file system.
+    `labels`: the varied keys other than the file system, with their values. `measure`: "rate"
+    (operations per second of all clients), or the operation that moves bytes ("read", "write";
+    bytes per second of one client during these operations). `values`: the value with its 90 %
+    interval, by file system.
     """
 
     labels: dict[str, LevelValue]
@@ -48,7 +49,7 @@ class SystemsComparison(StudyResult):
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """Returns one table of rates and, if bytes were moved, one of the throughput of a client.
-        The file systems are columns next to each other."""
+        Each file system has a column."""
         rates = [row for row in self.rows if row.measure == "rate"]
         moved = [row for row in self.rows if row.measure != "rate"]
         found = [self._table("Operations per second by file system", rates, "")]

@@ -53,8 +53,8 @@ class PartShare(Document):
 
 
 class PartRanking(Document):
-    """Three rankings of processors, disks and links: `parts` by the time that a faster one would
-    save, the other two by self time."""
+    """Three rankings of processors, disks and links: `parts` by the end-to-end time that would be
+    saved if the processor, disk or link were faster, the other two rankings by self time."""
 
     # Factor by which each part is made faster.
     factor: float

@@ -31,9 +31,9 @@ class NoiseFloor(BaseModel):
 
     `runs`: number of runs, or of pairs of runs. `spread`: two equal runs differ by less than this
     fraction in nine of ten cases. `detectable`: smallest difference, as a fraction, that a
-    comparison of two such series of runs detects with a probability of 80 %. `bias`: mean
-    difference between the two equal runs of an A/A pair, with its 95 % interval; None where no
-    pairs were made.
+    comparison of two such series of runs detects with a probability of 80 %. `bias`: mean relative
+    difference of the second run of an A/A pair from the first run, with its 95 % interval; None if
+    no pairs were made.
     """
 
     labels: dict[str, str]

@@ -1,9 +1,9 @@
 """Compares two runs: paired effects with intervals, corrected for the number of comparisons.
 
-The effect of a metric at a configuration is the ratio of its geometric means. Its variance is the
-larger of two: that of the configuration's repetitions, and the pooled variance of the metric over
-all configurations, because few repetitions may agree by chance. Holm's method keeps the probability
-of any false verdict below FALSE_SHARE.
+The effect of a metric at a configuration is the ratio of the metric's geometric means in the second
+and in the first run. Its variance is the larger of two: that of the configuration's repetitions,
+and the pooled variance of the metric over all configurations, because few repetitions may agree by
+chance. Holm's method keeps the probability of any false verdict below FALSE_SHARE.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# A comparison that could only find larger relative changes than this one found nothing out.
+# A comparison without a difference is inconclusive if it could only have detected relative changes
+# above this value (the median over all metrics and configurations).
 NOTHING_FOUND = 1.0
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
@@ -282,8 +283,9 @@ class _Tested:
 
 
 def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
-    """Returns the p-value and the interval of one effect. They are computed from the larger of two
-    variances: that of the pair's own repetitions, and the pooled variance of the metric."""
+    """Returns the p-value, the half-width of the interval and the smallest detectable relative
+    change of one effect. They are computed from the larger of two variances: that of the pair's own
+    repetitions, and the pooled variance of the metric."""
     freedom = max(1, pair.freedom)
     variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)

@@ -36,7 +36,7 @@ class Ranking:
     within each regime (a subset of the configurations).
 
     `first_order_sum`: the sum of the blocks' first-order indices. If the sum contradicts the
-    definition of the indices, `refusal` says so and the rest is empty.
+    definition of the indices, `refusal` states the contradiction and the other lists are empty.
     """
 
     first_order_sum: Metric

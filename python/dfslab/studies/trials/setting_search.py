@@ -32,9 +32,10 @@ MOST_SETTINGS, MOST_COMBINED = 3, 7
 # The noise of a measured gain is assumed to be at least this standard deviation of the gain's
 # natural logarithm.
 LEAST_NOISE_SD = 0.02
-# The search ends if no combination is expected to gain more than this fraction.
+# The search ends if no combination is expected to exceed the best measured log gain by at least
+# this value.
 WORTH_A_RUN = 0.005
-# A predicted log gain below this bound means that the setting does not act on the workload.
+# A predicted |log gain| below this bound means that the setting does not act on the workload.
 NO_EFFECT = 1e-9
 # Quantile of the normal distribution that bounds a central interval of 90 %.
 _QUANTILE = NormalDist().inv_cdf(0.95)
@@ -117,7 +118,7 @@ class SettingSearch:
 
     def improvement(self, one: PredictedSetting) -> float:
         """Returns the expected improvement of the natural logarithm of the gain over the best
-        measured one. The log gain of the unchanged configuration is 0."""
+        measured log gain. The log gain of the unchanged configuration is 0."""
         centre, sd = self._posterior(one)
         distance = (centre - self._best) / sd
         normal = NormalDist()

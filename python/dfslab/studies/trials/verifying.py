@@ -1,5 +1,5 @@
 """Carries out changes on the real file system and compares their measured gains with the predicted
-ones."""
+gains."""
 
 from __future__ import annotations
 
@@ -178,8 +178,9 @@ def _trial(
     notify: Notify,
     opening: Opening,
 ) -> Trial:
-    """Measures the changes of one unchanged configuration. If that configuration cannot be measured
-    and there are others, the changes are refused with the reason; otherwise the error is raised."""
+    """Measures the changes of one unchanged configuration. If this configuration cannot be
+    measured, the changes are refused with the reason, unless it is the only unchanged configuration
+    of the plan: then the error is raised."""
     try:
         with opening(notify) as measure:
             return interleaved(
@@ -224,6 +225,7 @@ def _row(
 
 
 def check_rounds(rounds: int) -> None:
-    """Raises InputError if the noise of the measurements would be unknown."""
+    """Raises InputError if `rounds` is less than 2, because the noise of the measurements would
+    then be unknown."""
     if rounds < 2:
         raise InputError("--pairs", rounds, "must be 2 or more, so that the noise is known")

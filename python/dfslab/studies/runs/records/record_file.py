@@ -47,7 +47,7 @@ class Line(NamedTuple):
 
 @dataclass
 class KnownRecords:
-    """What is known of a file of records.
+    """The content of a file of records, as far as the file has been read.
 
     `run`: the identifier in the file's first line. `end`: the offset of the end of the last
     complete line. `number`: the number of the last record. `listed`: all intact records. `entries`:
@@ -64,7 +64,7 @@ class KnownRecords:
     replaced: set[str] = field(default_factory=set)
 
     def add(self, entry: IndexEntry) -> None:
-        """Adds one intact record. It replaces an earlier record with the same key."""
+        """Adds one intact record. In `entries`, it replaces an earlier record with the same key."""
         self.listed.append(entry)
         self.entries[entry.key] = entry
         self.number, self.end = entry.number, entry.end
@@ -116,8 +116,8 @@ class RecordFile:
         return str(head["run"])
 
     def opened(self) -> KnownRecords:
-        """Returns what the file's first line shows, before any record is read. For a missing file,
-        or one without a complete line, the result is empty.
+        """Returns the known content of the file after only its first line is read. For a missing
+        file, or one without a complete line, the result is empty.
 
         Raises DamagedResult as `run_of` does.
         """
@@ -157,7 +157,7 @@ class RecordFile:
 
     def line(self, entry: IndexEntry) -> bytes:
         """Returns the bytes of one record. They are fewer than `entry.size_bytes` if the file ends
-        before."""
+        before the end of the record."""
         with self.path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(entry.size_bytes)
