@@ -147,7 +147,8 @@ def page_of(
 
 
 def write(run: FinishedRun, output: Output | None = None) -> None:
-    """Writes the page of a run to a file that the user names, or to the run's folder."""
+    """Writes the page of a run to `output`, a file that the user named; if that is None, into the
+    run's folder."""
     page = render(run)
     if output is None:
         write_atomically(run.page, page)

@@ -168,7 +168,8 @@ def seconds(value: float | None) -> str:
 
 
 def share(part: float) -> Markup:
-    """Returns the HTML of a cell with a fraction, and a bar of that length in its background."""
+    """Returns the HTML of a cell with a fraction as a percentage. A bar in the cell's background is
+    as long as this fraction of the cell's width."""
     shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     text = Markup('<td class="share" style="--share:{}%">{}</td>')
     return text.format(f"{shown * 100:.1f}", percent(part))

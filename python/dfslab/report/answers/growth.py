@@ -47,8 +47,9 @@ def _conclusion(growth: float, clients: float) -> str:
 
 
 def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]:
-    """Returns (fewest clients, most clients, growth of the rate) for each group of configurations
-    that differ only in the number of clients and the size of files."""
+    """Returns (fewest clients, most clients, growth) for each group of configurations that differ
+    only in the number of clients and the size of files. The growth is the rate with the most
+    clients divided by the rate with the fewest clients."""
     groups: dict[str, dict[int, float]] = {}
     for one in rates:
         labels = {

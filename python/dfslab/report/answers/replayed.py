@@ -115,8 +115,8 @@ class ReplayReport:
         return sum(one.recorded_s for one in known), each
 
     def sentences(self, directory: str) -> list[Paragraph]:
-        """Returns one to three sentences: what was replayed, how the times compare, and under which
-        conditions they hold."""
+        """Returns one to three sentences: what was replayed, how its times compare with the
+        recorded times, and under which conditions this comparison holds."""
         found = [self._what(directory), self._compared(), self._conditions()]
         return [Paragraph(one) for one in found if one]
 
@@ -234,9 +234,9 @@ def report(survey: TraceSurvey, results: Sequence[Result]) -> ReplayReport:
 def _operation(
     name: str, planned: Counter[str], survey: TraceSurvey, results: Sequence[Result]
 ) -> OperationTimes | None:
-    """Returns the times of one kind of operation. Returns None if a repetition did not complete any
-    such operation. Returns None also for the creation of a file by an open call, because its time
-    is added to that of the open."""
+    """Returns the times of one kind of operation; None if a repetition completed no operation of
+    this kind. Returns None also for the creation of a file by an open call, because the time of the
+    creation is added to the time of the open."""
     durations = [
         one
         for given, one in zip(survey.replay.given, survey.replay.durations_s, strict=False)

@@ -28,7 +28,8 @@ TOO_NOISY = 0.2
 # configurations is at most this fraction. This is a choice: a model with a larger error confuses
 # one resource with another.
 CREDIBLE = 0.5
-# The sentence that replaces a conclusion from the growth of rates with the number of clients.
+# A conclusion from the growth of rates with the number of clients is replaced by this sentence if
+# other programs used much processor time.
 BUSY_MACHINE = (
     "What limits is withheld: without the other programs, rates may grow differently with clients. "
     "Repeat on a quiet machine."

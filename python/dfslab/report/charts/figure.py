@@ -92,8 +92,8 @@ class VerticalLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with its title. All panels of a figure share the scales of both axes.
-    `x_axis`, `y_axis`: axes of this panel alone, if it does not share them."""
+    """One small chart with its title. The panels of a figure share the scales of both axes, except
+    where a panel has its own: `x_axis`, `y_axis`; None for the shared axis."""
 
     title: str
     series: Sequence[Series] = ()

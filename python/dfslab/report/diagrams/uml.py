@@ -118,8 +118,8 @@ def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[At
 
 
 def _owner(system: FileSystem, key: str) -> str:
-    """Returns the first role with a step whose formulas contain the parameter `key`. If there is
-    none, returns the client."""
+    """Returns the first role with a step whose formulas contain the parameter `key`. If no step
+    contains it, returns the client's role."""
     for tree in system.operations.values():
         for node in walk(tree):
             acting = not isinstance(node, Call) and node.acting
@@ -131,7 +131,8 @@ def _owner(system: FileSystem, key: str) -> str:
 
 
 def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple[Attribute, ...]:
-    """Returns the configurable hardware attributes of a role that affect some operation.
+    """Returns the hardware attributes of a role that a scenario can set. `rows`: the parameters
+    that are considered.
 
     `kinds`: kinds of parameters to include; if empty, all kinds.
     """

@@ -63,7 +63,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
-    """Returns the table rows of one configuration, one row for each operation.
+    """Returns the table rows of one configuration: for each operation one row with the latency and,
+    if response times are known, one with the time from the scheduled start.
 
     `group`: the results of the configuration's repetitions.
     """
@@ -179,9 +180,9 @@ def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash)
 
 
 def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
-    """Returns the indices of the points of a curve that are drawn. A point is left out if its time
-    and its share both differ little from those of the point drawn before it. The last point is
-    kept."""
+    """Returns the indices of the points of a curve that are drawn. A point is left out if it
+    differs little, both in time and in the fraction of operations, from the preceding drawn point.
+    The last point is always drawn."""
     chosen = [0]
     for place in range(1, len(times)):
         before = chosen[-1]

@@ -46,7 +46,8 @@ class ComparedWorkload:
 
 class ThreadsAndProcesses(NamedTuple):
     """The rates of one workload. `threads`: rate with all clients as threads of one process.
-    `apart`: rate with the clients in several processes. `processes`: number of these processes."""
+    `apart`: rate with the clients distributed over several processes. `processes`: number of these
+    processes."""
 
     work: ComparedWorkload
     processes: int

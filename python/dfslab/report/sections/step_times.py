@@ -119,10 +119,11 @@ def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
 
 
 def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
-    """Groups configurations into lines over the file size. A line has each size at most once.
+    """Groups configurations into lines of a chart over the file size. A line has each size at most
+    once.
 
     At each size, the first line has the configuration with the most clients, the second line the
-    configuration with the next number of clients, and so on.
+    configuration with the second largest number of clients, and so on.
     """
     lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
