@@ -57,9 +57,10 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
 
 
 def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
-    """Returns the scenario without models if it names no methods and its check fails with the
-    default ones: only the methods that measure are kept. Returns with it the reason, which is "" if
-    all methods are kept. Raises InputError if the scenario cannot be measured either.
+    """Returns (scenario, reason). If the scenario names no methods and its check fails with the
+    default methods, the returned scenario has only the methods that measure, no models, and
+    `reason` states why models are left out. Otherwise the scenario is returned unchanged, and
+    `reason` is "". Raises InputError if the check fails without models, too.
 
     If the scenario names methods, all of them are kept, so that `check` can report errors in them.
     """
@@ -91,8 +92,9 @@ class CheckedPoints(NamedTuple):
 def checked(scenario: Scenario) -> CheckedPoints:
     """Checks every configuration of a scenario. Raises InputError, which names the first error.
 
-    A grid over several file systems may vary keys that only some of them have. A combination that
-    is legal for another file system of the grid is left out instead of being an error.
+    A grid over several file systems may vary keys that only some of these file systems have. A
+    combination of key values that is illegal for one file system of the grid, but legal for another
+    one, is no error: the configuration is left out.
     """
     for name in scenario.run.methods:
         discover.method_file(name)
@@ -134,8 +136,9 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the error of the first refused configuration for which one of two conditions holds: no
-    file system allows the values of its other keys, or its file system has no legal configuration.
+    """Raises the error of the first refused configuration that must not be left out. This is a
+    configuration whose other varied keys have values that no file system allows, or whose file
+    system has no legal configuration at all.
 
     `refused` has the shared labels, the file system and the error of each refused configuration.
     `legal` are the shared labels of the legal configurations `points`.

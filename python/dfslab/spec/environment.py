@@ -1,6 +1,7 @@
 """Computes the values of the symbols of a file system's description at one configuration.
 
-Symbols that are calibrated constants have no value here. The calibration determines their values.
+This module gives no values to symbols that are calibrated constants. The calibration determines
+their values.
 """
 
 from __future__ import annotations
@@ -134,7 +135,8 @@ def network_effects(scenario: Scenario) -> NetworkEffects:
     emulation = scenario.emulation
     if emulation is None:
         return NetworkEffects()
-    # A process of the machine whose processors all nodes share makes a latency of this length.
+    # A latency of at least `emulation.delay` is emulated by a process, which uses the processors
+    # that all nodes share.
     is_delayed = tcp_path(scenario.deployment.network).latency_s >= emulation.delay
     return NetworkEffects(
         frame_bytes=SHAPED_BYTES,

@@ -268,8 +268,8 @@ class Scenario(CheckedModel):
 
     def replace(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns a copy with the dotted keys of `values` set. Only the changed tables are
-        validated again. If a key is not inside one of the tables PARTS, the whole scenario is.
-        """
+        validated again. If a key is not inside one of the tables PARTS, the whole scenario is
+        validated again."""
         tables: dict[str, TomlTable] = {}
         for key, value in values.items():
             part, _, rest = key.partition(".")
@@ -279,7 +279,8 @@ class Scenario(CheckedModel):
             if part not in tables:
                 tables[part] = self._part(part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
-        # The order is that of the whole scenario, so that the same error is reported first.
+        # The tables are validated in the same order as in a whole scenario. So if several tables
+        # are wrong, the same error is reported first.
         changed = {
             part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
         }

@@ -72,7 +72,8 @@ def _code(root: Expr) -> tuple[tuple[str, ...], CodeType]:
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """Returns the source text of an operand. The text of an operation is a variable's name."""
+        """Returns the source text of an expression: a number, or the name of the variable that has
+        the value of a symbol or of an operation."""
         if one.name == "number":
             value = one.value
             if isinstance(value, Fraction):

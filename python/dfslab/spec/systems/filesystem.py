@@ -120,16 +120,15 @@ class FileSystem(Facts):
                 assert known, f"{self.name}.{operation}: role {node.acting}?"
 
     def role(self, name: str) -> Role:
-        """Returns the role called `name`. KeyError when the description has none."""
+        """Returns the role called `name`. Raises KeyError if the description has no such role."""
         for role in self.roles:
             if role.name == name:
                 return role
         raise KeyError(name)
 
     def parameter(self, key: str) -> Parameter:
-        """Returns the parameter that a symbol `key` of the operation trees stands for. KeyError
-        when it is not declared.
-        """
+        """Returns the parameter that a symbol `key` of the operation trees stands for. Raises
+        KeyError if the parameter is not declared."""
         role, _, _ = key.partition(".")
         if role in {r.name for r in self.roles}:
             found = hardware(key, self.role(role).kind)

@@ -43,8 +43,9 @@ class ExistingFileSystem:
     options: str = ""
 
     def document(self) -> dict[str, Fact]:
-        """Returns the fields as flat JSON data. If there is a mount point, it is one of them; if
-        not, the version of the file system is."""
+        """Returns the fields, except the mount options, as flat JSON data. The data of a mounted
+        file system has the mount point and no version. The data of a file system that was reached
+        by a uri has the version and no mount point."""
         if self.mounted_at:
             return {
                 "mounted_at": self.mounted_at,

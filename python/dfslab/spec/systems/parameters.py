@@ -1,10 +1,10 @@
 """The parameters of file systems: meaning, unit, origin and default of each symbol in an operation
 tree.
 
-The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp). `Rp1` (replication), `Hp1`, `Hp2` (disk),
-`Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for
-parameters that Wu's table lacks. Everything that is printed about parameters is derived from the
-description.
+The ids Dp, Np, Dap and Pp are those of Wu 2013, Table 1. The ids `Rp1` (replication), `Hp1`, `Hp2`
+(disk), `Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are dfslab's
+own, for parameters that Wu's table lacks. Everything that is printed about parameters is derived
+from the description.
 """
 
 from __future__ import annotations
