@@ -170,7 +170,7 @@ def fit(
 ) -> None:
     """The time of every measured step as a function, and what was expected."""
     if run_folder.is_file():
-        # `dfslab predict TABLE` was called `dfslab fit TABLE`.
+        # `dfslab fit TABLE` is the former form of `dfslab predict TABLE` and still works.
         from dfslab.cli.quick.other_load import scaling
 
         predicted = scaling(run_folder, clients, servers)
@@ -208,7 +208,8 @@ def report(
     `dfslab export` writes the results in other forms.
     """
     if form != "page":
-        # `dfslab export RUN --as FORM` was called `dfslab report RUN --as FORM`.
+        # `dfslab report RUN --as FORM` is the former form of `dfslab export RUN --as FORM` and
+        # still works.
         write_form(run_folder, form, output, force, as_json)
         return
     from dfslab.laboratory import write_page

@@ -56,7 +56,8 @@ def metadata_limits(
     measured: Sequence[Result] | None,
 ) -> list[metadata_server.ServerLimits]:
     """Returns the limits of the metadata servers (number of files, request rate, bursts) for every
-    configuration of a scenario. Configurations with equal limits share one entry, which names them.
+    configuration of a scenario. Configurations with equal limits share one entry, which has the
+    names of these configurations.
 
     `bound_s`: largest mean response time in a burst, in seconds. `burst_s`: length of a burst in
     seconds; None: 1, 10 and 60 s. `servers`: number of metadata servers; None: as deployed.

@@ -54,11 +54,11 @@ def place_of(scenario: Scenario) -> str:
 
 
 def ask(place: str, yes: bool, as_json: bool) -> None:
-    """Asks before anything is measured in an existing directory or at an address of the user. Does
-    not ask if `place` is "".
+    """Asks the user for permission to measure in `place`, an existing directory or an address of
+    the user. Does not ask if `place` is "" or if `yes` is true (the option `--yes`).
 
-    Raises InputError if nobody can answer and the option `--yes` is not given, and typer.Abort if
-    the answer is no.
+    Raises InputError if nobody can answer because the output is JSON or no terminal. Raises
+    typer.Abort if the answer is no.
     """
     if not place or yes:
         return

@@ -187,7 +187,8 @@ def _discovered(
     )
     given.check()
     found = places.find(place, texts["--web"] or "")
-    # An option that does not fit the place is refused before the probes, which take seconds.
+    # An option that does not fit the place raises an error here, before the hardware is probed,
+    # which takes seconds.
     scenario_of(found, Probed(), given)
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))

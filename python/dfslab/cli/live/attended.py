@@ -137,17 +137,18 @@ class Attendant:
                 self._pass_on(signal.Signals(waited.si_signo))
 
     def _judged(self, status: int) -> int:
-        """Returns the wait status with which this process shall end. It is `status`, that of the
-        child. If the child was killed after its work was done, it is a status with the exit code
-        that the child wrote to the pipe."""
+        """Returns the wait status with which this process shall end. This is the child's wait
+        status `status`, with one exception: if the child was killed after its work was done, it is
+        a status with the exit code that the child wrote to the pipe."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8
         return status
 
     def _read_code(self) -> None:
-        """Reads the exit code from the pipe if it has arrived, and later the end of the pipe. After
-        each of the two, sets the time at which the child is killed."""
+        """Reads the exit code from the pipe when it has arrived, and later the end of the pipe,
+        when the child has closed it. Each of these two events sets the time at which the child is
+        killed."""
         if not self._is_done and select.select([self._done], [], [], 0)[0]:
             written = os.read(self._done, 1)
             self._is_done = not written

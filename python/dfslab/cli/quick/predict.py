@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 # The default method: it needs no calibration and answers within milliseconds.
 USUAL_METHOD = "sequence"
-# The longest response in a burst, if the option --within is not given.
+# The largest mean response time in a burst, if the option --within is not given.
 USUAL_BOUND = "1s"
 
 

@@ -210,9 +210,9 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot |
 
 
 def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
-    """Prints a view for each newly written profile, if standard output is no terminal.
+    """Prints the view for each newly written profile, because standard output is no terminal.
 
-    Returns the last state.
+    Returns the last snapshot; None if no profile was written.
     """
     console = harmless(Console(width=LOG_WIDTH, highlight=False, emoji=False))
     last, reported_s = None, -1.0
