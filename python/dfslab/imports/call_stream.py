@@ -125,7 +125,7 @@ class _Replaying:
         self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
     ) -> None:
         """Updates the set of open files, and the map from names to files, after `operation`.
-        `holds` is the entry of the set for the operation's client and file."""
+        `holds` is the element of the set that stands for the operation's client and file."""
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":

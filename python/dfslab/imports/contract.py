@@ -63,7 +63,7 @@ class Replay:
 
 
 def _forget(call: str, reason: str) -> None:
-    """Ignores a recorded call that becomes no operation. It is the default of
+    """Does nothing with a recorded call that becomes no operation. This is the default of
     `Recording.leave_out`."""
 
 

@@ -26,9 +26,9 @@ def evidence(
     document: Json,
 ) -> Evidence:
     """Returns the evidence about one direction (reads, writes or both) of a group of jobs.
-    `direction`: fio's key, such as "read". `rows`: for each job, its JSON table and its JSON table
-    of this direction. `given`: the options of the jobs. `clients`: number of processes. `document`:
-    the whole JSON document."""
+    `direction`: fio's key, such as "read". `rows`: for each job a pair, the JSON table of the job
+    and the part of this table about the direction. `given`: the options of the jobs. `clients`:
+    number of processes. `document`: the whole JSON document."""
     return Evidence(
         work=_work(direction, rows, given, clients),
         caches=_caches(direction, rows, given, document),
@@ -111,9 +111,10 @@ def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float 
 def _caches(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], document: Json
 ) -> Caches:
-    """Returns the evidence about data that came from disks. It is known only for direct reads from
-    local disks, which all reach a disk: the bytes from disks are the number of disk requests times
-    the block size, at most the number of bytes read."""
+    """Returns the evidence about data that came from disks; empty evidence if this is not known. It
+    is known only for the direct reads of a single job from local disks, because direct reads use no
+    page cache. The bytes from disks are the number of disk requests times the block size, but at
+    most the bytes that the job read."""
     disks = tables(document.get("disk_util"))
     block = _block_bytes(given) if given else None
     if direction != "read" or given.get("direct") != "1" or not disks or len(rows) > 1 or not block:

@@ -84,8 +84,8 @@ Parsed = tuple[OperationName, str, int, int, str]
 
 @dataclass
 class _Open:
-    """An open file description: the path of the file, and the current offset (`place`). Duplicated
-    descriptors share it."""
+    """An open file description: the path of the file, the current offset in bytes (`place`), and
+    whether writes append to the file. Duplicated descriptors share the description."""
 
     path: str
     place: int = 0
@@ -288,7 +288,7 @@ class _Trace:
 
 
 def _why_nothing(name: str, result: int) -> str:
-    """Returns the reason for which a successful system call becomes no operation."""
+    """Returns the reason why a successful system call becomes no operation."""
     if name in TRACKED:
         return BOOKKEEPING
     return NOTHING_MOVED if name in TRANSFERS and not result else NO_FILE
