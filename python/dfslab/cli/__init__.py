@@ -80,8 +80,8 @@ def in_this_process() -> None:
 
             commands()
     except BrokenPipeError:
-        # The reader of the output has gone. Without this line, Python would try to write the rest
-        # of the output at exit and fail.
+        # The program that reads the output has closed the pipe. Without this line, Python would try
+        # to write the rest of the output at exit and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:

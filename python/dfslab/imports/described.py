@@ -132,7 +132,9 @@ def _depth(one: ToolMeasurement) -> int:
 
 def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
     """Returns the imported result `plain` at the configuration `point`, with dfslab's name of the
-    operation. The mean time of the operation becomes the time of a step."""
+    operation. The mean time of the operation becomes the time of a step, except for operations of
+    several calls, such as the creation of a file. If the tool reported no mean time, it is computed
+    from the number of clients and the rate."""
     operation, step = TRANSFERS.get(one.operation, (one.operation, one.operation))
     assert one.rate_per_s
     time_s = one.latency_s.get("mean")

@@ -69,9 +69,12 @@ def _order(wu: str) -> tuple[int, str]:
 
 
 def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
-    """Returns for each parameter that affects the operation's tree the names of the affected steps.
+    """Returns, for each parameter that affects the operation's tree, the names of the affected
+    steps.
 
-    Parameters that messages and resources imply are included.
+    A parameter may affect a step although no formula of the tree contains it: a message depends on
+    the network and the roles' queues, and a step on a processor depends on the number of cores.
+    These parameters are included.
     """
     acting = {key: list(steps) for key, steps in system.acting(operation).items()}
     for node in walk(system.operations[operation]):

@@ -256,8 +256,8 @@ def checks_table(checks: Sequence[Check]) -> Table:
 
 
 def features_table(features: Sequence[Feature]) -> Table:
-    """Returns a table of the kernel features that testbeds use, and of what is disabled without
-    each."""
+    """Returns a table of the kernel features that testbeds use: whether this machine has each
+    feature and, if not, what testbeds cannot do without it."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
@@ -291,8 +291,8 @@ def plan_document(plan: DesignPlan) -> PlannedDesign:
 
 
 def plan_tables(planned: PlannedDesign) -> list[Table | str]:
-    """Returns the tables of a planned design: the share of the combinations of factor levels that
-    are legal, the testbeds, and the cost."""
+    """Returns the tables of a planned design: how many of all combinations of factor levels are
+    legal, the runs of each testbed, and the cost in time."""
     table = Table(
         title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="the settings that all runs of a testbed share",

@@ -152,8 +152,9 @@ def changes_table(compared: CohortComparison, most: int = 20) -> Table:
 
 
 def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
-    """Returns a table of the end-to-end saving of each step. If `is_wide`, the saving is compared
-    with the step's share of self time and of the critical path."""
+    """Returns a table of the end-to-end time that each step would save if it were faster. If
+    `is_wide`, the saving is compared with the step's share of self time and of the critical
+    path."""
     title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
     steps = savings.steps[:most]
     finishers = is_wide and any(step.last_finisher_share is not None for step in steps)
@@ -219,9 +220,9 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
 
 
 def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
-    """Returns a table of the end-to-end saving of each processor, disk and link. If `is_wide`, the
-    table also has each part's utilisation, its share of self time and its share of the critical
-    path."""
+    """Returns a table of the end-to-end time that each processor, disk and link would save if it
+    were faster. If `is_wide`, the table also has the interval of this saving, and the part's
+    utilisation, share of self time and share of the critical path."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     if not is_wide:

@@ -14,8 +14,8 @@ from dfslab.documents.table import Table, heads, words
 from dfslab.extras import EXTRAS
 
 # Measurements are reported as disturbed if other programs use more than this proportion of the
-# cores. The value is a choice: up to it, one client of a measurement still finds a free core on
-# machines with two or more cores.
+# cores. The value is a choice: with this proportion, one client of a measurement still finds a free
+# core on machines with two or more cores.
 QUIET_SHARE = 0.25
 # What each optional extra of the package provides.
 PURPOSES = {

@@ -125,8 +125,9 @@ def _bytes_per_s(row: Json) -> float:
 
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
     """Returns a pair: the latency statistics in seconds by name, and a tuple of notes on these
-    statistics. The statistics are the mean over all jobs and, if there is a single job, its
-    quantiles. The dictionary and the tuple are empty if the rows have no latencies."""
+    statistics. The statistics are the mean over all jobs and, if there is a single job, the
+    quantiles that fio reports. The dictionary and the tuple are empty if the rows have no
+    latencies."""
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")
     if not key:

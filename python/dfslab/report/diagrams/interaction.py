@@ -362,8 +362,8 @@ def _answers(node: Node) -> bool:
 
 
 def _called(event: Event, name: str) -> Event:
-    """Returns the event unchanged, unless it is a message without a name. An answer may have no
-    name; it gets `name`, the name of the message that it answers."""
+    """Returns the event unchanged, except that an answer without a name gets `name`, the name of
+    the message that it answers."""
     if isinstance(event, Message) and not event.name:
         return replace(event, name=name)
     return event

@@ -33,8 +33,8 @@ _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
 class Expr:
-    """An operation `name` on `args`. The argument of a symbol is its key, that of a number its
-    value."""
+    """An expression: the operation `name` on `args`. For a symbol, the only argument is its key;
+    for a number, the only argument is its value."""
 
     # With this setting, NumPy leaves an operation of a NumPy scalar and an `Expr` to the methods of
     # `Expr`.
@@ -304,7 +304,8 @@ def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
 
 
 def named(name: str, value: Kind) -> Kind:
-    """Returns the amount or condition with a name, which guards and legends of diagrams show."""
+    """Returns the amount or condition `value` with the name `name`. Guards and legends of diagrams
+    show the name instead of the formula."""
     return type(value)("named", name, value)
 
 
@@ -413,7 +414,8 @@ def readable(value: Expr, within: int = 0) -> str:
 
 
 def _negated(value: Expr, within: int) -> str:
-    """Returns the negation of a condition as text. A comparison is inverted instead of negated."""
+    """Returns the negation of a condition as text. A comparison gets the inverse operator: the
+    negation of "a > b" is "a ≤ b". Any other condition follows the word "not"."""
     if value.name in ("gt", "ge") and readable(value) != str(value.operands[0]):
         left, right = (readable(one, _BINDS[value.name]) for one in value.operands)
         return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"

@@ -64,9 +64,10 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
 
 @lru_cache(maxsize=8192)
 def _code(root: Expr) -> tuple[tuple[str, ...], CodeType]:
-    """Returns the sorted symbol names of `root`, and the byte code that defines the function
-    `found` of their values. The byte code is the same for numbers and for arrays; the functions
-    that it calls (`_space`) differ."""
+    """Returns the sorted symbol names of `root`, and the byte code that defines a function `found`.
+    The arguments of this function are the values of the symbols, and its result is the value of
+    `root`. The byte code is the same for numbers and for arrays; the functions that it calls
+    (`_space`) differ."""
     names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
