@@ -91,8 +91,8 @@ TIMED = {
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# The property of DFS-Perf that sets the number of clients in each thread. These clients run one
-# after another, so the concurrency is the same as with one client.
+# The property of DFS-Perf that sets the number of clients in each thread. DFS-Perf runs the clients
+# of a thread one after another, so the concurrency is the same as with one client in each thread.
 CLIENTS = "clients.per.thread"
 # Removing a directory with one file is one operation in DFS-Perf but two in dfslab, so the second
 # one, rmdir, is not counted.

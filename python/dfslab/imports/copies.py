@@ -1,7 +1,7 @@
 """Repeats a recorded sequence of operations for more clients than the recording has.
 
-Each copy of the sequence has separate clients. All copies start together. Nguyen and Apon
-2012 replay the traces of one, four and eight clients at once (Figures 16 to 21).
+Each copy of the sequence has separate clients, and all copies start at the same time. Nguyen and
+Apon 2012 replay the traces of one, four and eight clients in this way (Figures 16 to 21).
 """
 
 from __future__ import annotations

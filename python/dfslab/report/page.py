@@ -42,8 +42,8 @@ class Rendered:
 
 
 def sections(run: FinishedRun) -> list[Rendered]:
-    """Returns all sections of the page in order. They are the sections with dedicated charts and
-    the sections of the studies."""
+    """Returns all sections of the page in order: the sections with dedicated charts and the
+    sections of the studies."""
     found = [
         Rendered(name, one.title, one.order, one.render(run), one.empty, one.tab)
         for name, one in page_sections().items()

@@ -23,8 +23,9 @@ MOST_UNFOLDED = 40
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
 ) -> Markup:
-    """Returns the HTML of a table. The first `texts` columns are text, the others numbers. `held`:
-    for each row, whether it is marked as held out, that is, not used to fit the models.
+    """Returns the HTML of a table. The first `texts` columns are text, the other columns are
+    numbers. `held`: for each row, whether its configuration is held out (not used to fit the
+    models); such a row is marked.
 
     A cell that is Markup is inserted unchanged, with or without its own `<td>` tag.
     """

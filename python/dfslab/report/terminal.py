@@ -223,8 +223,8 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 
 
 def console(json_wanted: bool) -> Console:
-    """Returns the console for output that people read. It writes to stderr if stdout carries
-    JSON."""
+    """Returns the console for output that people read. The console writes to stderr if stdout
+    carries JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
     width = None if stream.isatty() else _width_of_pipe()
     return harmless(Console(stderr=json_wanted, highlight=False, width=width, emoji=False))

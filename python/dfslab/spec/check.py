@@ -40,8 +40,9 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
     """Reads a scenario file and checks everything that can be checked without touching the file
     system.
 
-    `methods`, if any, replace those of the scenario. `notify` receives a line if models are left
-    out. Raises InputError, which names the first error.
+    `methods`: methods that are used instead of the scenario's methods; if empty, the scenario's
+    methods are used. `notify` receives a line if models are left out. Raises InputError, which
+    names the first error.
     """
     scenario = read(path)
     if methods:

@@ -163,8 +163,8 @@ def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 def of_group(key: str, group: str) -> str:
     """Returns the name of the hardware symbol `key` for the node group `group` alone. Such a symbol
-    exists where the values of a role's groups differ. The name of a group may contain "/", the name
-    of a role's symbol does not."""
+    exists where the values of a role's groups differ. The two kinds of names can be distinguished,
+    although a group's name may contain "/": the name of a role's symbol never contains "/"."""
     return f"{group}/{key}"
 
 

@@ -200,7 +200,8 @@ class Scenario(CheckedModel):
         table: TomlTable = handler(self)
         if not table.get("systems"):
             # An unfinished run is found again by the text of its scenario, so this text must stay
-            # the same. A key that a later version adds is omitted here while it has its default.
+            # the same. A key that a later version adds is left out of the text while the key has
+            # its default.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 

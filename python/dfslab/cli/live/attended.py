@@ -1,9 +1,9 @@
 """Runs a command in a child process, so that `dfslab` can end even if the kernel does not let the
 child end.
 
-If a thread waits in a system call on a file system that does not answer, it cannot be ended, not
-even by SIGKILL, and its process stays, too. The parent process only passes signals on to the child.
-If the child does not end, the parent ends without it.
+A thread that waits in a system call on a file system that does not answer cannot be ended, not even
+by SIGKILL; nor can its process. The parent process only passes signals on to the child. If the
+child does not end, the parent ends without it.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _work(work: Callable[[], object], writing: int) -> NoReturn:
 
 
 def _release_output(writing: int) -> None:
-    """Closes the output of this process and then the pipe `writing`. A reader of the output then
-    does not wait for a process that is left behind. This function runs after everything else at the
-    interpreter's exit."""
+    """Closes the output of this process and then the pipe `writing`. So a program that reads the
+    output does not wait for this process, which may be unable to end. This function runs last at
+    the interpreter's exit."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -103,8 +103,9 @@ def check_directory(directory: Path) -> None:
 def _grid(
     modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
 ) -> dict[str, list[LevelValue]]:
-    """Returns a table of the scenario's sweep, whose combinations are measured with one number of
-    clients. It maps scenario keys to lists of values. `part_bytes`: size of each client's file."""
+    """Returns a table of the scenario's sweep, which maps scenario keys to lists of values. All
+    combinations of these values are measured with the number of clients `clients`. `part_bytes`:
+    size of each client's file."""
     return {
         "workload.mode": list(modes),
         "workload.transfer_size": [units.exact(block, "B") for block in blocks],

@@ -80,9 +80,10 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
-    """Returns a pair of cohorts (groups of calls) from complete traces: the other traces first,
-    then the slowest traces of each kind of operation. If there are too many traces, a random sample
-    is used. Raises InputError if there are too few."""
+    """Returns a pair of cohorts (groups of calls) from complete traces. The second cohort has the
+    slowest traces of each kind of operation, the first one has all other traces. If there are too
+    many traces, a random sample is used. Raises InputError if there are no complete traces, or too
+    few of one kind."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
     spans, _ = tracing.spans(files, reading, trees.MOST_EVENTS)

@@ -27,8 +27,8 @@ from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
-# Time in seconds that the view waits for new processes after all processes have ended. New
-# processes are, for example, those of the next command.
+# Time in seconds that the view waits for new processes, such as the processes of the next command,
+# after all processes have ended.
 ENDED_AFTER_S = 10.0
 # A process counts as inactive if it has written nothing for this many times the period at which the
 # other processes write.
@@ -108,8 +108,8 @@ class Looks:
         }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
-        # The document is made without the savings that faster steps would bring. They are computed
-        # only at the end, because an update of the view must be cheap.
+        # The document is made without the savings that faster steps would bring. The savings are
+        # computed only at the end, because they take too long for an update of the view.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)

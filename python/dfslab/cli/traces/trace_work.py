@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from dfslab.studies.contract import Progress
 
 RECEIVED = "received.json"
-# The model whose step times are compared with the traced ones. It computes them from the
-# description of a file system, without fitting to measurements.
+# The model whose step times are compared with the traced ones. This model computes step times from
+# the description of a file system, without fitting to measurements.
 MODEL = "sequence"
 
 

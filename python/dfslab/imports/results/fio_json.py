@@ -32,9 +32,9 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
-# Decides whether a row is a sum over several jobs: it is, if the job's run time (`job_runtime`)
-# exceeds that of the row by this factor. For two jobs, the sum is nearly twice the time of each
-# job.
+# A row counts as the sum over several jobs if the job's run time (`job_runtime`) exceeds the row's
+# run time by this factor. In a sum over two jobs, `job_runtime` is nearly twice the run time of
+# each job.
 SUM_FROM = 1.5
 
 

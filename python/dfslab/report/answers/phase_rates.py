@@ -17,8 +17,8 @@ MOST_PHASES = 12
 @dataclass(frozen=True)
 class PhaseRates:
     """One phase of a configuration: its operations per second, and its bytes per second (None if no
-    file data is moved). Both are means over the repetitions. `limit`: what limits a predicted phase
-    most, with its share of the time."""
+    file data is moved). Both rates are means over the repetitions. `limit`: the limit with the
+    largest share of a predicted phase's time, with this share; "" if none is predicted."""
 
     name: str
     rate: Metric

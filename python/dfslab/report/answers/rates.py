@@ -71,9 +71,9 @@ def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
 
 
 def _mean(group: Sequence[Result], key: str) -> Metric | None:
-    """Returns the geometric mean of a metric over the results in which it is known; None if there
-    are none. A single metric keeps its interval. If a value is not positive, returns the first
-    metric."""
+    """Returns the geometric mean of a metric over the results that have the metric; None if no
+    result has it. If only one result has the metric, returns this metric with its own interval. If
+    a value is not positive, returns the metric of the first result that has it."""
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None

@@ -84,8 +84,8 @@ def _scope(study: FinishedRun) -> Markup:
 
 
 def _chart(study: FinishedRun) -> Markup:
-    """Returns the HTML of the first screen's chart. It compares file systems, or else shows the
-    rates of the operation type with the most configurations."""
+    """Returns the HTML of the first screen's chart. If the run compares file systems, the chart
+    shows their rates, otherwise the rates of the operation type with the most configurations."""
     if compared := systems.charts(study):
         return compared[0]
     groups = throughput.by_operations(study)

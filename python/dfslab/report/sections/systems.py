@@ -72,7 +72,8 @@ def _by_workload(
 def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) -> Markup:
     """Returns the HTML of one workload's chart, with points for each file system. There is a panel
     for each measure and each way to distribute the clients."""
-    # A configuration may have a row for reads and a row for writes. It gets only one name.
+    # A configuration may have a row for reads and a row for writes. Both rows get the name of the
+    # configuration.
     name = naming({str(_varied(row)): _varied(row) for row in rows}.values())
     groups: dict[tuple[str, str], list[SystemsRow]] = {}
     for row in rows:

@@ -61,8 +61,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _explained(study: FinishedRun) -> str:
-    """Returns the explanation of the points and lines that the charts have. It also states whether
-    the page cache may have served the data."""
+    """Returns the text that explains the points and lines of the charts, and states whether the
+    page cache may have served the data."""
     measured = by_configuration(study.of_method("measure"))
     texts = [MEASURED] if measured else []
     texts += [PREDICTED] if study.methods else []

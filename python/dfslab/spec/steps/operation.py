@@ -92,8 +92,8 @@ def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expressi
 
 
 def disk_write(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
-    """Returns the step that writes `size_bytes` to the disk of `role`. It takes the transfer time,
-    and the disk's latency for each of `seeks` positionings of the head."""
+    """Returns the step that writes `size_bytes` to the disk of `role`. The step takes the transfer
+    time, and the disk's latency for each of `seeks` positionings of the head."""
     return disk_use(role, size_bytes, "write", seeks * symbol(f"{role}.disk_latency"), name)
 
 

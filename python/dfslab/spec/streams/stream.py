@@ -11,8 +11,8 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Arrival, LognormalGaps, Open, OpenArrival, Stream
 
-# Standard deviation of the natural logarithm of the times between arrivals, for lognormal arrivals.
-# It gives the times a coefficient of variation of 1.3.
+# For lognormal arrivals: standard deviation of the natural logarithm of the times between arrivals.
+# With this value, the times have a coefficient of variation of 1.3.
 LOGNORMAL_SIGMA = 1.0
 
 

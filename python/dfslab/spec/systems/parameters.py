@@ -214,10 +214,10 @@ _HARDWARE = {
 
 
 def hardware(key: str, role_class: str = "*") -> Parameter | None:
-    """Returns the hardware parameter of a key such as `datanode.disk_write_rate`; None when it is
-    unknown.
+    """Returns the hardware parameter of a key such as `datanode.disk_write_rate`; None if the part
+    of the key after the role is unknown.
 
-    `role_class` is "client", "data" or "metadata". It determines the parameter's id in Wu 2013.
+    `role_class`: "client", "data" or "metadata"; the parameter's id in Wu 2013 depends on it.
     """
     role, _, kind = key.partition(".")
     if kind not in _HARDWARE:
