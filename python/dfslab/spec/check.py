@@ -343,7 +343,8 @@ def _check_faults(scenario: Scenario) -> None:
         raise InputError("run.fault", faults[0].text(), allowed)
     hosts = [name for name, _ in scenario.deployment.nodes()]
     for fault in faults:
-        # Daemon names are known to the testbed only, which checks them before the workload run.
+        # Only the testbed knows the names of its daemons. It checks the names in faults before the
+        # workload run.
         if fault.action in OF_LINKS and fault.target not in hosts:
             raise InputError("run.fault.target", fault.target, unknown(fault.target, hosts))
         if fault.action in OF_LINKS and len(hosts) == 1:

@@ -215,7 +215,7 @@ class Scenario(CheckedModel):
         """Returns the scenario as TOML text without most keys that have their defaults.
 
         If no testbed is started, keys of disks that only a testbed uses, such as their capacity,
-        are left out, too. The text therefore states no hardware that was neither found nor given.
+        are left out, too. So all hardware in the text was either measured or stated by the user.
         """
         import tomlkit
 

@@ -102,8 +102,8 @@ def _remove(path: Path) -> None:
 
 
 def plain_name(name: str) -> str:
-    """Returns a file name without folders and unusual characters. Its end, by which formats are
-    recognised, is kept."""
+    """Returns a file name without folders, in which unusual characters are replaced by "-". A long
+    name is shortened at its start, because formats are recognised by the suffix."""
     last = re.split(r"[/\\]", name)[-1]
     return re.sub(r"[^\w.-]+", "-", last)[-LONGEST_NAME:].lstrip(".-") or "file"
 

@@ -111,9 +111,9 @@ def _chosen(
     sets: list[str] | None,
     scheduler: str,
 ) -> Scenario:
-    """Returns the scenario that measures a directory, or the scenario in a file without its models.
-    `given`: the options for directories. With `all_instruments`, every instrument that the file
-    names is run; otherwise only `measure`."""
+    """Returns the scenario that measures the directory `place`, or, if `place` is a scenario file,
+    the scenario of the file without its models. `given`: the options for directories. With
+    `all_instruments`, every instrument that the file names is run; otherwise only `measure`."""
     if place.is_dir():
         if all_instruments:
             raise InputError("--all-instruments", None, "is for a scenario; a directory has none")

@@ -125,8 +125,8 @@ def _too_noisy(noise: float) -> str:
 
 
 def best_model(scores: dict[str, ErrorScore]) -> str | None:
-    """Returns the model with the smallest median error on held-out configurations; None without
-    such errors. Baselines do not count as models."""
+    """Returns the model with the smallest median error on held-out configurations; None if no model
+    has such an error. Baselines do not count as models."""
     known = {
         name: one.median_abs_error
         for name, one in scores.items()

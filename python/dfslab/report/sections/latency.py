@@ -35,8 +35,8 @@ CURVES: Mapping[str, tuple[str, Dash]] = {
     "histograms": ("", "solid"),
     "response_histograms": (", from the scheduled start", "dot"),
 }
-# Least number of operations in a run for each statistic to be shown. With fewer operations, a
-# quantile would depend only on the slowest operation.
+# A statistic of a run is shown only if the run has at least this number of operations. With fewer
+# operations, a quantile would depend only on the slowest operation.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "

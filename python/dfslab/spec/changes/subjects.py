@@ -1,5 +1,6 @@
-"""The subjects of changes: each is named by phrases, such as "servers", "client link" or "copies",
-and has the keys of a scenario that a change of it sets."""
+"""The subjects of changes. A subject is what a change acts on, such as the servers or the links of
+the clients. It has phrases that name it in a change ("servers", "client link") and the scenario
+keys that the change sets."""
 
 from __future__ import annotations
 

@@ -53,9 +53,8 @@ class Parameter:
 
 
 class Parameters:
-    """A file system's own parameters and the common ones. Attribute access, such as `P.copies`,
-    gives the symbol of a parameter.
-    """
+    """The parameters of one file system, and the parameters that all file systems have. Attribute
+    access, such as `P.copies`, gives the symbol of a parameter."""
 
     def __init__(self, *parameters: Parameter) -> None:
         self._own = {parameter.key: parameter for parameter in parameters}
