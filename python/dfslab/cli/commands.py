@@ -137,7 +137,8 @@ def learn(
 
 
 def _next_runs(chosen: Scenario, data: Path, about: list[str], as_json: bool) -> None:
-    """Prints the runs to make next. `about`: texts KEY=VALUE of the configurations in question."""
+    """Prints the runs to make next. `about`: texts KEY=VALUE of the configurations in question.
+    Raises InputError if a text has another form."""
     for text in about:
         if "=" not in text:
             raise InputError("--about", text, "needs KEY=VALUE, such as workload.clients=4")

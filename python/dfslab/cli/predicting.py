@@ -30,7 +30,8 @@ def predict(
 ) -> list[Result]:
     """Predicts all configurations of a scenario by one method.
 
-    The method is fitted to the results `measured` first; None: it is not fitted.
+    The method is fitted to the results `measured` first; None: it is not fitted. Raises InputError
+    if the method can predict only after it was fitted, and it is not.
     """
     model = discover.model(method)
     points = check(scenario)

@@ -199,7 +199,7 @@ def of(path: Path) -> Iterator[None]:
 def literal(text: str) -> Any:
     """Parses a value from the command line as JSON (a number, list, …).
 
-    Text that is not JSON is returned as it is.
+    Text that is not JSON is returned as it is. Raises InputError if the JSON is nested too deeply.
     """
     try:
         return json.loads(text)

@@ -137,7 +137,8 @@ def _of_stream(
     path: Path, form: str, importer: StreamImporter, requested: TraceRequest
 ) -> TraceSurvey:
     """Returns the survey of a stream that dfslab's load generator recorded. Such a file states the
-    client of each operation."""
+    client of each operation. Raises InputError if the user states a directory, which such a file
+    does not have, or another number of clients."""
     for option, value in ((ROOT, requested.root), ("--started-in", requested.started_in)):
         if value:
             raise InputError(option, value, f"is for traces with paths; {form} has none")

@@ -165,7 +165,7 @@ def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[s
 
 def _check_held_out(scenario: Scenario, points: Sequence[Point]) -> None:
     """Checks that every held-out table names swept values, and that at least one configuration
-    remains for the fit."""
+    remains for the fit. Raises InputError otherwise."""
     if scenario.judge.hold_out:
         swept: dict[str, dict[LevelValue, None]] = {}
         for point in points:

@@ -70,8 +70,7 @@ def _node(given: TomlTable, name: TomlValue, key: str, value: TomlValue | None) 
 
 def _read(name: TomlValue, key: str, folder: Path) -> TomlTable:
     """Reads the profile `name` and returns its deployment table. Returns an empty table where
-    `name` is empty.
-    """
+    `name` is empty. Raises InputError for `key` if the file cannot be read or is no profile."""
     if name == "":
         return {}
     if not isinstance(name, str):

@@ -307,8 +307,8 @@ class Scenario(CheckedModel):
 
     def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns a copy with the dotted keys of `values` set and no longer varied: they are
-        removed from sweep, design and held-out configurations.
-        """
+        removed from sweep, design and held-out configurations. Raises InputError for a parameter of
+        the file system that each table of `systems` sets separately."""
         swept = {key for grid in self.sweep for key in grid}
         for key, value in values.items():
             if self.systems and key.startswith("file_system.") and key not in {NAME_KEY, *swept}:

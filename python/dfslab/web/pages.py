@@ -104,7 +104,8 @@ class Pages:
         return rendered("live.html", key=key, address=quote(key), view=live_view.live_view(folder))
 
     def compare(self, request: Request) -> Response:
-        """Returns the page that compares two runs."""
+        """Returns the page that compares two runs. Raises InputError unless the request names
+        exactly two runs."""
         keys = request.query_params.getlist("run")
         if len(keys) != 2:
             raise InputError("run", None, f"choose two runs to compare; {len(keys)} are chosen")

@@ -101,7 +101,7 @@ def _opened(
     a running testbed).
 
     First asks the user for permission if the measurements write to a directory or an address of the
-    user.
+    user. Raises InputError if `source` is the folder of a run.
     """
     from dfslab.instruments.discovery.place import find
     from dfslab.studies.trials.live_measuring import measuring

@@ -136,7 +136,8 @@ def folder_name(place: Path, is_path: bool = True) -> str:
 
 
 def _listed(option: str, text: str) -> list[str]:
-    """Returns the items of a list separated by commas, without repetitions."""
+    """Returns the items of a list separated by commas, without repetitions. Raises InputError for
+    the option if the list is empty."""
     found = list(dict.fromkeys(one.strip() for one in text.split(",") if one.strip()))
     if not found:
         raise InputError(option, text, "needs at least one value")

@@ -29,7 +29,8 @@ def compared(
     `cohort.compare_all` tests the differences.
 
     `found`: profile of the files, read with the same options. `of_jvms`: whether traced JVMs wrote
-    the files. `kind`: how the calls are grouped, one of KINDS.
+    the files. `kind`: how the calls are grouped, one of KINDS. Raises InputError if `kind` is
+    unknown, or if there are no such groups to compare.
     """
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")

@@ -182,7 +182,8 @@ def _opened(path: Path) -> BufferedReader:
 
 
 def _unpacked(key: str, path: Path) -> Iterator[bytes]:
-    """Yields the content of a file in parts, decompressed if the file is compressed with gzip."""
+    """Yields the content of a file in parts, decompressed if the file is compressed with gzip.
+    Raises InputError for `key` if the file cannot be read, or if its compressed data is damaged."""
     try:
         with _opened(path) as raw:
             # A pipe cannot be read again, so its first bytes are inspected without removing them.

@@ -93,7 +93,9 @@ def _shared(
 ) -> dict[str, LevelValue]:
     """Returns the settings of a workload in which all tasks share one file.
 
-    `block`, `transfer`: bytes, as in IOR's options -b and -t. `segments`: as in option -s.
+    `block`, `transfer`: bytes, as in IOR's options -b and -t. `segments`: as in option -s. Raises
+    InputError if tasks would read what other tasks wrote, or if there are several segments whose
+    blocks have several transfers.
     """
     if "-C" in given.flags or "-Q" in given.values:
         raise InputError("ior", "-C", "in a shared file a task reads what it wrote; -F has -C")
