@@ -77,8 +77,8 @@ def _block_bytes(given: Mapping[str, str]) -> float | None:
 
 
 def _moved_bytes(row: Json) -> float | None:
-    """Returns the number of bytes that a job transferred. The key `io_bytes` counts bytes in fio 3,
-    which also reports `bw_bytes`, and KiB in fio 2."""
+    """Returns the number of bytes that a job transferred; None if it is not reported. In fio 3, the
+    key `io_bytes` counts bytes, in fio 2 KiB. Only fio 3 reports `bw_bytes` as well."""
     moved = optional(row, "io_bytes")
     if moved is None or "bw_bytes" in row:
         return moved
@@ -99,8 +99,9 @@ def _forced(given: Mapping[str, str]) -> bool:
 
 
 def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float | None:
-    """Returns the scheduled rate of all jobs together, in operations per second. The option
-    `rate_iops` has one number for all directions, or one each for reads, writes and trims."""
+    """Returns the scheduled rate of all jobs together, in operations per second; None if the jobs
+    have no scheduled rate. The option `rate_iops` has one number for all directions, or one each
+    for reads, writes and trims."""
     words = given.get("rate_iops", "").split(",")
     place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
     chosen = words[place] if place < len(words) and words[place] else words[0]

@@ -162,7 +162,7 @@ class Pages:
         return Response(path.read_text(encoding="utf-8"), media_type="text/javascript")
 
     def _run_of(self, request: Request) -> tuple[str, Path]:
-        """Returns the key and the folder of the run that the address names."""
+        """Returns (key, folder) of the run that the request's address names."""
         key = f"{request.path_params['name']}/{request.path_params['stamp']}"
         return key, catalog.folder_of(self._runs, key)
 

@@ -80,8 +80,8 @@ def _unknown(system: str, file_system: str) -> str:
 
 
 def _interval(phase: str, one: IoHardware) -> tuple[float, float, float]:
-    """Returns the predicted rate of an IO500 phase on the hardware `one`, and the lower and the
-    upper end of its 90 % interval. All three are per second."""
+    """Returns (rate, lower end, upper end): the predicted rate of an IO500 phase on the hardware
+    `one`, and its 90 % interval. All three values are per second."""
     law = io_hardware.laws().laws[phase]
     rate = law.rate_per_s(one)
     return rate, rate * exp(-law.half_width), rate * exp(law.half_width)

@@ -182,8 +182,8 @@ def _parts(record: FileRecord, processes: int) -> dict[int, float] | None:
 def _stripes(
     records: Iterable[FileRecord], stripes: Mapping[str, tuple[int, int]]
 ) -> tuple[int, int]:
-    """Returns the number of storage targets and the size of a stripe in bytes. Both are of the file
-    with the most moved bytes among the files with a known layout; zeros if no layout is known."""
+    """Returns (number of storage targets, size of a stripe in bytes) of the file with the most
+    moved bytes among the files with a known layout; (0, 0) if no layout is known."""
     moved: dict[str, float] = defaultdict(float)
     for one in records:
         if one.file in stripes:

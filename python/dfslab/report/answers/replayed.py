@@ -103,8 +103,9 @@ class ReplayReport:
         return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
 
     def totals_s(self) -> tuple[float, list[float]] | None:
-        """Returns the time of all calls with known durations in seconds: in the recording, and in
-        each repetition. Returns None if the recording has no durations."""
+        """Returns (time in the recording, times in each repetition of the replay), in seconds. Each
+        time is the sum over all calls whose recorded duration is known. Returns None if no recorded
+        duration is known."""
         known = [one for one in self.times if one.recorded_s_mean is not None]
         if not known:
             return None

@@ -60,8 +60,8 @@ def scale(axis: Axis, values: Iterable[float | None], start: float, end: float) 
 
 
 def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
-    """Returns the values at the two ends of an axis, with some space around the data. Without data,
-    the ends are 1 and 10 on a logarithmic axis, otherwise 0 and 1."""
+    """Returns (lower end, upper end) of an axis, with some space around the values `known`. Without
+    values, the ends are 1 and 10 on a logarithmic axis, otherwise 0 and 1."""
     if not known:
         return (1.0, 10.0) if axis.log else (0.0, 1.0)
     low, high = min(known), max(known)

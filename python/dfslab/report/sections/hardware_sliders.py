@@ -108,8 +108,8 @@ def _rates(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Iter
 
 
 def _ends(known: Sequence[Metric]) -> tuple[float, float]:
-    """Returns the ends of the scale on which rates are drawn, as natural logarithms of the
-    rates."""
+    """Returns (lower end, upper end) of the scale on which rates are drawn, as natural logarithms
+    of the rates."""
     lows = [math.log(one.low or one.value) for one in known]
     highs = [math.log(one.high or one.value) for one in known]
     return min(lows), max(max(highs), min(lows) + 1e-9)

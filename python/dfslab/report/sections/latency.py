@@ -47,7 +47,7 @@ NOTE = (
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: charts of the distributions of selected configurations, and a table of the
-    quantiles of all configurations."""
+    quantiles of all configurations. None if no latency was measured."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
         groups.setdefault(result.point_id, []).append(result)

@@ -65,7 +65,7 @@ CellText = Callable[[Sequence[MeasuredRun]], str]
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: a table of all configurations, a table of their phases, and charts of longer
-    runs."""
+    runs. None if no run has a report of the load generator."""
     groups: dict[str, list[MeasuredRun]] = {}
     for result in study.of_method("measure"):
         # A run of an external program has no report of the load generator.

@@ -56,8 +56,8 @@ class ThreadsAndProcesses(NamedTuple):
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: a chart with one row for each workload, which shows the rate with threads and
-    the rate with processes, and a table."""
+    """Returns HTML: a chart and a table. The chart has one row for each workload, which shows the
+    rate with threads and the rate with processes. None if no workload was measured with both."""
     pairs = _pairs(study)
     if not pairs:
         return None

@@ -101,8 +101,8 @@ def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
 
 
 def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
-    """Returns the ends of the time axis; None if no time is positive. The ends are the smallest and
-    the largest measured or predicted time, with a margin.
+    """Returns (lower end, upper end) of the time axis in seconds; None if no time is positive. The
+    ends are the smallest and the largest measured or predicted time, with a margin.
 
     Intervals of the predictions do not widen the axis and may be cut, because the interval of a
     fitted function that does not match the data spans many decades.

@@ -47,7 +47,8 @@ Described = Mapping[str, Mapping[str, float | str]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: one chart for each operation type, with a panel for every number of clients."""
+    """Returns HTML: one chart for each operation type, with a panel for every number of clients.
+    None if no configuration has a rate."""
     groups = by_operations(study)
     if not groups:
         return None

@@ -41,7 +41,8 @@ def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
 def largest_difference(
     keys: Mapping[str, tuple[LevelValue, LevelValue]],
 ) -> tuple[str, tuple[LevelValue, LevelValue]]:
-    """Returns the key whose two values have the largest distance, with the values."""
+    """Returns (key, (value, other value)) for the key of `keys` whose two values have the largest
+    distance."""
     return max(keys.items(), key=lambda item: _distance(*item[1]))
 
 
