@@ -76,7 +76,8 @@ def _become_quiet(is_quiet: bool) -> None:
 
 
 def _become_colourless(context: typer.Context, is_colourless: bool) -> None:
-    """Sets the variable NO_COLOR, which every console reads, until the command has ended."""
+    """If `is_colourless`, sets the variable NO_COLOR, which every console reads, until the command
+    has ended."""
     if is_colourless and not os.environ.get(NO_COLOR):
         os.environ[NO_COLOR] = "1"
         context.call_on_close(lambda: os.environ.pop(NO_COLOR, None))

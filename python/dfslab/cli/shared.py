@@ -178,8 +178,9 @@ def time_s(key: str, text: str) -> float:
 
 
 def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") -> Output:
-    """Returns the file that an option names. Raises InputError for "-" together with --json,
-    because both would write to standard output."""
+    """Returns the file that the option `key` names. `force`: whether an existing file may be
+    replaced. Raises InputError for "-" together with --json, because both would write to standard
+    output."""
     output = Output(key, path, force)
     if output.is_standard and as_json:
         raise InputError(key, str(path), "and --json are both standard output")

@@ -61,8 +61,8 @@ class IorTest:
 
 
 def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
-    """Returns the evidence about the reads or writes of an IOR test. `access`: "read" or
-    "write"."""
+    """Returns the evidence about the reads or writes of an IOR test. `access`: "read" or "write".
+    `duration_s`: duration of the access in seconds; None if it is not reported."""
     command, size_bytes = test.command, test.size_bytes
     given = options(command, IOR_VALUES)
     is_known = bool(command)
@@ -87,9 +87,9 @@ def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
 
 
 def of_mdtest(operation: str, command: str, tasks: int | None, nodes: int | None) -> Evidence:
-    """Returns the evidence about one phase of mdtest. With mdtest's option -N, a task works on
-    files that a task of another node created, so the files are not in the cache of the task's node.
-    """
+    """Returns the evidence about one phase of mdtest. `tasks`, `nodes`: their numbers; None if they
+    are not reported. With mdtest's option -N, a task works on files that a task of another node
+    created, so the files are not in the cache of the task's node."""
     given = options(command, "abdDeGHiIlLnNpRsTVwWxXzZ")
     is_cached = operation in ("stat", "read") and "N" not in given and bool(command)
     return Evidence(

@@ -184,7 +184,8 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Returns the names of steps, shortened. Names that would become equal are shortened less."""
+    """Returns the names of steps, shortened to MOST_NAME characters or, if `is_wide`, to the longer
+    default of `short_path`. Names that would become equal get the default length, too."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [

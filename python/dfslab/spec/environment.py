@@ -228,8 +228,8 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
 
 
 def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of a role with their values, averaged over the role's
-    processes."""
+    """Returns the hardware symbols of a role with their values, averaged over the role's processes.
+    `payload`: the fraction of an adapter's bytes that are payload."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
     columns: dict[str, list[float]] = {}
@@ -246,7 +246,8 @@ def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, fl
 
 def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
     """Returns the hardware symbols, with their values, of each single node group that hosts a role.
-    Only symbols whose values differ between the groups are included."""
+    Only symbols whose values differ between the groups are included. `payload`: the fraction of an
+    adapter's bytes that are payload."""
     groups = deployment.groups_of(role)
     each = [_of_group(group, payload) for group in groups]
     return {

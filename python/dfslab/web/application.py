@@ -94,6 +94,6 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _error(request: Request, text: str, status: int) -> Response:
-    """Returns a response with one line on what is wrong: as JSON for scripts, as a page for
-    people."""
+    """Returns a response with the status code `status` and one line on what is wrong: as JSON for
+    scripts, as a page for people."""
     return script_error(request, text, status) or rendered("error.html", status, text=text)

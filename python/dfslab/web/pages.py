@@ -42,7 +42,8 @@ def environment() -> jinja2.Environment:
 
 
 def rendered(template: str, status: int = 200, **values: object) -> HTMLResponse:
-    """Returns the page of a template."""
+    """Returns the page that a template gives with the variables `values`. `status`: status code of
+    the response."""
     found = environment().get_template(template)
     return HTMLResponse(found.render(links=LINKS, **values), status)
 

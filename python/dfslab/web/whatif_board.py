@@ -143,7 +143,7 @@ class Board:
         return self.evidence.points[number]
 
     def sliders(self, number: int) -> list[Slider]:
-        """Returns the sliders of a configuration."""
+        """Returns the sliders of the configuration with the index `number`."""
         if number not in self._sliders:
             self._sliders[number] = sliders_of(self.point(number).scenario)
         return self._sliders[number]
@@ -160,7 +160,8 @@ class Board:
         return self._unchanged[point.id]
 
     def changes(self, number: int, positions: Mapping[str, int]) -> list[Change]:
-        """Returns the changes that the positions of a configuration's sliders mean."""
+        """Returns the changes that the positions of the sliders mean for the configuration with the
+        index `number`. `positions`: index of the position by the key of the slider."""
         return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
 
 

@@ -170,8 +170,9 @@ def _mode(text: str) -> Mode:
 
 
 def _part_bytes(size_bytes: int, clients: int, blocks: Sequence[int], written: str) -> int:
-    """Returns the bytes of each client's file, a multiple of the largest block. Raises InputError
-    if the file would be too small."""
+    """Returns the bytes of each client's file: an equal part of `size_bytes`, rounded down to a
+    multiple of the largest block. Raises InputError for --size if the part is smaller than this
+    block."""
     largest = max(blocks)
     part = size_bytes // clients // largest * largest
     if part < largest:

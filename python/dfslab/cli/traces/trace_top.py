@@ -180,8 +180,8 @@ def once(folder: Path) -> TraceProfile:
 
 
 def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
-    """Shows the work of the last seconds until all processes have ended or Ctrl-C is pressed;
-    then shows the whole trace."""
+    """Looks for new profiles every `interval_s` seconds and shows the work of the last period,
+    until all processes have ended or Ctrl-C is pressed. Then shows the whole trace."""
     console, last = terminal.console(False), None
     try:
         if console.is_terminal:

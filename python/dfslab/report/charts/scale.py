@@ -76,9 +76,9 @@ def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
 
 
 def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
-    """Returns a pair (value, label) for each tick between two values. A logarithmic axis of bytes
-    has ticks at powers of two, other logarithmic axes mostly at powers of ten, linear axes at even
-    distances."""
+    """Returns a pair (value, label) for each tick between `low` and `high`. A logarithmic axis of
+    bytes has ticks at powers of two, other logarithmic axes mostly at powers of ten, linear axes at
+    even distances."""
     if axis.unit == "B" and axis.log:
         values = _powers_of_two(low, high)
     elif axis.log:
@@ -103,9 +103,9 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Returns the tick values of a logarithmic axis: powers of ten and, if the values span less
-    than two decades, also 2 and 5 times powers of ten. Values that span less than half a decade get
-    evenly spaced ticks."""
+    """Returns the tick values of a logarithmic axis from `low` to `high`: powers of ten and, if
+    this range is less than two decades, also 2 and 5 times powers of ten. A range of less than half
+    a decade has evenly spaced ticks."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     spans = math.log10(high / low)
     if spans < 0.5:

@@ -44,7 +44,8 @@ def text(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
 
 
 def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
-    """Returns the bytes of a file, decompressed. Raises InputError like `text`."""
+    """Returns the bytes of a file, decompressed. Raises InputError for `key` if the file cannot be
+    read or has more than `most_bytes` bytes."""
     _check_kind(key, path)
     parts, size_bytes = [], 0
     for part in _unpacked(key, path):

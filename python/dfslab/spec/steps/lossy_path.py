@@ -57,7 +57,8 @@ def mean_latency_s(latency_s: float, jitter_s: float) -> float:
 
 def segments_in_flight(congestion: str, loss: float, round_trip_s: float) -> float:
     """Returns the mean number of segments that a stream has in flight when each segment is lost
-    with the probability `loss`.
+    with the probability `loss`. `congestion`: name of the congestion control. `round_trip_s`:
+    round-trip time in seconds.
 
     Reno: sqrt(3 / (2 loss)) (Mathis et al. 1997). CUBIC: the larger of Reno's number and the number
     by equation 6 of RFC 9438. BBR does not reduce its window at a loss, so the number is infinite.
