@@ -22,7 +22,9 @@ from dfslab.testbeds.settings import Setting
 
 @dataclass(frozen=True)
 class RequestedHardware:
-    """The hardware that a command line requests. 0 and "" mean that nothing is requested."""
+    """The hardware that a command line requests: numbers of servers and clients, and texts with
+    units for the rate of a link, the delay of the network and the rate of a disk. 0 and "" mean
+    that nothing is requested."""
 
     servers: int = 0
     clients: int = 0

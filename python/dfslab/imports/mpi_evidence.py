@@ -51,8 +51,9 @@ def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class IorTest:
-    """The description of a test at the beginning of IOR's output. Fields that IOR did not report
-    are None or "". `size_bytes`: bytes of all data."""
+    """The description of a test at the beginning of IOR's output: the command line, the numbers of
+    tasks and nodes, and the bytes of all data (`size_bytes`). Fields that IOR did not report are
+    None or ""."""
 
     command: str
     tasks: int | None

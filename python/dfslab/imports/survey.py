@@ -53,7 +53,8 @@ MOST_CLIENTS = 64
 @dataclass(frozen=True)
 class TraceRequest:
     """What the user states about a trace. If a text is empty or a number is 0, the value is guessed
-    from the trace."""
+    from the trace. `form`: name of the importer. `root`: the application's directory. `started_in`:
+    working directory of the first process. `clients`: number of clients of the replay."""
 
     form: str = ""
     root: str = ""
@@ -65,9 +66,11 @@ class TraceRequest:
 class TraceSurvey:
     """What was found in a trace, and the plan of its replay.
 
-    `taken`: the number of calls that become operations, by the name of the call. `left_out`: the
-    number of calls that become no operation, by the name of the call and the reason.
-    `is_root_guessed`: whether the application's directory `root` is only a guess.
+    `form`: name of the importer. `taken`: the number of calls that become operations, by the name
+    of the call. `left_out`: the number of calls that become no operation, by the name of the call
+    and the reason. `is_root_guessed`: whether the application's directory `root` is only a guess.
+    `started_in`: working directory of the first process. `clients`: number of clients of the
+    replay.
     """
 
     form: str

@@ -34,9 +34,10 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 @dataclass(frozen=True)
 class InspectedMachine:
-    """The state of a machine. `lacking`: for each optional extra that is incomplete, the first of
-    its libraries that is not installed. `load`: mean number of running processes over the last
-    minute. `governor`: frequency governor of the processor; "" if unknown."""
+    """The state of a machine. `has_java`, `has_fuse`: whether the program java and the device
+    /dev/fuse exist. `load`: mean number of running processes over the last minute. `governor`:
+    frequency governor of the processor; "" if unknown. `lacking`: for each optional extra that is
+    incomplete, the first of its libraries that is not installed."""
 
     is_root: bool
     has_java: bool

@@ -56,7 +56,8 @@ class Increase:
 class Snapshot:
     """The state of a trace at one update: the calls, times and bytes of all steps since the start
     of the trace (`whole`), and their increase in the last period of `period_s` seconds (`work` and
-    `waits`)."""
+    `waits`). `written_s`: time at which the newest profile was written, in seconds. `ended`:
+    whether no process writes any more."""
 
     whole: TraceProfile
     written_s: float

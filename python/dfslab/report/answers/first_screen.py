@@ -23,8 +23,8 @@ REPETITIONS = 10
 class Unknown:
     """A question that the run leaves open.
 
-    `command`: the command whose result would answer it; "" if there is none. `section`: name of the
-    section of the page that has details; "" if there is none.
+    `text`: what is not known. `command`: the command whose result would answer the question; "" if
+    there is none. `section`: name of the section of the page that has details; "" if there is none.
     """
 
     text: str
@@ -35,7 +35,9 @@ class Unknown:
 @dataclass(frozen=True)
 class FirstScreen:
     """The first screen of a run's HTML page: the answer of the run in the same sentences as in the
-    terminal, the changes of the configuration that would gain most, and the open questions."""
+    terminal, the changes of the configuration that would gain most, and the open questions
+    (`unknown`). `is_measured`: whether the answer is about measured rates; otherwise it is about
+    predicted rates."""
 
     answer: RunAnswer
     is_measured: bool

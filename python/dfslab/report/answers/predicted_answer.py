@@ -23,10 +23,10 @@ NOT_COMPUTED = "What a change would gain was not computed"
 class RunAnswer:
     """Sentences that summarise a run. A sentence that the results do not support is empty.
 
-    `limit`: what limits the rate and how certain this limit is, or why the limit is withheld.
-    `advice`: what would raise the rate, or what to measure next. `is_withheld`: true if the results
-    support no statement on what limits the rate. `compared`: which of several file systems is
-    fastest.
+    `observed`: the measured or predicted rates. `limit`: what limits the rate and how certain this
+    limit is, or why the limit is withheld. `advice`: what would raise the rate, or what to measure
+    next. `is_withheld`: true if the results support no statement on what limits the rate.
+    `compared`: which of several file systems is fastest.
     """
 
     observed: str

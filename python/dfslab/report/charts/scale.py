@@ -23,7 +23,7 @@ class Scale:
     """The mapping from values to pixels along one axis.
 
     `low`, `high`: the values at the ends of the axis. `start`, `end`: the positions of these ends
-    in pixels. `ticks`: (value, label) pairs, ascending.
+    in pixels. `log`: whether the mapping is logarithmic. `ticks`: (value, label) pairs, ascending.
     """
 
     low: float

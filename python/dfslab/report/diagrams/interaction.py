@@ -54,7 +54,8 @@ class Lifeline:
 
 @dataclass(frozen=True)
 class Message:
-    """A message between lifelines; `sort` is UML's messageSort: synchCall, asynchCall or reply."""
+    """A message from the lifeline `sender` to the lifeline `receiver`; both are names of lifelines.
+    `sort` is UML's messageSort: synchCall, asynchCall or reply."""
 
     name: str
     sender: str

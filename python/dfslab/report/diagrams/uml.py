@@ -27,8 +27,8 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Attribute:
-    """A configurable property of a UML class: its key in the description, its unit, and its id in
-    Wu 2013's Table 1."""
+    """A configurable property of a UML class: its key in the description (`name`), its unit, and
+    its id in Wu 2013's Table 1 (`paper`; "" if the table lacks it)."""
 
     name: str
     unit: str
@@ -56,7 +56,8 @@ class HardwarePart:
 
 @dataclass(frozen=True)
 class Machine:
-    """A node of the deployment, and the class of the software that is deployed there."""
+    """A node of the deployment, with its attributes and hardware parts. `deployed`: name of the
+    class of the software that runs on the node."""
 
     name: str
     deployed: str
@@ -67,7 +68,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Uml:
-    """All UML elements of one file system's description."""
+    """All UML elements of one file system's description. `links`: pairs of roles that exchange
+    messages."""
 
     name: str
     classes: tuple[Class, ...]

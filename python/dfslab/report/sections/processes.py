@@ -36,7 +36,8 @@ NOTE = (
 class ComparedWorkload:
     """A workload that may have been run both by threads and by processes.
 
-    `varied`: the other varied keys of the workload, as text.
+    `operations`: the types of its operations, as text. `varied`: its varied keys other than clients
+    and processes, as text. `clients`: number of clients.
     """
 
     operations: str

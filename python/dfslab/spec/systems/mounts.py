@@ -27,8 +27,9 @@ class ExistingFileSystem:
 
     `file_system` is the name of the description of this file system; "" where there is no
     description. `type`, `source` and `options` are those of the mount; options are separated by
-    commas. `mounted_at` is the mount point; "" where the file system was reached by a uri. `facts`
-    are its attributes and its layout.
+    commas. `servers` are the names of its servers. `mounted_at` is the mount point; "" where the
+    file system was reached by a uri. `version` is the version that the servers report; "" if
+    unknown. `facts` are its attributes and its layout.
     """
 
     file_system: str

@@ -23,10 +23,11 @@ ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 class Parameter:
     """One parameter, that is, one symbol of a file system's description.
 
-    `default` is in the SI `unit`. If the parameter is calibrated, `default` is the median of its
-    prior, and `spread` is the standard deviation of the prior's natural logarithm (1.0: a factor of
-    e either way). A `daemons_only` parameter configures a testbed and occurs in no tree.
-    `testbed_default` is the default on testbeds of dfslab, None if it is `default`.
+    `default` is in the SI `unit`; None: the parameter has no default. If the parameter is
+    calibrated, `default` is the median of its prior, and `spread` is the standard deviation of the
+    prior's natural logarithm (1.0: a factor of e either way). `wu` is the id in Wu 2013's Table 1.
+    A `daemons_only` parameter configures a testbed and occurs in no tree. `testbed_default` is the
+    default on testbeds of dfslab; None if it is `default`.
     """
 
     key: str
