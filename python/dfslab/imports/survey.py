@@ -28,7 +28,8 @@ SYSTEM = tuple(
         *("sbin", "snap", "sys", "usr", "var/cache", "var/lib"),
     )
 )
-# Pattern of the files of programs, interpreters and their libraries, wherever they are installed.
+# Pattern of the paths of programs, interpreters and their libraries, in whatever directory they are
+# installed.
 LIBRARY = re.compile(
     r"/lib(?:32|64|x32)?/|/s?bin/|/site-packages/|/pyvenv\.cfg$|\.(?:so|jar)(?:\.|$)"
 )

@@ -20,8 +20,8 @@ RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 class Loop(NamedTuple):
-    """How often one call of a parent step executes the step `path`: minimum, median (`p50`) and
-    maximum.
+    """How often one call of a parent step executes the step `path`: minimum (`least`), median
+    (`p50`) and maximum (`most`).
 
     `callers`: number of calls of the parent step.
     """

@@ -9,9 +9,9 @@ from typing import Literal
 Numbers = Sequence[float | None]
 Mark = Literal["", "circle", "square", "diamond", "triangle"]
 Dash = Literal["solid", "dash", "dot"]
-# The shapes of points, in the order in which they are given to series.
+# The shapes of points, in the order in which they are assigned to series.
 MARKS: tuple[Mark, ...] = ("circle", "square", "diamond", "triangle")
-# The styles of lines, in the order in which they are given to series.
+# The styles of lines, in the order in which they are assigned to series.
 DASHES: tuple[Dash, ...] = ("solid", "dash", "dot")
 
 

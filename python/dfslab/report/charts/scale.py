@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dfslab.report.charts.figure import Axis
 from dfslab.spec import units
 
-# Approximate largest number of intervals between ticks. More would make labels overlap in a panel.
+# Approximate largest number of intervals between ticks. With more intervals, tick labels would
+# overlap in a panel.
 MOST_TICKS = 5
 # Possible distances between the ticks of a linear scale, as multiples of a power of ten.
 STEPS = (1.0, 2.0, 5.0, 10.0)

@@ -17,7 +17,8 @@ from dfslab.spec.steps.node import Call, Node, walk
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import Parameter
 
-# The hardware parts of a node, each with the kinds of parameters that are its attributes.
+# The hardware parts of a node. The value of each part has the kinds of parameters that become
+# attributes of the part.
 PARTS = {
     "Processor": ("processors", "cores", "frequency"),
     "Disk": ("disk_read_rate", "disk_write_rate", "disk_latency"),

@@ -72,7 +72,7 @@ def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoin
 
 def _deployed(one: StepAtPoint) -> dict[str, Value]:
     """Returns the varied keys and values of a configuration, without the file size and without the
-    keys in COUNTS."""
+    numbers of clients, operations and bytes (COUNTS)."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 

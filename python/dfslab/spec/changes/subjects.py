@@ -23,8 +23,8 @@ _OF_KIND = {
     "data": ("server", "data server"),
     "metadata": ("metadata server",),
 }
-# Phrases for a node's hardware. An entry's value has the keys of a node group that the phrases
-# stand for, and the SI unit of these keys.
+# Phrases for a node's hardware. A key of the dictionary has phrases of equal meaning. Its value has
+# the keys of a node group that these phrases stand for, and the SI unit of these keys.
 _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
     ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),

@@ -47,7 +47,8 @@ OPTIONS = ToolOptions(
 
 
 def requested(words: Sequence[str]) -> Requested:
-    """Converts a command line of IOR. `-np N` in it stands for `mpirun -np N`.
+    """Converts a command line of IOR. The words `-np N` in the command line stand for `mpirun -np
+    N`.
 
     Raises InputError that names an option that cannot be converted, with the reason.
     """
