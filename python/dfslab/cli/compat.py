@@ -91,8 +91,8 @@ TIMED = {
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# The property of DFS-Perf that sets the number of clients in each thread. These clients run one
-# after another, so the concurrency is the same as with one client.
+# The property of DFS-Perf that sets the number of clients in each thread. DFS-Perf runs the clients
+# of a thread one after another, so the concurrency is the same as with one client in each thread.
 CLIENTS = "clients.per.thread"
 # Removing a directory with one file is one operation in DFS-Perf but two in dfslab, so the second
 # one, rmdir, is not counted.
@@ -110,7 +110,8 @@ FRAMEWORK = (
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
     """Converts the arguments of a tool. Returns a pair: the scenario, and the function that returns
-    the results as text in the tool's format."""
+    the results as text in the tool's format. Raises InputError for an unknown tool or a wrong
+    argument."""
     if tool == "mdtest":
         chosen = mdtest(words)
         return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
@@ -184,7 +185,7 @@ def _number(given: Mapping[str, str], key: str) -> int:
 
 def _settings(path: Path) -> dict[str, str]:
     """Returns the value of each property that a file of conf/testsuite or conf/dfs-perf-env.sh
-    sets."""
+    sets. Raises InputError if the file does not exist or is malformed."""
     try:
         if not path.exists():
             allowed = "is neither PROPERTY=VALUE nor a file"
@@ -237,6 +238,8 @@ def _scenario(
 
     `aside`: notes on arguments that the scenario does not follow. `grids`: the tables of the
     scenario's sweep; each table has the values of scenario keys.
+
+    Raises InputError for an address of another form.
     """
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}

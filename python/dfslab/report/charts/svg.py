@@ -57,7 +57,8 @@ def figure(
 
 
 def _values(panel: Panel, of_x: bool) -> Iterator[float | None]:
-    """Yields the values of a panel along one axis, including the ends of intervals."""
+    """Yields the values of a panel along its horizontal axis (`of_x`) or its vertical axis,
+    including the ends of intervals."""
     for one in panel.series:
         yield from one.x if of_x else one.y
         if one.across == of_x:
@@ -68,8 +69,8 @@ def _values(panel: Panel, of_x: bool) -> Iterator[float | None]:
 
 
 def _with_limits(axis: Axis, values: Iterable[float | None]) -> Axis:
-    """Returns the axis with limits that fit the values. An axis that already has limits or
-    categories is returned unchanged."""
+    """Returns the axis with limits that are computed from the values. An axis that already has
+    limits or categories is returned unchanged."""
     if axis.limits or axis.categories:
         return axis
     found = scale(axis, values, 0, 1)

@@ -54,8 +54,7 @@ class Change:
 
 
 def kind_of(key: str) -> str:
-    """Returns the kind of change that setting the dotted `key` is; SETTING if no other kind
-    matches."""
+    """Returns the kind of a change that sets the dotted `key`; SETTING if no other kind matches."""
     if ".disk." in key:
         return DISK
     if key.startswith("deployment.node.") and key.endswith(".count"):
