@@ -93,7 +93,8 @@ def traced(
 
     def begin() -> None:
         nonlocal began_unix_ns
-        # Discard the exemplars of the warm-up. Its slow calls would displace those of the program.
+        # Discard the exemplar traces of the warm-up. Its slow calls would displace those of the
+        # program.
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
@@ -114,8 +115,9 @@ def _run(
 ) -> tuple[float, list[str]]:
     """Runs the program.
 
-    Returns the seconds of the timed part, and the command line. `begin` is called just before the
-    timed part.
+    Returns the seconds of the timed part, and the words of the program's command line. `begin` is
+    called just before the timed part. Raises RunFailed if the program fails or exceeds its time
+    limit.
     """
     scenario = point.scenario
     target = session.target(scenario)
@@ -219,12 +221,13 @@ class _Program:
         self._limit_s, self._clock = limit_s, clock
 
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
-        """Runs the program to its end. Returns the seconds of the timed part.
+        """Runs the program to its end. Returns the seconds of the timed part. `begin` is called
+        just before the timed part.
 
-        The timed part begins at the start. If `says_ready` is true, the program reports when it is
-        ready, and the timed part begins when the program then receives the signal to continue.
-        Raises _Failed if the program fails or exceeds its time limit, which includes its
-        preparation.
+        If `says_ready` is false, the timed part begins when the program is started. If it is true,
+        the program reports when it is ready; the timed part then begins when the program receives
+        the signal to continue. Raises _Failed if the program fails or exceeds its time limit, which
+        includes its preparation.
         """
         if not says_ready:
             begin()
@@ -256,8 +259,9 @@ class _Program:
             except BrokenPipeError:
                 raise _Failed(f"ended with {child.wait()} before the common start") from None
             finally:
-                # Kill the whole process group. The operating system cannot assign its number to
-                # another process before this process has waited for the program.
+                # Kill the whole process group of the program. The operating system cannot assign
+                # the group's number to another process before the program's end has been waited
+                # for.
                 if child.returncode is None:
                     os.killpg(child.pid, signal.SIGKILL)
         if status:

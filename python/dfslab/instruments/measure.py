@@ -37,7 +37,8 @@ ANY_NUMBER = 2**62
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured run: the load generator's report, and everything else that the result stores.
+    """One measured run: the load generator's report, the document of the run that the result
+    stores, and the spans if the run recorded any.
 
     `complete` tells that no operation failed, no client was lost, and no time limit ended the run.
     """
@@ -149,8 +150,8 @@ def run_load(
 
 
 def only_time_was_up(load: MeasuredLoad) -> bool:
-    """Returns whether the time limit alone ended the run: there was no error, and no client host
-    was lost."""
+    """Returns whether nothing but the time limit ended an incomplete run: there was no error, and
+    no client host was lost."""
     lost = any(place.lost for place in load.places or ())
     return not load.errors and not lost and load.window_s > 0
 
@@ -195,7 +196,7 @@ def _run(
     try:
         done = fleet.run_load(plan, hosts, *listeners)
     except WrongPlan as error:
-        # If the testbed has failed, the error is not the scenario's fault. In this case, this call
+        # If the testbed has failed, the error is not the scenario's fault. In this case, `reach`
         # raises the testbed's error.
         session.reach(point.scenario)
         # On a testbed, RunFailed is raised instead of InputError: the testbed owns its files, so
@@ -241,7 +242,7 @@ def _calls(
 ) -> CallCounts:
     """Counts the system calls and the server calls that one operation causes.
 
-    If they cannot be counted, the result states the reason.
+    If the calls cannot be counted, the result states the reason.
     """
     if isinstance(hosts, Nodes):
         return CallCounts(not_counted="the clients run on the nodes of a Dask cluster")
@@ -258,7 +259,7 @@ def _calls(
 def _keep(recorded: bytes, path: Path) -> None:
     """Stores the recorded operations of a run in a new file, atomically.
 
-    Raises InputError if the file exists or cannot be written, RunFailed if the disk is full.
+    Raises InputError if the file exists or cannot be written, and RunFailed if the disk is full.
     """
     Output("--record", path).write(recorded)
 

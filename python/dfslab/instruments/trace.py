@@ -75,7 +75,7 @@ def record(
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
     if point.scenario.run.verify == "sample":
-        # The spans would contain the calls of the check.
+        # The check reads files, and its calls would appear in the spans.
         changes["verify"] = "none"
     measured = run_load(point, repetition, session, changes)
     if not measured.spans:
@@ -89,9 +89,8 @@ def record(
 
 
 def read(text: str) -> TraceProfile:
-    """Parses the JSON text of a profile that the core has written. The core limits the depth of the
-    profile's trees.
-    """
+    """Returns the profile that the core has written as JSON text. The core limits the depth of the
+    profile's trees."""
     return TraceProfile.model_validate(json.loads(text))
 
 
@@ -115,11 +114,12 @@ def _options(reading: Reading | None) -> str:
 
 def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
     """Returns the profile of OTLP files like `profile`, but the workers of the Dask cluster at the
-    address `scheduler` read the files. Every worker must be able to access them.
+    address `scheduler` read the files. Every worker must be able to access all files.
 
-    Raises a RunFailed error that names a file that could not be read. The result does not depend on
-    which worker reads which file. Files that may contain parts of the same traces are read again
-    together."""
+    The result does not depend on which worker reads which file. If several files may contain spans
+    of the same trace, one worker reads these files again in one group. Raises InputError or
+    RunFailed, with the name of the file that could not be read.
+    """
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
     parts = _parts(scheduler, groups, options)
@@ -151,7 +151,7 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
     """Reads the files `paths` in a Dask worker. Returns ("part", partial profile in base64). After
-    an error, returns the kind of the error, "input" or "run", and its text."""
+    an error, returns (kind of the error: "input" or "run", text of the error) instead."""
     try:
         with core_form.readable([Path(path) for path in paths], _core.InputError) as files:
             found = bytes(_core.trace_part(files, options))

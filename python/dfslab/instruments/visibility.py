@@ -125,10 +125,11 @@ def visibility(
     changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
     """Measures the time from a change's acknowledgement at one client until another client observes
-    the change. Each kind of change is tried `trials` times and has one entry in the result.
+    the change. Each kind of change in `changes` is tried `trials` times and has one entry in the
+    result.
 
-    The other client polls every POLL_S seconds. Raises InputError if there are no two clients with
-    a directory, and RunFailed if a call fails.
+    The other client polls every POLL_S seconds. Raises InputError if the file system is not mounted
+    in a directory or if there are fewer than two client hosts, and RunFailed if a call fails.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)

@@ -32,8 +32,9 @@ class SocketCost:
 
 
 def socket_cost(messages: int = MESSAGES, clock: Clock = REAL) -> SocketCost:
-    """Measures `messages` small and as many large messages. The cost of a byte is the difference
-    of the two costs, divided by the difference of the sizes."""
+    """Measures `messages` messages of one byte, and the same number of large messages. The cost of
+    a byte is the difference of the costs of a large and a small message, divided by the difference
+    of their sizes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         out = socket.create_connection(server.getsockname())
         into, _ = server.accept()

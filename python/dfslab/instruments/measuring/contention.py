@@ -12,16 +12,16 @@ from pathlib import Path
 PROC = Path("/proc")
 # The kernel's thread daemon, the parent of all kernel threads.
 KERNEL = 2
-# Fields of /proc/PID/stat after the name: state is the first, then the parent's number. Times are
-# utime, stime, cutime and cstime (proc(5), fields 14 to 17), in ticks.
+# Positions of fields in the text of /proc/PID/stat behind the process's name. Position 0 is the
+# state, and PARENT is the parent's number. TIMES are utime, stime, cutime and cstime (fields 14 to
+# 17 of proc(5)), in ticks.
 PARENT, TIMES = 1, slice(11, 15)
 
 
 @dataclass(frozen=True)
 class ProcessRow:
-    """A process of the process table: its parent's number, and the ticks of processor time that it
-    and its ended children have used.
-    """
+    """A process of the process table: the number of its parent, and the processor time in ticks
+    that the process and its ended children have used."""
 
     parent: int
     ticks: int

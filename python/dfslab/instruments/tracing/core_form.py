@@ -36,8 +36,9 @@ TRACE_OBJECT = re.compile(
 
 @dataclass(frozen=True)
 class _Change:
-    """The conversion that a file needs: whether it is decompressed, the text that is added around
-    its JSON, and whether its times are converted to seconds."""
+    """The conversion that a file needs. `unpack`: whether the file is decompressed. `before`,
+    `behind`: texts that are added around its JSON. `stamps`: whether its times of day are converted
+    to seconds."""
 
     unpack: bool = False
     before: bytes = b""

@@ -45,9 +45,9 @@ class Reading(CheckedModel):
         return json.dumps({"sampled": self.sampled, "format": self.format, "choice": choice})
 
     def refuse_for_sums(self) -> None:
-        """Raises InputError if an option concerns single calls.
+        """Raises InputError if any option is set. All options concern single calls.
 
-        The method is called for files of sums, such as JVM profiles, which have no single calls.
+        The method is called when the files contain only sums, such as JVM profiles.
         """
         requested = {
             "--sampled": self.sampled if self.sampled != 1 else "",

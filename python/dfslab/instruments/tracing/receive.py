@@ -21,9 +21,9 @@ LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MOST_BYTES = 64 * 2**20
-# A message of more than SMALL_BYTES bytes is large. The other two numbers limit the bytes in memory
-# of all large messages, and of all small messages, that are being read. Large messages have a
-# separate limit, so that they never block small ones.
+# A message of more than SMALL_BYTES bytes is large. While messages are read, all large ones
+# together may take MOST_LARGE_BYTES of memory, and all small ones MOST_SMALL_BYTES. The limits are
+# separate, so that large messages never block small ones.
 SMALL_BYTES = 2**20
 MOST_LARGE_BYTES, MOST_SMALL_BYTES = 128 * 2**20, 64 * 2**20
 # Largest number of clients served at the same time, and of clients that wait to be accepted.
