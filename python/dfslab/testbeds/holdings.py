@@ -1,7 +1,7 @@
 """Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
 
-A state folder keeps the records of testbeds. The testbeds of another state folder than that of this
-process may start and end concurrently, so what they hold is not listed.
+A state folder keeps the records of testbeds. Testbeds with their records in another state folder
+than the one that this process uses may start and end concurrently, so what they hold is not listed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
-# Number of seconds to wait until resources are removed. The limit is reached only if a resource
-# stays; on a busy machine, removing a testbed takes seconds.
+# Largest number of seconds to wait until resources are removed. On a busy machine, removing a
+# testbed takes seconds. The limit is reached only if a resource is never removed.
 SETTLE_S = 60.0
 # Default folders in which daemons keep data, and the name patterns of their files there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
@@ -137,8 +137,8 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
                 everybodys.add(name)
                 if _anothers(mark):
                     anothers.add(name)
-    # Daemons without emulated hosts share the namespaces of this process. Those must not be
-    # excluded as namespaces of another state folder.
+    # The daemons of a testbed without emulated hosts share the namespaces of this process. These
+    # namespaces are therefore listed even if a testbed of another state folder uses them.
     shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
     return frozenset(everybodys - (anothers - shared))
 

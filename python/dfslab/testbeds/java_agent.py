@@ -16,7 +16,7 @@ from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
 
 SOURCES = Path(__file__).parents[3] / "agent"
-# The jar in an installed package, from the package's folder on.
+# The path of the jar in an installed package, relative to the package's folder.
 PACKAGED_JAR = Path("agent") / "dfslab-agent.jar"
 BUILD_LIMIT_S = 600.0
 # Checksums of the jars that the build uses, plugins of Maven among them. The paths are relative to
