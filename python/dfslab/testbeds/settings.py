@@ -65,9 +65,9 @@ def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
 
 
 def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
-    """Returns the value, converted to the type of the default.
+    """Returns `value`, converted to the type of `default`.
 
-    Raises TypeError or ValueError if this is impossible.
+    Raises TypeError or ValueError if the conversion is impossible.
     """
     if isinstance(default, str):
         return str(value)

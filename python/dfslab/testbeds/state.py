@@ -32,8 +32,8 @@ from dfslab.testbeds.settings import Setting
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
-# PREFIX_DIGITS is the number of hexadecimal digits of the prefix of a testbed's id, which
-# identifies the state folder. ID_DIGITS is that of the whole id.
+# A testbed's id has ID_DIGITS hexadecimal digits. The first PREFIX_DIGITS of them identify the
+# state folder.
 PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 
@@ -65,7 +65,7 @@ class DaemonRecord(BaseModel):
 class HostRecord(BaseModel):
     """The record of a process that keeps a host or the switch alive, or that delays packets.
 
-    A host ends with this process.
+    When a process that keeps a host alive ends, the host ends.
     """
 
     name: str
@@ -212,8 +212,8 @@ def own_prefix() -> str:
     """Returns the prefix of the ids of all testbeds in this state folder.
 
     The names of control groups and in-memory folders contain a testbed's id, and so does the
-    environment of processes. By the prefix of the id, those of one state folder are distinguished
-    from those of another.
+    environment of processes. The prefix of the id tells to which state folder such a group, folder
+    or process belongs.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 

@@ -40,16 +40,16 @@ class ControlGroups:
         """Creates the control groups of a host, with their limits. Returns their folders, which the
         host's processes join.
 
-        If disk limits are set in the root group, the root group is included, because a process in
-        another group would escape them.
+        In version 1, disk limits are set in the root group. Its folder is then returned as well,
+        because these limits do not apply to processes in other groups.
         """
         folders = [*self._folders(host, cores, memory_bytes)]
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
     def of(self, host: str) -> tuple[Path, ...]:
-        """Returns the existing folders of the control groups that processes of a host join, as
-        `make` returned them."""
+        """Returns the existing folders of the control groups that processes of a host join. These
+        are the folders that `make` has returned."""
         folders = [found for place in self.folders() if (found := place / host).is_dir()]
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)

@@ -40,12 +40,12 @@ DISK_FILE_BYTES = 256 << 20
 LEAST_CUT_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 10.0
-# Links are measured concurrently if the sum of their rates is at most this; otherwise one after the
-# other.
+# Links are measured concurrently if the sum of their rates, in bytes per second, is at most this
+# number. Otherwise they are measured one after the other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# Before attempt n, the measurement pauses for n times this number of seconds, because other work on
-# the machine disturbs measurements for seconds.
+# A measurement that failed n times is repeated after a pause of n times this number of seconds,
+# because other work on the machine disturbs measurements for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -133,7 +133,8 @@ def measure(
 
 def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
     """Returns the kinds of the links of a cluster, and the kinds of its rate-limited disks. A kind
-    is a text that describes the hardware, so that equal hardware has the same kind."""
+    is a text that describes the hardware and the tolerance, so that hardware of equal kind need not
+    be measured again."""
     tolerance = cluster.deployment.tolerance
     links = {f"{link} {tolerance}" for link in cluster.links}
     limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
@@ -154,8 +155,9 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """Runs a measurement, and repeats it if a check fails, since other work may disturb single
-    attempts. Of each check, the first result that holds is returned, or else the first result."""
+    """Runs a measurement and returns its checks. The measurement is repeated, up to ATTEMPTS times
+    in all, while a check fails, since other work may disturb single attempts. The result of each
+    check is its latest one that holds, or that of the first attempt if none holds."""
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):
@@ -261,7 +263,8 @@ def _sending(
 
 
 def _drain(connection: socket.socket, over: threading.Event) -> None:
-    """Receives until `over` is set. Raises OSError if the stream stalls, fails or ends before."""
+    """Receives until `over` is set. Raises OSError if the stream stalls, fails or ends before
+    `over` is set."""
     connection.settimeout(TIMEOUT_S)
     buffer = bytearray(CHUNK_BYTES)
     _received(connection, buffer)
@@ -271,7 +274,8 @@ def _drain(connection: socket.socket, over: threading.Event) -> None:
 
 def _received(connection: socket.socket, buffer: bytearray) -> int:
     """Receives into `buffer` and returns the number of bytes. Raises ConnectionError if the sender
-    has ended the stream, because a rate that includes the silence afterwards would be too low."""
+    has ended the stream: if the time after the end were included, the measured rate would be too
+    low."""
     count = connection.recv_into(buffer)
     if not count:
         raise ConnectionError("the sender ended the stream during the measurement")
@@ -301,8 +305,8 @@ def send_zeros(connection: socket.socket) -> None:
 
 
 def received_rate(connection: socket.socket) -> float:
-    """Receives for STREAM_S seconds. Returns the rate in bytes per second on the wire, without the
-    first STREAM_SKIP_S seconds."""
+    """Receives for STREAM_S seconds. Returns the rate in bytes per second on the wire. The first
+    STREAM_SKIP_S seconds do not count."""
     return _receive(connection) / PAYLOAD_SHARE
 
 
@@ -421,8 +425,8 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
             for (host, group), measured in zip(chosen, pool.map(work, paths), strict=True):
                 each = group.disk.write_rate if kind == "write" else group.disk.read_rate
                 rate = each * group.disk.count
-                # The kernel splits large requests. A low limit on requests per second would
-                # therefore hide the byte rate, which is then not checked.
+                # The kernel splits large requests. Under a low limit of requests per second, the
+                # limit of bytes per second is never reached, so the byte rate is not checked.
                 is_unknown = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(

@@ -76,8 +76,8 @@ class Host:
         entering = [*prefix(self.init.pid), *words]
         if not self.groups:
             return entering
-        # A process inherits its control groups from its parent. Entering namespaces does not change
-        # them, so the shell joins them first.
+        # A process inherits its control groups from its parent, and keeps them when it enters
+        # namespaces. So the shell first joins the control groups of the host.
         join = "".join(f"echo $$ > {shlex.quote(str(g))}/cgroup.procs; " for g in self.groups)
         return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
@@ -160,9 +160,9 @@ def hold(
     """Starts a process that keeps namespaces alive. If `owned` is true, the process ends when this
     process ends.
 
-    `words` end with the program that keeps the namespaces alive. Only a PID namespace ends all its
-    processes with the first one; elsewhere the program must not have a child, which would outlive
-    the program.
+    `words` end with the program that keeps the namespaces alive. If `words` create no PID
+    namespace, that program must not have a child process, because the child would outlive the
+    program. With a PID namespace, the end of the first process ends all processes of the namespace.
     """
     command = list(words)
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))

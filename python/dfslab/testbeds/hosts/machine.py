@@ -28,8 +28,8 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Returns the rate limits of a node's disks together, by the name of the limit. Infinite rates
-    are left out."""
+    """Returns the rate limits of all disks of a node in total, by the name of the limit. Infinite
+    rates are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,

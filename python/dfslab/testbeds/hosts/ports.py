@@ -67,10 +67,10 @@ def free_ports(
 
 
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
-    """Returns whether a port is free, and reserves it.
+    """Returns whether a port is free. A free port is then reserved.
 
-    The port is reserved first and then tried, because a daemon of another testbed may listen on it
-    after the reservation was released.
+    The port is first reserved and then tested by listening, because after a reservation has been
+    released, a daemon of another testbed may listen on the port.
     """
     return reservations.take(port, address) and can_listen(port, address)
 

@@ -123,8 +123,8 @@ class LiveProcess:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # The pidfd identifies the process from here on. The start time is compared afterwards, so a
-        # process with a reused PID is detected.
+        # From now on the pidfd identifies the process. The start time is compared only after the
+        # pidfd was opened, so a later process with the same PID is detected.
         if self.alive():
             return handle
         os.close(handle)
@@ -187,8 +187,9 @@ def writing_below(folder: Path) -> list[LiveProcess]:
     """Returns every live process whose standard output or standard error is a file below `folder`,
     except this process.
 
-    While a process begins to execute its program, the kernel shows no environment of it, so
-    `marked` does not find it. Its output is already the log file then.
+    `marked` does not find a process that is just beginning to execute its program, because the
+    kernel does not show the environment of such a process. This function does, because the output
+    of the process is already the log file.
     """
     inside = f"{os.path.realpath(folder)}/"
     found = []
