@@ -196,7 +196,7 @@ def _infix(value: Expr, within: int) -> str:
     if value.name in _TURNED and not any(fields(left)) and any(fields(right)):
         left, right, sign = right, left, _TURNED[value.name]
     after = binds if value.name in _ASSOCIATIVE else binds + 1
-    # If an operand of a comparison is a comparison itself, it is put in brackets, so that the text
+    # An operand of a comparison that is itself a comparison is put in brackets, so that the text
     # does not look like a chain of comparisons (a < b < c).
     before = binds + 1 if value.name in ("eq", "ne", *_TURNED) else binds
     joined = f"{text(left, before)} {sign} {text(right, after)}"

@@ -68,8 +68,8 @@ def _unknown(definition: NetDefinition) -> set[str]:
 
 
 def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
-    """Returns, for each transition, the change of the number of tokens in a place when the
-    transition fires."""
+    """Returns a tuple with one number for each transition: by how much a firing of the transition
+    changes the number of tokens in a place."""
 
     def count(arcs: Sequence[InputDefinition] | Sequence[OutputDefinition]) -> int:
         return sum(arc.place == place for arc in arcs)
@@ -84,8 +84,9 @@ WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
     """Yields the weights of the minimal sums that no transition changes. Handles one transition
-    after the other: sums that it increases are combined with sums that it decreases, so that the
-    transition does not change the combination."""
+    after the other. For each, sums that the transition increases are combined with sums that it
+    decreases, so that it does not change the combinations. Raises InputError if there are more than
+    ROWS_MOST sums."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]

@@ -200,7 +200,8 @@ class Builtins:
             names[name] = names[other]
 
     def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
-        """Returns a function that raises InputError with `reason`. `name`: its name in the file."""
+        """Returns a function that raises InputError with `reason` when it is called. `name` is the
+        name of the function in the file."""
 
         def run(given: Sequence[CpnValue]) -> CpnValue:
             raise self.evaluator.wrong(name, reason)
@@ -208,8 +209,8 @@ class Builtins:
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the elements of a tuple that must have `count` elements (else InputError).
-        `name`: the called function, for the message."""
+        """Returns the elements of a tuple. Raises InputError if their number is not `count`. `name`
+        is the name of the called function for the message."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
@@ -347,8 +348,9 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset to a list. Raises InputError if the number of any token is not known
-        while the file is read."""
+        """Converts a multiset to a list. Raises InputError if it is not known while the file is
+        read how often each token is in the multiset. An exception is a multiset whose tokens are
+        the elements of one list: this list is returned."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
@@ -369,8 +371,9 @@ class OfColours:
         self.colours = evaluator.colours
 
     def named(self, name: str, context: str) -> CpnValue | None:
-        """Returns the function that has a name such as `colour_set.function`; None if the name
-        contains no colour set."""
+        """Returns the function with the name `colour_set.function` or `of_colour_set'constructor`.
+        Returns None if the name contains no colour set of the file, or if the colour set has no
+        such function."""
         tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
         if tested and tested[1] in self.colours.sets:
             return self.is_made_by(tested[1], tested[2], context)
@@ -402,7 +405,8 @@ class OfColours:
         return None
 
     def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
-        """Returns a test whether `constructor` made a value; None if it is unknown."""
+        """Returns a function that tests whether a value was made by `constructor`. Returns None if
+        the colour set has no constructors or `constructor` is not declared."""
         kind = self.colours.sets[colour].kind
         if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
             return None
@@ -440,8 +444,9 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Returns the position of a value in its colour set if `word` is "ord", its name if
-        "mkstr". For "col", `value` is a position, and the value at it is returned."""
+        """Converts between a value of a colour set, its position in the colour set, and its name.
+        If `word` is "ord", returns the position of `value`; if "mkstr", the name of `value`; if
+        "col", the value at the position `value`."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         texts: list[CpnValue] = [
@@ -487,8 +492,8 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns the product of `count` and the entry's count, and their joint condition or
-        None."""
+        """Returns the product of `count` and the entry's count, and the conjunction of `when` and
+        the entry's condition. The conjunction is None if both conditions are None."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

@@ -63,13 +63,16 @@ class Evaluator:
         self.calls = self.deep = 0
         self.stamps = False
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
-        # Function that makes a random value a local of the transition; None if that is impossible.
+        # A function that turns a random value into a local of the transition. None if the
+        # expression that is being read belongs to no transition.
         self.hoist: Callable[[Leaf], Leaf] | None = None
-        # Function for calls that are evaluated during the run; set by `CalledFunctions`.
+        # A function that handles calls which can be evaluated only during the run;
+        # `CalledFunctions` sets it.
         self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
-        # Function that returns the value of a name with a dot, such as `CS.all`; None if unknown.
+        # A function that returns the value of a name with a dot, such as `CS.all`; it returns None
+        # for an unknown name.
         self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
-        # The reason in the error message for a name that is not declared.
+        # The reason that the error message gives for an unknown name.
         self.unknown = "is not declared"
 
     def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
@@ -83,8 +86,8 @@ class Evaluator:
     # Declarations of values and functions.
 
     def declare(self, found: Declaration) -> None:
-        """Adds the names of a declaration, each with its value, or with the error if it cannot be
-        read."""
+        """Adds the names of a declaration, each with its value. If the declaration cannot be read,
+        each name gets the error instead."""
         for name in found.names:
             self.globals.pop(name, None)
             self.broken.pop(name, None)
@@ -112,8 +115,8 @@ class Evaluator:
         return made
 
     def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
-        """Returns the values of the names in a pattern of `val`. Raises InputError if it may not
-        match."""
+        """Returns the values of the names in a pattern of a `val` declaration. Raises InputError if
+        the value may not match the pattern."""
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
             raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
@@ -279,8 +282,8 @@ class Evaluator:
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
         if condition.draws and self.hoist is None:
-            # A function has no locals. A random condition is therefore passed as the argument of
-            # another function, so that it is drawn once.
+            # A function of the net has no locals. So that a random condition is drawn only once, it
+            # is passed as an argument to an additional function.
             truths = (Tree("bool", "true"), Tree("bool", "false"))
             clauses = self.clauses(tree, zip(truths, tree.parts[1:], strict=True))
             return self.call(Closure("if", clauses, env), [condition])
@@ -299,8 +302,8 @@ class Evaluator:
                 pattern, bound = part.parts[0].parts
                 found = self.value(bound, inner)
                 if draws(found):
-                    # A function has no locals. A random value is therefore passed as the argument
-                    # of another function, so that it is drawn once.
+                    # A function of the net has no locals. So that a random value is drawn only
+                    # once, it is passed as an argument to an additional function.
                     rest = Tree("let", "", (*parts[at + 1 :], body))
                     clauses = self.clauses(part, [(pattern, rest)])
                     return self.call(Closure("let", clauses, inner), [found])
@@ -313,12 +316,13 @@ class Evaluator:
         return self.call(Closure("case", tuple(clauses), env), [self.value(subject, env)])
 
     def function(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates `fn`. The function keeps the values of the names around its definition."""
+        """Evaluates `fn`, a function without a name. The function stores the values that local
+        names have where it is defined."""
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns clauses made from pairs of pattern and body. A second call for the same tree
-        returns the same objects, since functions are identified by them."""
+        """Returns clauses made from pairs of pattern and body. Further calls for the same `tree`
+        return the same objects, because a function is identified by the identity of its clauses."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -343,7 +347,8 @@ class Evaluator:
         return self.apply(self.value(head, env), self.value(argument, env))
 
     def is_known(self, name: str, env: Env) -> bool:
-        """Returns whether a name is declared, by `env`, by the file or by CPN ML."""
+        """Returns whether a name is declared: as a local name in `env`, in the file, or as a
+        predefined name of CPN ML."""
         known = name in env or name in self.globals or name in self.broken
         return known or self.dotted(name, self.context) is not None
 
@@ -354,7 +359,8 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to its next argument. The function runs once it has all."""
+        """Applies a function to its next argument. If further arguments are missing, the result is
+        the function with the arguments so far; otherwise the function is evaluated."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -367,8 +373,9 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If its text contains one twice, random
-        arguments become locals of the transition, so that they are drawn once (else InputError)."""
+        """Returns the arguments of a predefined function. If the function's text contains an
+        argument more than once, random arguments are replaced by locals of the transition, so that
+        they are drawn only once. Raises InputError where locals are impossible."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -435,8 +442,8 @@ class Evaluator:
         return value
 
     def once(self, value: CpnValue) -> CpnValue:
-        """Returns the value, in which random parts are replaced by locals of the transition
-        (computed once per firing). Where locals are impossible, the value is returned unchanged."""
+        """Returns the value with its random parts replaced by locals of the transition, which are
+        computed once per firing. Where locals are impossible, the value is returned unchanged."""
         if self.hoist is None or not draws(value):
             return value
         if isinstance(value, Leaf):

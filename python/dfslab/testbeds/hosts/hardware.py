@@ -155,9 +155,10 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """Runs a measurement and returns its checks. The measurement is repeated, up to ATTEMPTS times
-    in all, while a check fails, since other work may disturb single attempts. The result of each
-    check is its latest one that holds, or that of the first attempt if none holds."""
+    """Runs a measurement and returns its checks. While a check fails, the measurement is repeated,
+    up to ATTEMPTS times in all, since other work may disturb single attempts. The result of each
+    check is that of the last attempt in which the check held, or that of the last attempt if it
+    never held."""
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):

@@ -67,10 +67,10 @@ def free_ports(
 
 
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
-    """Returns whether a port is free. A free port is then reserved.
+    """Reserves a port, and returns whether a daemon can listen on it.
 
-    The port is first reserved and then tested by listening, because after a reservation has been
-    released, a daemon of another testbed may listen on the port.
+    The port is also tested, because a daemon of another testbed may listen on a port whose
+    reservation has been released.
     """
     return reservations.take(port, address) and can_listen(port, address)
 

@@ -79,8 +79,9 @@ def _monitor(element: ET.Element) -> WrittenMonitor:
 
 
 def _text(ml: ET.Element | None) -> str:
-    """Returns the CPN ML text of a declaration. Its element may have the text twice: itself, and
-    with the layout of the editor."""
+    """Returns the CPN ML text of a declaration; "" if there is none. The text is that of the
+    element `ml` or, if this is empty, that of its child element `layout`, which the editor
+    writes."""
     if ml is None:
         return ""
     return (ml.text or "").strip() or (ml.findtext("layout") or "").strip()
