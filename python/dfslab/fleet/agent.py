@@ -130,8 +130,8 @@ class Agent:
             plan = self._lines.document()
             report, spans, recorded = _core.run_load(plan, self._progress, self._gate, self._watch)
         except Stopped as stopped:
-            # The controller has usually ended by now. If it has not, it receives the paths that
-            # could not be removed.
+            # The controller has usually ended by now. A controller that still runs receives the
+            # paths that the agent could not remove.
             left = vars(stopped).get("__notes__", [])
             self._say({"error": "stopped", "text": str(stopped), "left": left})
         except ProtocolError as error:
@@ -158,9 +158,11 @@ class Agent:
 
     def _gate(self) -> float:
         """Reports to the controller that this agent has reached a barrier, and waits for the agreed
-        start of the next phase. Returns the start in seconds of CLOCK_MONOTONIC.
+        start of the next phase. Returns the start in seconds of CLOCK_MONOTONIC. Raises Stopped if
+        the agent has to stop.
 
-        Without a controller, later phases start as soon as this agent reaches them.
+        An agent that survived the loss of its controller does not wait: it starts each later phase
+        as soon as it reaches the phase.
         """
         clocks = Clocks(monotonic_s=REAL.monotonic_s(), unix_s=REAL.unix_ns() * 1e-9, boot=boot())
         self._say({"ready": clocks})
@@ -228,9 +230,10 @@ class Agent:
     def _check_controller(self) -> None:
         """Raises Stopped if the controller's process has ended.
 
-        If the controller runs on another machine, this agent cannot see its process, so a lost
-        connection is the reason to stop. The connection is to the Dask worker that started the
-        agent. That worker stops the agent if the controller is silent for longer than a lease.
+        If the controller runs on another machine, this agent cannot observe the controller's
+        process. Then Stopped is raised if the connection is lost. This is the connection to the
+        Dask worker that started the agent; the worker stops the agent if the controller is silent
+        for longer than a lease.
         """
         controller = self._controller
         if controller is None:

@@ -58,9 +58,10 @@ class ClockOffset:
     """The difference between a worker's Unix clock and the controller's in seconds, and the largest
     error of the difference.
 
-    It is measured by the probe with the shortest round trip. The worker reads its clock between
-    sending and receiving, so half of the round trip bounds the error (Cristian 1989, Distributed
-    Computing 3)."""
+    The difference is measured by several probes, of which the one with the shortest round trip
+    counts. The worker reads its clock between the sending and the return of the probe, so half of
+    the round trip bounds the error (Cristian 1989, Distributed Computing 3).
+    """
 
     offset_s: float
     error_s: float
@@ -97,11 +98,12 @@ class AgentState:
 
 @quiet("distributed")
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Runs calls, each a function with its arguments, on a cluster's workers. Returns the results
-    in the order of the calls.
+    """Runs calls on a cluster's workers. Each call is a function with its arguments. Returns the
+    results in the order of the calls.
 
     Raises RunFailed if the scheduler does not answer, or if the worker of a call was lost
-    repeatedly. Raises what a call raises."""
+    repeatedly. An exception of a called function is raised as it is.
+    """
     with reached(scheduler) as client, lost_workers_reported(scheduler):
         requested = [client.submit(*call, pure=False) for call in calls]
         return client.gather(requested)
@@ -213,7 +215,8 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C is raised by `_report`, or cancels the asyncio task in the main thread.
+            # Ctrl-C arrives as a KeyboardInterrupt that `_report` raises or, if this code runs in
+            # the main thread, as the cancellation of the asyncio task.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(client_hosts.patience_s(interrupted and self._nodes.passing))
             raise
@@ -254,8 +257,8 @@ class Controller:
         part.clock = best
 
     async def _measure_drift(self, part: AgentState) -> None:
-        """Measures how far the clock of an agent's worker drifted during the run, if the worker
-        still answers."""
+        """Measures by how many seconds the clock of an agent's worker drifted during the run
+        relative to the controller's clock. Does nothing if the worker no longer answers."""
         if part.silent or self._scheduler_lost or part.clock is None:
             return
         before = part.clock
@@ -274,10 +277,11 @@ class Controller:
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
-        """Starts the phase after the barrier with number `turn` at one instant on all workers.
+        """Starts the phase after the barrier with number `turn` (from 0) at the same time on all
+        workers.
 
-        After the first barrier, lost or stopped agents are no longer waited for. An agent that
-        cannot be reached starts by itself once it notices that its controller is lost.
+        At later barriers than the first, lost or stopped agents are not waited for. An agent that
+        cannot be reached starts the phase by itself once it notices that its controller is lost.
         """
 
         def is_there(part: AgentState) -> bool:
@@ -310,7 +314,8 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
-        """Polls until `done` is true for all agents; if `needed`, an ended agent is an error."""
+        """Polls all agents until `done` is true for each of them. If `needed` is true, every agent
+        must still run: an agent that has ended raises WrongPlan or LoadFailed."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:
@@ -327,7 +332,8 @@ class Controller:
             self._progress(share, phase)
 
     async def _hear(self, part: AgentState) -> None:
-        """Polls an agent that runs. If its worker does not answer, looks for its answer file."""
+        """Polls an agent that has not ended. If its worker does not answer, looks for the agent's
+        answer file."""
         if part.ended is not None:
             return
         self._scheduler_lost |= self._client.status != "running"
@@ -339,8 +345,9 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: AgentState, why: str) -> None:
-        """Marks an agent as unreachable. Reads its answer file if that is on this machine and the
-        agent no longer runs."""
+        """Marks an agent as unreachable; `why` states the reason. If the agent ran on this machine
+        and has ended, reads its answer file. An agent without an answer file, or one on another
+        machine that was silent for too long, is considered ended."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -425,7 +432,7 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
     Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
     module, name, package = KINDS[kind.name]
     with contextlib.ExitStack() as stack:
-        # Dask's event loop would print the traceback of exceptions that are reported here.
+        # Dask's event loop would also print the traceback of exceptions that this function reports.
         stack.enter_context(quiet("distributed", "tornado.application"))
         try:
             if kind.name == "ssh":
@@ -440,7 +447,8 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
             reason = _words(error.__cause__ or error)
             raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
         stack.callback(_end, made, kind)
-        # An SSH cluster runs on other machines, so it gets a lease. Others start without workers.
+        # An SSH cluster runs on other machines, so it gets a lease; it has its workers from the
+        # start. The other kinds of clusters start without workers.
         if kind.name == "ssh":
             stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
         else:
@@ -471,10 +479,11 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Shuts a cluster down. The workers of an SSH cluster end by themselves.
+    """Shuts a cluster down. The workers of an SSH cluster are first made to end by themselves.
 
-    The results are complete by now. So a scheduler of an SSH cluster that does not answer in time,
-    for example on a busy machine, is no error: it ends with its lease, and its workers with it.
+    The results are complete when this function is called. So it is no error if the scheduler of an
+    SSH cluster does not answer in time, for example on a busy machine: the scheduler and its
+    workers then end with the lease.
     """
     if kind.name != "ssh":
         made.close()

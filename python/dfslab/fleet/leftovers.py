@@ -58,10 +58,11 @@ def parts_folder() -> Path:
 def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
     """Returns a context in which the run directory of a plan is recorded. It yields the record.
 
-    The record stays if the directory does, or if the file system does not answer. Only directories
-    of a mounted file system whose names match NAME are recorded: the directories of other targets
-    cannot be removed without the target. For other plans, the context yields a record that is not
-    stored.
+    At the end of the context, the record is removed, unless the directory still exists or the file
+    system does not answer. If the plan keeps the directory (`keep`), the record is always removed.
+    Only directories of a mounted file system whose names match NAME are recorded, because a killed
+    run's directories on other targets could not be removed later. For other plans, the context
+    yields a record that is not stored.
     """
     target = plan.target
     if not isinstance(target, PosixTarget) or not NAME.fullmatch(plan.run_directory):

@@ -68,9 +68,10 @@ def content(turn: int) -> bytes:
 
 
 def before(change: str, path: str, turn: int) -> None:
-    """Creates the files that must exist before a change can be made; none before a "create".
+    """Creates the file that must exist before a change can be made. Before the change "create", no
+    file is needed, and nothing is created.
 
-    `turn` is the number of the trial, which determines the content of the files.
+    `turn` is the number of the trial, which determines the content of the file.
     """
     if change == "create":
         return
