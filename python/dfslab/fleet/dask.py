@@ -56,12 +56,9 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 @dataclass(frozen=True)
 class ClockOffset:
     """The difference between a worker's Unix clock and the controller's in seconds, and the largest
-    error of the difference.
-
-    The difference is measured by several probes, of which the one with the shortest round trip
-    counts. The worker reads its clock between the sending and the return of the probe, so half of
-    the round trip bounds the error (Cristian 1989, Distributed Computing 3).
-    """
+    error of the difference. Of several probes, the one with the shortest round trip counts. The
+    worker reads its clock between the sending and the return of a probe, so half of the round trip
+    bounds the error (Cristian 1989, Distributed Computing 3)."""
 
     offset_s: float
     error_s: float
@@ -99,11 +96,8 @@ class AgentState:
 @quiet("distributed")
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Runs calls on a cluster's workers. Each call is a function with its arguments. Returns the
-    results in the order of the calls.
-
-    Raises RunFailed if the scheduler does not answer, or if the worker of a call was lost
-    repeatedly. An exception of a called function is raised as it is.
-    """
+    results in the order of the calls. Exceptions of the functions are raised as they are. Raises
+    RunFailed if the scheduler does not answer, or if the worker of a call was lost repeatedly."""
     with reached(scheduler) as client, lost_workers_reported(scheduler):
         requested = [client.submit(*call, pure=False) for call in calls]
         return client.gather(requested)
@@ -215,8 +209,7 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C arrives as a KeyboardInterrupt that `_report` raises or, if this code runs in
-            # the main thread, as the cancellation of the asyncio task.
+            # Ctrl-C is raised by `_report` or, in the main thread, cancels the asyncio task.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(client_hosts.patience_s(interrupted and self._nodes.passing))
             raise
@@ -277,8 +270,7 @@ class Controller:
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
-        """Starts the phase after the barrier with number `turn` (from 0) at the same time on all
-        workers.
+        """Starts the phase after the barrier with number `turn` at the same time on all workers.
 
         At later barriers than the first, lost or stopped agents are not waited for. An agent that
         cannot be reached starts the phase by itself once it notices that its controller is lost.
@@ -332,8 +324,7 @@ class Controller:
             self._progress(share, phase)
 
     async def _hear(self, part: AgentState) -> None:
-        """Polls an agent that has not ended. If its worker does not answer, looks for the agent's
-        answer file."""
+        """Polls an agent. If its worker does not answer, looks for the agent's answer file."""
         if part.ended is not None:
             return
         self._scheduler_lost |= self._client.status != "running"
@@ -345,9 +336,8 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: AgentState, why: str) -> None:
-        """Marks an agent as unreachable; `why` states the reason. If the agent ran on this machine
-        and has ended, reads its answer file. An agent without an answer file, or one on another
-        machine that was silent for too long, is considered ended."""
+        """Marks an agent as unreachable for the reason `why`. If the agent ran on this machine and
+        has ended, reads its answer file."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -447,8 +437,7 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
             reason = _words(error.__cause__ or error)
             raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
         stack.callback(_end, made, kind)
-        # An SSH cluster runs on other machines, so it gets a lease; it has its workers from the
-        # start. The other kinds of clusters start without workers.
+        # An SSH cluster is on other machines, so it gets a lease. Other kinds have no workers yet.
         if kind.name == "ssh":
             stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
         else:
@@ -479,12 +468,9 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Shuts a cluster down. The workers of an SSH cluster are first made to end by themselves.
-
-    The results are complete when this function is called. So it is no error if the scheduler of an
-    SSH cluster does not answer in time, for example on a busy machine: the scheduler and its
-    workers then end with the lease.
-    """
+    """Shuts a cluster down. The workers of an SSH cluster are first made to end by themselves. The
+    results are complete by this time, so it is no error if the scheduler of an SSH cluster does not
+    answer soon: the scheduler and its workers then end with the lease."""
     if kind.name != "ssh":
         made.close()
         return
@@ -497,11 +483,9 @@ def _end(made: Any, kind: ClusterKind) -> None:
 
 
 async def _dismiss(made: Any) -> None:
-    """Makes the workers of an SSHCluster end by themselves and remove their folders.
-
-    Closing the cluster would kill the workers and leave the folders. A worker that joins late is
-    stopped after it has joined.
-    """
+    """Makes the workers of an SSHCluster end by themselves and remove their folders. Closing the
+    cluster would kill the workers and leave the folders. A worker that joins late is stopped after
+    it has joined."""
     ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))
     while not ending.done():
         known = (await made.scheduler_comm.identity(n_workers=-1))["workers"]

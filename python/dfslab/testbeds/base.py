@@ -128,10 +128,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         was created is removed.
 
         The testbed ends with this process unless `outlive` is set. Links and disks of a kind in
-        `known_hardware` are not measured again; newly measured kinds are added to `known_hardware`.
-        Raises InputError for wrong parameters, TestbedError if the testbed cannot be started or its
-        hardware is not as declared, and TypeError if the class does not define all abstract
-        methods.
+        `known_hardware` are not measured again; newly measured kinds are added to this set. Raises
+        InputError for wrong parameters, TestbedError if the testbed cannot be started or its
+        hardware is not as declared, and TypeError if the class lacks methods of the contract.
         """
         if lacking := missing_methods(cls):
             raise TypeError(f"{cls.__module__}.{cls.__name__} lacks {', '.join(lacking)}")
@@ -176,12 +175,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """Returns the deployment to emulate with hosts. Without a deployment, this is the file
-        system's standard deployment if HOSTED is set.
-
-        Returns None if the daemons run directly on this machine: if HOSTED is not set and there is
-        no deployment, or one with a single node.
-        """
+        """Returns the deployment to emulate with hosts. If HOSTED is set and there is no
+        deployment, this is the file system's standard one. Returns None if the daemons run directly
+        on this machine: if HOSTED is not set and the deployment is missing or has a single node."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -400,11 +396,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launches a daemon with the command `words` on a host, without waiting until the daemon is
-        ready. Returns the daemon.
+        """Launches a daemon with the command `words` on a host. Does not wait until it is ready.
 
-        `ready` returns whether the daemon is ready. `deadline_s` is the number of seconds that the
-        daemon may take until it is ready.
+        `ready` returns whether the daemon is ready, which may take up to `deadline_s` seconds.
         """
         daemon = HostDaemon(name, host, words, ready, deadline_s)
         self.launch(daemon, stage)

@@ -200,8 +200,8 @@ class Builtins:
             names[name] = names[other]
 
     def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
-        """Returns a function that raises InputError with `reason` when it is called. `name` is the
-        name of the function in the file."""
+        """Returns a function whose call raises InputError with `reason`. `name`: its CPN ML
+        name."""
 
         def run(given: Sequence[CpnValue]) -> CpnValue:
             raise self.evaluator.wrong(name, reason)
@@ -209,8 +209,8 @@ class Builtins:
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the elements of a tuple. Raises InputError if their number is not `count`. `name`
-        is the name of the called function for the message."""
+        """Returns the `count` elements of a tuple; InputError for another number. `name`:
+        function."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
@@ -348,9 +348,8 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset to a list. Raises InputError if it is not known while the file is
-        read how often each token is in the multiset. An exception is a multiset whose tokens are
-        the elements of one list: this list is returned."""
+        """Converts a multiset to a list. Raises InputError if the numbers of its tokens are not
+        known while the file is read, unless its tokens are those of one list, which is returned."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
@@ -371,9 +370,8 @@ class OfColours:
         self.colours = evaluator.colours
 
     def named(self, name: str, context: str) -> CpnValue | None:
-        """Returns the function with the name `colour_set.function` or `of_colour_set'constructor`.
-        Returns None if the name contains no colour set of the file, or if the colour set has no
-        such function."""
+        """Returns the function `colour_set.function` or `of_colour_set'constructor`; None if the
+        name contains no colour set of the file, or the colour set has no such function."""
         tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
         if tested and tested[1] in self.colours.sets:
             return self.is_made_by(tested[1], tested[2], context)
@@ -405,8 +403,7 @@ class OfColours:
         return None
 
     def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
-        """Returns a function that tests whether a value was made by `constructor`. Returns None if
-        the colour set has no constructors or `constructor` is not declared."""
+        """Returns a test whether `constructor` made a value; None if no such one is declared."""
         kind = self.colours.sets[colour].kind
         if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
             return None
@@ -444,9 +441,8 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Converts between a value of a colour set, its position in the colour set, and its name.
-        If `word` is "ord", returns the position of `value`; if "mkstr", the name of `value`; if
-        "col", the value at the position `value`."""
+        """If `word` is "ord", returns the position of `value` in its colour set; if "mkstr", its
+        name; if "col", the value at the position `value`."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         texts: list[CpnValue] = [

@@ -63,14 +63,11 @@ class Evaluator:
         self.calls = self.deep = 0
         self.stamps = False
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
-        # A function that turns a random value into a local of the transition. None if the
-        # expression that is being read belongs to no transition.
+        # Turns a random value into a local of a transition; None if no transition is being read.
         self.hoist: Callable[[Leaf], Leaf] | None = None
-        # A function that handles calls which can be evaluated only during the run;
-        # `CalledFunctions` sets it.
+        # Handles a call that only a run can evaluate; set by `CalledFunctions`.
         self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
-        # A function that returns the value of a name with a dot, such as `CS.all`; it returns None
-        # for an unknown name.
+        # Returns the value of a name with a dot, such as `CS.all`; None for an unknown name.
         self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
         # The reason that the error message gives for an unknown name.
         self.unknown = "is not declared"
@@ -86,8 +83,8 @@ class Evaluator:
     # Declarations of values and functions.
 
     def declare(self, found: Declaration) -> None:
-        """Adds the names of a declaration, each with its value. If the declaration cannot be read,
-        each name gets the error instead."""
+        """Adds the names of a declaration, each with its value or, if it cannot be read, an
+        error."""
         for name in found.names:
             self.globals.pop(name, None)
             self.broken.pop(name, None)
@@ -316,13 +313,11 @@ class Evaluator:
         return self.call(Closure("case", tuple(clauses), env), [self.value(subject, env)])
 
     def function(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates `fn`, a function without a name. The function stores the values that local
-        names have where it is defined."""
+        """Evaluates `fn`. The function stores the values of the local names around it."""
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns clauses made from pairs of pattern and body. Further calls for the same `tree`
-        return the same objects, because a function is identified by the identity of its clauses."""
+        """Returns clauses of pairs of pattern and body; always the same objects for one `tree`."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -347,8 +342,7 @@ class Evaluator:
         return self.apply(self.value(head, env), self.value(argument, env))
 
     def is_known(self, name: str, env: Env) -> bool:
-        """Returns whether a name is declared: as a local name in `env`, in the file, or as a
-        predefined name of CPN ML."""
+        """Returns whether a name is local (in `env`), declared in the file, or predefined."""
         known = name in env or name in self.globals or name in self.broken
         return known or self.dotted(name, self.context) is not None
 
@@ -373,9 +367,9 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If the function's text contains an
-        argument more than once, random arguments are replaced by locals of the transition, so that
-        they are drawn only once. Raises InputError where locals are impossible."""
+        """Returns the arguments of a predefined function. If the function uses one repeatedly,
+        random arguments become locals, which are drawn once; InputError where locals are
+        impossible."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
