@@ -209,8 +209,8 @@ class Builtins:
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the `count` elements of a tuple; InputError for another number. `name`:
-        function."""
+        """Returns the elements of a tuple. Raises InputError if their number is not `count`. `name`
+        is the name of the called function for the message."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
@@ -488,8 +488,8 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns the product of `count` and the entry's count, and the conjunction of `when` and
-        the entry's condition. The conjunction is None if both conditions are None."""
+        """Returns the product of `count` and the entry's count, and the conjunction of both
+        conditions."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

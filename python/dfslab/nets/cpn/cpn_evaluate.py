@@ -112,8 +112,7 @@ class Evaluator:
         return made
 
     def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
-        """Returns the values of the names in a pattern of a `val` declaration. Raises InputError if
-        the value may not match the pattern."""
+        """Returns the values of the names in a pattern; InputError if the pattern may not match."""
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
             raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
@@ -317,7 +316,8 @@ class Evaluator:
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns clauses of pairs of pattern and body; always the same objects for one `tree`."""
+        """Returns clauses of pairs of pattern and body. A second call for the same tree returns the
+        same objects, because functions are identified by their clauses."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -353,8 +353,8 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to its next argument. If further arguments are missing, the result is
-        the function with the arguments so far; otherwise the function is evaluated."""
+        """Applies a function to its next argument. With all arguments, the function is
+        evaluated."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
