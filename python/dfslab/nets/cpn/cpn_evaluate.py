@@ -112,7 +112,7 @@ class Evaluator:
         return made
 
     def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
-        """Returns the values of the names in a pattern; InputError if the pattern may not match."""
+        """Returns the values of a pattern's names; InputError if the pattern may not match."""
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
             raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
