@@ -83,8 +83,8 @@ class Evaluator:
     # Declarations of values and functions.
 
     def declare(self, found: Declaration) -> None:
-        """Adds the names of a declaration, each with its value or, if it cannot be read, an
-        error."""
+        """Adds the names of a declaration, each with its value. If the declaration cannot be read,
+        each name gets the error instead."""
         for name in found.names:
             self.globals.pop(name, None)
             self.broken.pop(name, None)
@@ -353,8 +353,8 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to its next argument. With all arguments, the function is
-        evaluated."""
+        """Applies a function to its next argument. The result is the function's value if no further
+        arguments are missing, else the function with the arguments that it has so far."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -367,9 +367,9 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If the function uses one repeatedly,
-        random arguments become locals, which are drawn once; InputError where locals are
-        impossible."""
+        """Returns the arguments of a predefined function. If it `repeats` an argument, random
+        arguments become locals, so that they are drawn once (InputError where locals are
+        impossible)."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
