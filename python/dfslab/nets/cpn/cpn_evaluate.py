@@ -353,8 +353,7 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to its next argument. The result is the function's value if no further
-        arguments are missing, else the function with the arguments that it has so far."""
+        """Applies a function to its next argument. It is evaluated when no argument is missing."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
