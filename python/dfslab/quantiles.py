@@ -27,9 +27,9 @@ def normal(probability: float) -> float:
 
 
 def p90(values: Sequence[float]) -> float:
-    """Returns the 90 % quantile of a sample, such as the errors of predictions, which must not be
-    empty. It is interpolated linearly between neighbouring values (type 7 of Hyndman and Fan 1996,
-    The American Statistician 50), as NumPy does."""
+    """Returns the 90 % quantile of a sample, such as the errors of predictions. The sample must not
+    be empty. The quantile is interpolated linearly between neighbouring values (type 7 of Hyndman
+    and Fan 1996, The American Statistician 50), as NumPy does."""
     ordered = sorted(map(float, values))
     place = 0.9 * (len(ordered) - 1)
     below = math.floor(place)

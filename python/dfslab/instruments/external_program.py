@@ -155,7 +155,8 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
     """Runs a user's command in this terminal, with its output on stderr. Returns the command's exit
     status.
 
-    The command also receives an interruption; it then has a short time to end. Raises OSError if
+    If this process is interrupted (Ctrl-C), the command is interrupted, too. It is killed if it
+    does not end within INTERRUPTED_S seconds; KeyboardInterrupt is then raised. Raises OSError if
     the command is not executable.
     """
     child: subprocess.Popen[bytes] | None = None
@@ -174,7 +175,7 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _interrupt(child: subprocess.Popen[bytes]) -> None:
-    """Passes an interrupt on to a command, and kills the command if it does not end."""
+    """Interrupts a command, and kills it if it does not end within INTERRUPTED_S seconds."""
     child.send_signal(signal.SIGINT)
     try:
         child.wait(INTERRUPTED_S)
@@ -184,11 +185,11 @@ def _interrupt(child: subprocess.Popen[bytes]) -> None:
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
-    """Returns the environment of a client process: this process's environment, and with a testbed
-    also what the testbed adds.
+    """Returns the environment of a client process: this process's environment and, if there is a
+    testbed, the variables that the testbed adds.
 
-    A testbed adds its mark, so that the process ends with the testbed, and the settings for tracing
-    if its processes count calls.
+    A testbed adds its mark, by which the process is found and ended with the testbed. If the
+    testbed's processes count their calls, it also adds the settings for tracing.
     """
     if testbed is None:
         return dict(os.environ)

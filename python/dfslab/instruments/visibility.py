@@ -158,11 +158,9 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """Returns a context that removes the files of trials at its end.
-
-    It yields a container for the path of the latest trial; that path is removed at the end, also
-    after Ctrl-C.
-    """
+    """Returns a context for the trials of one kind of change. It yields a container, into which the
+    caller puts the path of each trial; the container keeps only the latest path. At the end, also
+    after Ctrl-C, the files at this path are removed."""
     latest: deque[str] = deque(maxlen=1)
     try:
         yield latest

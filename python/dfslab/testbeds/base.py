@@ -406,8 +406,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
         """Adds a daemon to the testbed's daemons, which stop in descending order of their stages.
-        `launch` is called if the daemon's process is not known yet. Raises TestbedError if the
-        daemon does not run."""
+        If the daemon's process is not known yet, `daemon.launch` is called. Raises TestbedError if
+        the daemon does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon

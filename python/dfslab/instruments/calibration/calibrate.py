@@ -107,7 +107,7 @@ def measure(
     directory: Path, repeats: int = REPEATS, report: Report = lambda *_: None, seed: int = 0
 ) -> list[Quantity]:
     """Measures all quantities of this machine, each `repeats` times. `directory` is a folder on the
-    disk to measure. `seed` draws the offsets of random reads.
+    disk to measure. `seed` is the seed of the random offsets of reads.
 
     Files that are created in `directory` are removed. `report` receives the progress.
     """

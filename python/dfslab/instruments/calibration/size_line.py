@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Smallest time of a byte and smallest time of a request without its bytes, in seconds. Rates, which
-# are the reciprocals, stay finite by them. No disk delivers 1 TB/s or 10 million requests/s.
+# Smallest time of a byte, and smallest time of a request without its bytes, in seconds. With these
+# bounds, the rates, which are the reciprocals, stay finite. No disk delivers 1 TB/s or 10 million
+# requests/s.
 LEAST_BYTE_S, LEAST_FIXED_S = 1e-12, 1e-7
 # The largest rate of a line by its unit. A rate that reaches the bound was not determined.
 _BOUNDS = {"B/s": 1 / LEAST_BYTE_S, "1/s": 1 / LEAST_FIXED_S}

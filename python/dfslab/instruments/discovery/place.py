@@ -79,8 +79,8 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
     or a running testbed's name. Nothing is written, except for an empty directory that is removed
     again.
 
-    Raises InputError if nothing exists there, if it is not writable, or if dfslab has no
-    description of it.
+    Raises InputError if nothing exists at the place, if a directory is not writable, or if dfslab
+    has no description of the file system.
     """
     if "://" in text:
         return _addressed(text, web_address)

@@ -92,7 +92,7 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
         try:
             socket.create_connection((host, int(port)), CONNECT_LIMIT_S).close()
         except ConnectionRefusedError:
-            # The refusal, too, takes one round trip.
+            # A refused connection takes one round trip, as an accepted one does.
             pass
         except (OSError, ValueError):
             return None

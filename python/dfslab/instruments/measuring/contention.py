@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-# The kernel's thread daemon, the parent of all kernel threads.
+# The process number of kthreadd, the parent of all threads of the kernel.
 KERNEL = 2
 # Positions of fields in the text of /proc/PID/stat behind the process's name. Position 0 is the
 # state, and PARENT is the parent's number. TIMES are utime, stime, cutime and cstime (fields 14 to

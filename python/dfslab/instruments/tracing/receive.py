@@ -124,8 +124,8 @@ class MessageMemory:
 
     @contextmanager
     def held(self, size_bytes: int) -> Iterator[None]:
-        """Reserves `size_bytes` during the block. Raises Refused if other clients have reserved too
-        many."""
+        """Reserves `size_bytes` of memory during the block. Raises Refused if the messages of other
+        clients have reserved so much that this message does not fit."""
         is_large = size_bytes > SMALL_BYTES
         with self._lock:
             if size_bytes > self._left[is_large]:

@@ -1,7 +1,8 @@
 """Measures a testbed's emulated links and disks and compares them with the declared hardware.
 
 Everything is measured before daemons start, in well under a second for each kind of link or disk.
-All links are measured concurrently unless that exceeds what this machine can carry.
+All links are measured concurrently, unless the sum of their rates is more than this machine can
+carry (TOGETHER_BYTES_PER_S).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import LiveProcess
 
 IDLE = ["sleep", "infinity"]
-# The first process of a PID namespace adopts its orphans.
+# The first process of a PID namespace adopts the orphaned processes of the namespace.
 INIT = ["tini", "-s", "--", *IDLE]
 FORK_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
