@@ -98,10 +98,10 @@ def roots() -> list[Path]:
 
 def members(room: Room) -> dict[str, Path]:
     """Returns a dictionary with the file (or folder) of every member of the type `room`, including
-    those in installed packages. The keys are the members' names, sorted.
+    members in installed packages. The keys are the members' names, in ascending order.
 
-    If the files of this type declare NAMES, the members are sorted by file instead. Raises
-    DiscoveryError if two members have the same name.
+    If the files of this type declare NAMES, the members are in the order of their files instead.
+    Raises DiscoveryError if two members have the same name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -280,9 +280,9 @@ def is_ours(path: Path) -> bool:
 def load(path: Path) -> ModuleType:
     """Imports the module in the file `path` and returns it.
 
-    A module of this package or of an installed package keeps its import name. A module of
-    DFSLAB_PATH is imported as if it were in the folder of this package that has members of the same
-    type.
+    A module of this package or of an installed package keeps its import name. A module in a folder
+    of DFSLAB_PATH gets the import name that it would have in the folder of this package for members
+    of the same type.
     """
     for root in roots():
         if path.is_relative_to(root):

@@ -393,7 +393,8 @@ class Laboratory:
 
 
 def _within(plan: RunPlan, session: access.InstrumentSession) -> list[Method]:
-    """Returns the methods of a plan; those that access the file system work in the session."""
+    """Returns the methods of a plan. Methods that access the file system are bound to the
+    session."""
     return [
         method.within(session) if isinstance(method, access.InSession) else method
         for method in plan.methods

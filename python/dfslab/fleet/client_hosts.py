@@ -109,7 +109,8 @@ def split(clients: int, hosts: int) -> list[range]:
     """Splits the client numbers 0 to `clients` - 1 into `hosts` contiguous ranges of nearly equal
     size. The larger ranges come first.
 
-    A client keeps its number, and so its operation stream, within the whole workload.
+    The operation stream of a client depends on its number within the whole workload, so the split
+    does not change it.
     """
     assert clients > 0
     assert hosts > 0

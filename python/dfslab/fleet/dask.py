@@ -111,11 +111,10 @@ def run_load(
     progress: shards.ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> shards.LoadRun:
-    """Runs a plan on a Dask cluster. The arguments and the result are those of `run.run_load`.
-
-    The report has the additional field `fleet`: the scheduler and its state at the end. Every
-    worker's entry has its clock's offset and the offset's largest error. Raises LoadFailed if the
-    scheduler does not answer."""
+    """Runs a plan on a Dask cluster. The arguments and the result are those of `run.run_load`. The
+    report has the additional field `fleet`: the scheduler and its state at the end. The entry of
+    each worker has the offset of the worker's clock and the offset's largest error. Raises
+    LoadFailed if the scheduler does not answer."""
     stopping, over = threading.Event(), threading.Event()
 
     def work() -> shards.LoadRun:
@@ -237,8 +236,9 @@ class Controller:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
-                # `ours` is true if the worker reads this process's CLOCK_MONOTONIC. A process in
-                # a time namespace does not, although its boot id is the same.
+                # `ours` is true if the worker reads the same CLOCK_MONOTONIC as this process. If
+                # one of them is in a time namespace, their clocks differ although their boot ids
+                # are equal.
                 ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = ClockOffset(
                     reported.unix_s - (requested_unix_s + round_trip_s / 2),
@@ -371,7 +371,8 @@ class Controller:
         await self._all(self._forget)
 
     async def _forget(self, part: AgentState) -> None:
-        """Removes the files of an agent that has ended, here or by a call to the agent's worker."""
+        """Removes the files of an agent that has ended. Files on this machine are removed directly,
+        and others by a call to the agent's worker."""
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
@@ -446,9 +447,9 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """Starts a cluster by calling `make` and returns it. A first Ctrl-C takes effect only after the
-    start has succeeded or failed, because a partly started cluster could not be ended. A second
-    Ctrl-C takes effect at once."""
+    """Starts a cluster by calling `make` and returns the cluster. A first Ctrl-C takes effect only
+    after the start has succeeded or failed, because a partly started cluster could not be ended. A
+    second Ctrl-C takes effect without waiting."""
     outcome: Future[Any] = Future()
 
     def work() -> None:

@@ -25,8 +25,8 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class WorkerHost:
-    """A host of the cluster: the IP address at which the other hosts reach it, and the address of
-    the Dask worker on it that takes calls."""
+    """A host of the cluster. `address`: the IP address at which the other hosts reach it. `worker`:
+    the address of the Dask worker that takes the calls for this host."""
 
     address: str
     worker: str

@@ -1,10 +1,10 @@
 """Ends a cluster that dfslab started, and its agents, when the controller is gone.
 
 The controller's process may be killed, or its machine may fail. The scheduler of an SSH cluster,
-its workers and their agents run on other machines and would go on for ever. Each of them therefore
-holds a lease: the scheduler, as long as a client is connected to it; an agent, as long as the
-controller polls its output. Scheduler and workers also end with the SSH connection that started
-them.
+its workers and their agents run on other machines and would then never end. The scheduler therefore
+has a lease, which a connected client renews, and each agent has a lease, which the controller
+renews whenever it polls the agent's output. Scheduler and workers also end with the SSH connection
+that started them.
 """
 
 from __future__ import annotations

@@ -106,18 +106,19 @@ def abandoned() -> list[AbandonedRun]:
 
 
 def remove(one: AbandonedRun) -> bool:
-    """Removes an abandoned run directory and its record, without following symbolic links.
+    """Removes an abandoned run directory and its record, without following symbolic links. Returns
+    whether both are removed.
 
-    Returns False, and keeps the record, if the path is not a directory of this user, or if the
-    directory cannot be removed.
+    If the path is not a directory of this user, or if the directory cannot be removed, returns
+    False and leaves the record.
     """
     path = Path(one.path)
     with suppress(OSError):
         made = path.lstat()
         if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.geteuid():
             return False
-        # rmtree uses file descriptors. So it does not enter a folder that is replaced by a link in
-        # the meantime.
+        # rmtree uses file descriptors. So if another process replaces a folder by a symbolic link
+        # during the removal, rmtree does not follow the link.
         assert shutil.rmtree.avoids_symlink_attacks
         shutil.rmtree(path, ignore_errors=True)
     if os.path.lexists(path):

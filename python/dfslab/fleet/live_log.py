@@ -62,8 +62,8 @@ LiveLine = LiveProgress | LiveRate
 LINE: TypeAdapter[LiveLine] = TypeAdapter(
     Annotated[LiveProgress | LiveRate, Field(discriminator="kind")]
 )
-# When the file has more bytes than MOST_BYTES, all lines but those in the last KEPT_BYTES are
-# removed.
+# When the file has more than MOST_BYTES bytes, it is shortened to the lines that lie completely in
+# its last KEPT_BYTES bytes.
 MOST_BYTES, KEPT_BYTES = 1 << 22, 1 << 20
 
 

@@ -139,7 +139,8 @@ def remove_files(kept: Path) -> None:
     """Removes the answer file `kept` and the lock file of an agent that has ended."""
     for path in (kept, lock_file(kept)):
         path.unlink(missing_ok=True)
-    # The folder is not empty if other agents of the same run still have files there.
+    # The folder is removed only if it is empty: other agents of the same run may still have files
+    # in it.
     with suppress(OSError):
         os.rmdir(kept.parent)
 

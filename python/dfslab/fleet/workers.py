@@ -64,9 +64,9 @@ def started(client_hosts: Sequence[ClientHost], host: str = LOCAL) -> Iterator[s
     """Returns a context with a Dask scheduler on the first host, and a worker on every host. It
     yields the scheduler's address.
 
-    `host` is the address of the first host, by which the others reach it. The hosts must share a
-    file system. If the cluster cannot be started, raises ClusterFailed with the last output of a
-    process.
+    `host` is the address by which the other hosts reach the first host. The hosts must share a file
+    system. If the cluster cannot be started, raises ClusterFailed with the last output of the
+    process that failed.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(scratch.folder("dask"))

@@ -199,8 +199,8 @@ def _run(
         # If the testbed has failed, the error is not the scenario's fault. In this case, `reach`
         # raises the testbed's error.
         session.reach(point.scenario)
-        # On a testbed, RunFailed is raised instead of InputError: the testbed owns its files, so
-        # another run may succeed.
+        # The files on a testbed are dfslab's and not the user's, so another run may succeed.
+        # Therefore RunFailed is raised instead of InputError.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         advice = _advised(point.scenario, error)
@@ -362,10 +362,8 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
 
 
 def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
-    """Returns a list with one note if the time limit ended the run, else an empty list.
-
-    Such a run is incomplete, although no operation failed.
-    """
+    """Returns a list with one note if the time limit ended the run, else an empty list. A run that
+    the time limit ended is incomplete, although no operation failed."""
     over = not complete and not load.errors
     return ["run.time_limit ended the workload run"] if over else []
 

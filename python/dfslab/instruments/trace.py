@@ -64,7 +64,8 @@ class Trace(access.InSession):
 def record(
     point: Point, repetition: int, session: access.InstrumentSession, path: Path
 ) -> Measured:
-    """Runs a configuration with spans and writes them to `path` as OTLP.
+    """Runs a configuration, records spans, and writes the spans to `path` as OTLP. Raises RunFailed
+    if the run fails, records no span, or the file cannot be written.
 
     The format is JSON if the name ends in .json, else protobuf.
     """
@@ -136,7 +137,7 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
 
 
 def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> list[bytes]:
-    # Importing Dask takes half a second, so it is imported only if it is used.
+    # Importing Dask takes half a second, so Dask is imported only if it is used.
     from dfslab.fleet import dask
 
     words = [(part, [str(path) for path in group], options) for group in groups]
@@ -224,7 +225,8 @@ class ProfileStream:
     def push(self, name: str, message: bytes) -> None:
         """Adds one message to the profile.
 
-        Raises InputError if the message is malformed; its spans before the error are kept.
+        Raises InputError if the message is malformed; the message's spans before the error are
+        kept.
         """
         with self._lock:
             try:

@@ -217,9 +217,11 @@ def _run(host: ClientHost, *words: str) -> None:
 def _trial(
     writer: Observer, reader: Observer, change: str, path: str, turn: int
 ) -> VisibilityTrial:
-    """Makes one change at the writer and measures how long it takes until the reader observes it.
+    """Makes one change at the writer and measures how long it takes until the reader observes the
+    change.
 
-    The reader has observed the old state before the change, and it keeps polling.
+    The reader starts to poll before the change and observes the old state first. It polls until it
+    observes the change, or until LIMIT_S seconds have passed.
     """
     watching: ObserverCommand = {
         "watch": change,

@@ -44,8 +44,8 @@ def initial_marking(definition: NetDefinition) -> TokensByPlace:
 
 
 def pages(net: Net | NetDefinition) -> list[str]:
-    """Returns the names of the pages of a net, in the order in which the transitions of the net
-    mention them."""
+    """Returns the names of the pages of a net. They are in the order in which the list of
+    transitions first mentions them."""
     named = [one.page for one in definition_of(net).transitions]
     return list(dict.fromkeys(named))
 

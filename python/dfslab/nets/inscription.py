@@ -1,9 +1,9 @@
-"""Inscriptions of nets as Python values: expressions over the fields of tokens, which are printed
-as text for the engine.
+"""Inscriptions of nets as Python values: expressions over the fields of tokens, which are converted
+to text for the engine.
 
 The expressions are those of `spec.steps.expression`, extended by fields of tokens and by calls of
-the engine's functions. An inscription may also be text in the engine's language, as in files; such
-text is not changed.
+the engine's functions. An inscription may also be text in the engine's language, as in files of
+nets. Text is passed to the engine unchanged.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def truth(value: bool) -> Condition:
 
 
 def equal(left: Expr | float, right: Expr | float) -> Condition:
-    """Returns the condition that two values are equal when the net runs. In contrast, the operator
-    `==` returns whether the two expressions are the same."""
+    """Returns the condition that two values are equal when the net runs. The Python operator `==`
+    does not do this: it returns whether the two expressions are the same."""
     return Condition("eq", _value(left), _value(right))
 
 

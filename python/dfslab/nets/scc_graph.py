@@ -24,8 +24,8 @@ NAMES_SHOWN = 3
 def written(space: StateSpace, form: str) -> str:
     """Returns the SCC graph of a state space in the format `form`, which is one of `FORMS`.
 
-    Raises InputError for another format, if the state space is not complete, and if it has too many
-    components.
+    Raises InputError for another format, if the state space was not explored completely, and if the
+    graph has too many components for the format.
     """
     if form not in FORMS:
         raise InputError("--as", form, f"must be one of {', '.join(FORMS)}")

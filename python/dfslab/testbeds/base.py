@@ -422,8 +422,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         return {}
 
     def empty_caches(self) -> None:
-        """Makes the servers drop their own caches of file content and metadata, but not the
-        kernel's page cache.
+        """Makes the servers drop their caches of file content and metadata. The kernel's page cache
+        is not dropped.
 
         Does nothing by default, since most servers have no such cache.
         """

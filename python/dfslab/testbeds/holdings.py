@@ -22,7 +22,8 @@ _PROC = Path("/proc")
 # Largest number of seconds to wait until resources are removed. On a busy machine, removing a
 # testbed takes seconds. The limit is reached only if a resource is never removed.
 SETTLE_S = 60.0
-# Default folders in which daemons keep data, and the name patterns of their files there.
+# Default folders in which daemons keep data. _SYSTEMS has the beginnings of the names of the
+# daemons' files in these folders.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = (
     "gluster",
@@ -92,11 +93,11 @@ def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) ->
 
 
 def _marks() -> dict[int, str]:
-    """Returns for the PID of every process the id of the testbed to which the process belongs; ""
-    if it belongs to none.
+    """Returns a dictionary with the PID of every process as key. The value is the id of the testbed
+    to which the process belongs; "" if it belongs to no testbed.
 
-    Some daemons overwrite the environment that they were started with. Such a daemon gets the id of
-    its parent process.
+    The id is read from the environment that a process was started with. Some daemons overwrite this
+    environment; they get the id of their parent process.
     """
     parents: dict[int, int] = {}
     marks: dict[int, str] = {}

@@ -235,10 +235,11 @@ def create(
     port_count: int,
     reservations: Reservations,
 ) -> tuple[TestbedFolder, TestbedRecord]:
-    """Creates a testbed's folder and record, with ports that no other testbed has.
+    """Creates a testbed's folder and record, with ports that no other testbed has. Returns both.
 
-    `reservations` keeps the ports until the testbed's daemons listen on them. A number is appended
-    to the name if another testbed has it. Raises TestbedError if the state folder is not writable.
+    `reservations` keeps the ports until the testbed's daemons listen on them. If another testbed
+    has the name `name`, a number is appended to it. Raises TestbedError if the state folder is not
+    writable.
     """
     state = state_folder()
     try:

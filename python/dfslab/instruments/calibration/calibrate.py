@@ -93,7 +93,7 @@ class MachineDocument:
 
 @dataclass(frozen=True)
 class ThisMachine:
-    """This machine as both ends of a connection."""
+    """This machine in the role of both ends of a network connection."""
 
     address: str = "127.0.0.1"
 

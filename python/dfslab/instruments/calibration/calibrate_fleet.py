@@ -1,8 +1,8 @@
 """Measures the hosts of a cluster of the user: those of a Dask cluster, or those that the scenario
 reaches over SSH or a batch system.
 
-All hosts measure themselves at the same time. Then each host measures the network to the next one,
-one pair after the other.
+All hosts measure their own hardware at the same time. Then each host measures the network to the
+next host in the list, one pair of hosts after the other.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ def kept_reads(
     """
     made: list[Path] = []
     try:
-        # Create the files one by one, so that those already created can be removed if a later one
-        # fails.
+        # Create the files one by one. If creating a file fails, the files created before it can
+        # then be removed.
         made.extend(
             _written(path.with_name(f"{path.name}{at}"), min(size_bytes, FILE_BYTES))
             for at in range(max(1, size_bytes // FILE_BYTES))
@@ -124,8 +124,9 @@ def _read_through(path: Path) -> int:
 
 
 def units_of(path: Path) -> dict[str, str]:
-    """Returns the SI unit of each quantity that `everything` measures for `path`, by name.
-    `fuse_request` is among them only if `path` is on a FUSE file system."""
+    """Returns the SI unit of each quantity that `everything` measures for `path`. The keys are the
+    names of the quantities. The quantity `fuse_request` is included only if `path` is on a FUSE
+    file system."""
     units = {
         "memory_copy_rate": "B/s",
         "memory_read_rate": "B/s",
@@ -140,8 +141,9 @@ def units_of(path: Path) -> dict[str, str]:
 
 
 def _is_fuse(directory: Path) -> bool:
-    """Returns whether a directory is on a FUSE file system, by the longest mount point above it.
-    Of several mounts at one point, the last one counts, because it hides the others."""
+    """Returns whether a directory is on a FUSE file system. The mount point with the longest path
+    above the directory decides. Of several mounts at this point, the last one counts, because it
+    hides the earlier ones."""
     lines = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
     # The table writes a blank of a path as the four characters \\040.
     kinds = {point.replace("\\040", " "): kind for _, point, kind, *_ in lines}

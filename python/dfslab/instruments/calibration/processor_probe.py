@@ -23,9 +23,9 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class SocketCost:
-    """Processor seconds to send and receive one message, and one byte of it, over TCP on one
-    machine. The cost of both ends and of the network code of the kernel is included.
-    """
+    """The processor seconds to send and receive one message over TCP on one machine, and the
+    additional processor seconds of each byte of a message. Both include the cost of both ends and
+    of the kernel's network code."""
 
     message_s: float
     byte_s: float

@@ -74,7 +74,8 @@ def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
     for _ in range(RUNNABLE_SAMPLES):
         clock.sleep(RUNNABLE_PAUSE_S)
         try:
-            # The fourth field is "runnable/all"; this process is one of the runnable ones.
+            # The fourth field is "runnable/all". This process is one of the runnable ones, so one
+            # is subtracted.
             counts.append(int(load.read_text().split()[3].partition("/")[0]) - 1)
         except (OSError, ValueError, IndexError):
             return 1.0
@@ -101,9 +102,8 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
 
 
 def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Returns for each role the round trips in seconds to those of its addresses that answer. A
-    role without such an address is left out.
-    """
+    """Returns for each role the round-trip times in seconds. There is one for each address of the
+    role that answers. A role without such an address is left out."""
     found = {
         role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
         for role, listed in addresses.items()

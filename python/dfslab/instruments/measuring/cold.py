@@ -48,7 +48,8 @@ def unverified(scenario: Scenario) -> list[str]:
 
 @dataclass(frozen=True)
 class DisksRead:
-    """Bytes read from disks in a whole run and in each of its phases; None if unknown."""
+    """Bytes read from disks in a whole run and in each of its phases. None stands for an unknown
+    number."""
 
     whole: DiskReads | None = None
     phases: tuple[DiskReads | None, ...] = ()

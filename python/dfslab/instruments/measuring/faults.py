@@ -164,9 +164,10 @@ def _check(testbed: BaseTestbed, fault: Fault) -> None:
 
 
 def quietly(conductor: Conductor) -> None:
-    """Closes the conductor while another error is handled.
+    """Closes the conductor while an earlier error is handled.
 
-    An error that closing causes is dropped, so that the other error is reported.
+    If closing raises an error as well, this second error is dropped, so that the earlier one is
+    reported.
     """
     with suppress(RunFailed):
         conductor.close()

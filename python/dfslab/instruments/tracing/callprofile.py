@@ -113,11 +113,12 @@ class File(CheckedModel):
 def await_written(
     folder: Path, limit_s: float = WRITTEN_LIMIT_S, discard: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
-    """Waits until every process has written its next profile. Returns the profiles by file name.
+    """Waits until every process has written a profile after this call, or has ended with a last
+    profile. Returns the profiles by file name.
 
-    If `discard` is true, each process has by then discarded its exemplar traces; its sums remain.
-    Raises RunFailed if a profile is not written within `limit_s` seconds, for example because its
-    process died or was never traced.
+    If `discard` is true, each running process has discarded its exemplar traces before it writes
+    the profile; its sums remain. Raises RunFailed if a profile is not written within `limit_s`
+    seconds, for example because its process died without a last profile.
     """
     requested_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
@@ -141,8 +142,8 @@ def await_written(
                 return files
             clock.sleep(0.1)
     finally:
-        # The agent of a process removes its request file. If the process has ended, the file is
-        # removed here.
+        # The agent of a process removes its request file after the discard. The requests of ended
+        # processes are removed here.
         for name in requested:
             _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")

@@ -25,8 +25,8 @@ HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 # Largest share of the free space for temporary files that decompressed traces may take.
 MOST_OF_FREE = 0.5
-# Matches text that begins with an object {"traceID": …, "spans": …} or a list of such objects.
-# Jaeger's API has them under the key "data".
+# Matches text that begins with an object {"traceID": …, "spans": …} or a list of such objects. In
+# an answer of Jaeger's API, these objects are under the key "data".
 TRACE_OBJECT = re.compile(
     rb'^\s*(\[\s*)?\{\s*(?:"traceID"\s*:\s*"[^"]*"\s*,\s*"(?:spans|processes|warnings)"\s*:'
     rb'|"(?:spans|processes)"\s*:\s*[\[{].*"(?:operationName|serviceName)")',

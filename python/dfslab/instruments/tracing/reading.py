@@ -68,9 +68,9 @@ def reading(
     drop: Sequence[str] = (),
     calls: Path | None = None,
 ) -> Reading:
-    """Builds the reading options from those of the command line.
+    """Builds the reading options from the options of the command line.
 
-    `calls` is a TOML file with further rules (keep, drop, steps).
+    `calls` is a TOML file with further rules, under the keys `keep`, `drop` and `steps`.
     """
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")

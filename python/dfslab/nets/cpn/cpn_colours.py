@@ -44,7 +44,8 @@ COMMON: dict[str, ValueType] = {
     "TIME": INT,
     "STRING": TEXT,
 }
-# Names that the engine's inscription language reserves. A colour with such a name is renamed.
+# Names that the inscription language of the engine reserves. A colour with one of these names is
+# renamed.
 TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "length", "at", "cons")
 
 
@@ -250,9 +251,9 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """Returns the colours that the net definition needs. Each key is a colour's name, and its
-        value has the name and type name of each field. The colours are those of the colour sets in
-        `used`, and of records in lists."""
+        """Returns the colours that the net definition needs: those of the colour sets in `used`,
+        and those of records in lists. Each key is a colour's name, and its value has the name and
+        the type name of each field."""
         made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)

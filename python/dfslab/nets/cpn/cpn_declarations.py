@@ -44,8 +44,9 @@ HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations in a text one by one, so that one that cannot be
-    parsed does not affect the others."""
+    """Parses the `val` and `fun` declarations in a text one by one, so that an error in one
+    declaration does not affect the others. Yields them in order; a declaration with an error has no
+    tree."""
     text = _opened(uncommented(text))
     depth, heads = 0, []
     for found in re.finditer(rf"\b(let|in|end|{HEADS})\b|\"(?:[^\"\\]|\\.)*\"", text):

@@ -1,9 +1,9 @@
 """Evaluates expressions of CPN ML while a file is read. Parts whose values depend on a run are
 converted to text of the engine's inscription language.
 
-Values that depend on tokens become text. All other values are computed at once, so recursion over
-known numbers and lists is unrolled. A recursion over values that are known only during a run
-becomes a function of the net.
+Values that depend on tokens become text. All other values are computed while the file is read, so a
+recursion over known numbers and lists is unrolled. A recursion over values that are known only
+during a run becomes a function of the net.
 """
 
 from __future__ import annotations
@@ -377,8 +377,8 @@ class Evaluator:
         return [self.once(one) for one in given]
 
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Calls a function of the file with all its arguments. The call is evaluated at once if
-        possible, and otherwise becomes a call of a function of the net."""
+        """Calls a function of the file with all its arguments. The call is evaluated while the file
+        is read if possible, and otherwise becomes a call of a function of the net."""
         self.calls += 1
         if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
             raise self.wrong(

@@ -62,8 +62,8 @@ class Taken:
 @dataclass(frozen=True)
 class Wanted:
     """A condition that a part of a token must equal an expression. `whole` is true if the
-    expression is the entire term on the arc, such as `f(x)`. Then its value may also be several
-    tokens."""
+    expression is the entire term on the arc, such as `f(x)`. The value of an entire term may also
+    be a multiset of several tokens."""
 
     arc: FileArc
     expression: Tree
@@ -178,7 +178,7 @@ class Inputs:
 
     def fit(self, term: Tree, token: CpnValue, arc: FileArc) -> None:
         """Binds the new names of a pattern to parts of a token. For a name that is already bound,
-        the condition is added that both values are equal."""
+        adds the condition that the part of the token equals the value of the name."""
         holes: list[Tree] = []
         found = matched(self.holed(term, holes), token, self.evaluator)
         if found is None:

@@ -220,7 +220,8 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
 
 def computed(word: str, left: Any, right: Any) -> Any:
     """Returns the result of an operator for two known numbers. Returns None if the result is an
-    error, such as an overflow. The operator is then kept, so that the run reports the error."""
+    error, such as an overflow; the caller then leaves the operation to the run, which reports the
+    error."""
     if word in COMPARED:
         return COMPARED[word](left, right)
     if word in ("/", "//", "%") and right == 0:

@@ -81,8 +81,8 @@ def _file_of_element(net: ET.Element) -> NetFile:
 def _parse(text: str) -> ET.Element:
     if len(text) > CHARACTERS_MOST:
         raise InputError("cpn", len(text), f"at most {CHARACTERS_MOST} characters")
-    # The document type that CPN Tools writes only names a grammar, so it is removed. Files that
-    # declare XML entities are rejected.
+    # The document type declaration that CPN Tools writes only names a grammar, so the declaration
+    # is removed. Files that declare XML entities are rejected.
     text = re.sub(r"<!DOCTYPE[^\[>]*>", "", text, count=1)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError("cpn", None, "entities are not read")
@@ -312,9 +312,9 @@ class _CpnReader:
         return made
 
     def delay_first_tokens(self) -> None:
-        """Delays initial tokens that become available after time zero. For each place and time, the
-        tokens are put into an additional place, and a transition takes them from there at time zero
-        and puts them into the original place with the delay."""
+        """Delays initial tokens that become available after time zero. For each place and time, an
+        additional place gets the tokens. At time zero, an additional transition takes the tokens
+        from there and puts them into the original place with the delay."""
         for (name, delay), rows in self.later.items():
             own = self.free(f"{name} at {delay:g}")
             self.places[own], self.sets[own] = Place(own, UNIT, rows), self.sets[name]

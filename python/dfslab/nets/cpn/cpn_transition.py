@@ -3,7 +3,7 @@ tokens, and conditions on these fields become the guard.
 
 In CPN ML an arc names the parts of a token, as in `(c, s)`. In the engine's language an arc names
 the whole token, and inscriptions refer to its fields, as in `t1.f2`. If several input arcs use the
-same name, the guard requires that these fields are equal.
+same name for parts of their tokens, the guard requires that these parts are equal.
 """
 
 from __future__ import annotations
@@ -143,8 +143,9 @@ class TransitionReader(Inputs):
         return "", None
 
     def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
-        """Finds the variables that neither arcs nor guards nor the code segment bind. Each may take
-        any value of its colour set. Raises InputError if such a colour set is too large."""
+        """Finds the variables that are bound by neither arcs nor guards nor the code segment. Each
+        of these variables may take any value of its colour set. Raises InputError if the colour set
+        of one of them is too large."""
         later = set(code.names) if code else set()
         trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
         trees += [code.action] if code and code.action else []

@@ -261,7 +261,8 @@ def kind_of(value: CpnValue) -> ValueType:
 
 
 def joined(left: ValueType, right: ValueType) -> ValueType | None:
-    """Returns a type that fits the values of both types; None if there is none."""
+    """Returns a type to which the values of both types belong. Returns None if there is no such
+    type."""
     if left == right or right == UNKNOWN:
         return left
     if left == UNKNOWN:

@@ -96,7 +96,8 @@ class Check:
 
     def __post_init__(self) -> None:
         within = self.declared is None or abs(self.measured - self.declared) <= self.allowed
-        # A frozen dataclass can set a derived field only in this way.
+        # This is the only way in which a frozen dataclass can set a field that depends on other
+        # fields.
         object.__setattr__(self, "holds", within)
 
 
@@ -184,9 +185,10 @@ def _checked(work: Callable[[], list[Check]]) -> list[Check]:
 
 def check_links(cluster: Cluster) -> list[Check]:
     """Measures every link in both directions, with streams from each host to the next, and from the
-    last host to the first. A single host has no link to measure.
+    last host to the first. If there is only one host, nothing is measured.
 
-    A stream runs at the rate of the slower of its two links.
+    A stream runs at the rate of the slower of the two links that it uses, so its rate is compared
+    with the smaller declared rate.
     """
     hosts = cluster.hosts
     if len(hosts) < 2:
@@ -341,8 +343,8 @@ def _trips(cluster: Cluster) -> list[Check]:
     for source, sink, there, back in around:
         declared = there.delay_s + back.delay_s
         allowed = DELAY_SLACK_S + DELAY_SHARE * declared
-        # A declared delay that is shorter than the machine's own delay is not emulated, so it is
-        # not checked.
+        # If the declared delay is shorter than the delay that packets have on this machine anyway,
+        # it is not emulated, so it is not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
         measured = least_round_trip(source, sink)
         checks.append(Check(source.name, "round trip", promised, measured, allowed))

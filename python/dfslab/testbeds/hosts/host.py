@@ -1,9 +1,8 @@
 """Emulates one host by network, mount, UTS and PID namespaces, which the host's first process keeps
 alive.
 
-None of these resources has a name on the machine that would outlive the host. When the host's first
-process (an init that reaps children) is killed, the kernel removes the host's daemons, mounts and
-network adapters.
+The host leaves nothing on the machine: when its first process (an init that reaps children) is
+killed, the kernel removes the host's daemons, mounts and network adapters.
 """
 
 from __future__ import annotations

@@ -150,10 +150,11 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Returns shell commands that make a host delay incoming packets: by netem if the kernel has
-    it, else by passing them to the process of the delay line.
+    """Returns shell commands that make a host delay incoming packets. If the kernel has netem,
+    netem delays them; otherwise the commands pass them to the process of the delay line.
 
-    A delay on the sending side would throttle the sender's own queues.
+    Packets are delayed at the receiving host, because a delay at the sending host would throttle
+    the sender's queues.
     """
     if kernel.has("netem"):
         parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"

@@ -51,9 +51,10 @@ def free_ports(
     """Finds `count` ports that can be bound now and are not in `taken`, reserves them for this
     process, and returns them.
 
-    The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
-    port before the daemon binds it. The reservation keeps the port from other searches until then.
-    The search starts at a random port. Raises TestbedError if there are too few free ports.
+    The search begins at a random port and covers a range outside the ephemeral ports, so that no
+    outgoing connection takes a port before the daemon binds it. Until then, the reservation
+    excludes the port from the searches of other processes. Raises TestbedError if there are too few
+    free ports.
     """
     found: list[int] = []
     for port in _window():

@@ -136,8 +136,8 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command name may contain blanks and parentheses. The fields after its closing parenthesis,
-    # the last one of the line, contain none.
+    # The command name may contain blanks and parentheses, but the fields after it contain none. So
+    # the last closing parenthesis of the line ends the name.
     fields = text.rpartition(")")[2].split()
     return fields[0], int(fields[19])
 
@@ -175,8 +175,8 @@ def marked(mark: str) -> list[LiveProcess]:
     for entry in _PROC.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
-        # A process may end while it is inspected, and processes of other users cannot be read. Both
-        # are skipped.
+        # Processes that end while they are inspected are skipped. So are processes of other users,
+        # which cannot be read.
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(LiveProcess.of(int(entry.name)))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 MARKING_SIZE, LIST_LENGTH, OCCURRENCES = "Marking size", "List length", "Count of occurrences"
 DATA_COLLECTION, BREAKPOINT = "Data collection", "Breakpoint"
-# The kinds of monitors, by the numbers that CPN Tools writes. The editor CPN IDE lists all of them.
+# The kinds of monitors, by the numbers that CPN Tools writes for them. The editor CPN IDE lists all
+# these kinds.
 KINDS: Mapping[str, str] = {
     "0": MARKING_SIZE,
     "1": BREAKPOINT,

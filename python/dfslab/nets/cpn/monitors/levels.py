@@ -1,5 +1,6 @@
-"""Describes how firings change the number of tokens of a place, and the length of the lists in it.
-Both include tokens with a delay, which CPN Tools counts as soon as they are produced."""
+"""Describes how firings change the number of tokens of a place, and the number of elements in the
+lists that its tokens hold. Both numbers include tokens with a delay, because CPN Tools counts these
+as soon as they are produced."""
 
 from __future__ import annotations
 
@@ -99,8 +100,8 @@ class PlaceLevels:
 
 
 def _difference(put: Sequence[str], taken: Sequence[str]) -> str:
-    """Returns the sum of the terms in `put` minus that of the terms in `taken`, as an expression.
-    Equal terms cancel."""
+    """Returns the sum of the terms in `put` minus the sum of the terms in `taken`, as an
+    expression. Terms that occur in both sums cancel."""
     times = Counter(put)
     times.subtract(taken)
     number = sum(int(one) * count for one, count in times.items() if one.isdigit())

@@ -1,5 +1,5 @@
 """Translates the monitors of a `.cpn` file to value monitors of the engine. A monitor that cannot
-be translated is refused with a reason; the others run without it."""
+be translated is left out with a reason, and the net runs with the other monitors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ from dfslab.nets.cpn.monitors.levels import PlaceLevel, PlaceLevels
 from dfslab.nets.cpn.monitors.subnet import ReadNodes, ReadPlace, Subnet, subnet_of
 from dfslab.spec.input_error import InputError
 
-# What to use instead of the kinds of monitors that are not translated.
+# For each kind of monitor that is not translated, the text in the error message that names what can
+# be used instead.
 INSTEAD: Mapping[str, str] = {
     "Write in file": "writes a file; a Data collection monitor is reported, and "
     "dfslab.nets.engine.collect returns time and value of each firing",
@@ -84,9 +85,9 @@ class MonitorTranslator:
         self.written, self.nodes, self.known, self.levels = written, nodes, known, levels
         self.evaluator = known.evaluator
         self.number_of_levels = 0
-        # Names of the monitors whose translation has begun but not ended. A monitor may use the
-        # count of another, which is then translated first. A monitor that is already in this list
-        # depends on its own count, which is an error.
+        # Names of the monitors whose translation has begun but not ended. A function of one monitor
+        # may use the count of another monitor, which is then translated first. If that other
+        # monitor is already in this list, a monitor depends on its own count, which is an error.
         self.active: list[str] = []
         declare_binding_elements(
             [one.constructor for one in nodes.transitions.values()], self.evaluator
