@@ -373,8 +373,8 @@ class Laboratory:
         if earlier := result_file.number_without_checksum(folder):
             stated = f"results without a checksum: {earlier}; an earlier version wrote them"
             notify(f"{folder}: {stated}")
-        # The hash is computed before the results are read. Therefore a result that is added in
-        # between makes the stored findings invalid.
+        # The hash of the results is computed before they are read. So if a result is added between
+        # these two steps, the stored findings count as outdated.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)

@@ -172,10 +172,10 @@ def _wait(
 def _begin(
     links: Sequence[AgentLink], turn: int, progress: ProgressReport | None, watch: Watch | None
 ) -> float:
-    """Starts the phase after the barrier with number `turn` at one instant on all hosts. Returns
-    that instant in seconds of CLOCK_MONOTONIC.
+    """Starts the phase after the barrier with number `turn` at the same time on all hosts. Returns
+    this start in seconds of CLOCK_MONOTONIC.
 
-    After the first barrier, lost or stopped agents are no longer waited for. `watch.prepared` is
+    At later barriers than the first, lost or stopped agents are not waited for. `watch.prepared` is
     called when all agents are at the barrier.
     """
 

@@ -1,5 +1,5 @@
-"""Callbacks by which a workload run reports its start, its barriers, and how many operations are
-done so far; and the figures of each second, which are computed from these counts."""
+"""The callbacks by which a workload run reports its start, its barriers, and the number of
+operations done so far. From these counts, the module also computes the figures of each second."""
 
 from __future__ import annotations
 

@@ -111,9 +111,8 @@ class _Marks:
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
-        """Returns (system calls, server calls) for each phase. They are computed from the records
-        at its start and its end.
-        """
+        """Returns (system calls, server calls) for each phase: the increase of the counts between
+        the start and the end of the phase."""
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
         spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)

@@ -54,7 +54,8 @@ def is_command(point: Point) -> bool:
 def expect(point: Point) -> None:
     """Raises InputError if the program of a configuration is given by a path that does not exist.
 
-    A bare name may be found in the PATH of a testbed, which is known only once the testbed runs.
+    A program that is given by a bare name is not checked, because the PATH of a testbed is known
+    only once the testbed runs.
     """
     workload = discover.workload(point.scenario.workload.name)
     if workload.argv is not None:

@@ -79,8 +79,8 @@ def _under_faults(point: Point, repetition: int, session: access.InstrumentSessi
         return run_load(point, repetition, session)
     session.reach(point.scenario)
     conductor = Conductor(session.running_testbed, run.fault)
-    # Failed operations are expected under faults, so any number is allowed. Acknowledged data is
-    # audited afterwards.
+    # Failed operations are expected under faults, so any number of failed operations is allowed.
+    # Acknowledged data is audited after the timed part.
     changes: PlanChanges = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
         return run_load(point, repetition, session, changes, conductor)
@@ -176,8 +176,9 @@ def _verify(point: Point) -> Verify:
     """Returns when the run checks the content of files: the scenario's choice `run.verify`, such as
     "sample".
 
-    A sample is left out (the result is "none") in the many runs of a design, of which only the
-    rates are used."""
+    An experimental design has many runs, of which only the rates are used. So for the choice
+    "sample", the result is then "none".
+    """
     verify = point.scenario.run.verify
     return "none" if verify == "sample" and point.scenario.design.factor else verify
 
@@ -277,7 +278,7 @@ def _listeners(
 ) -> tuple[ProgressReport | None, Watch | None]:
     """Returns the listeners of a run: the progress callback, and the watch of live values.
 
-    They also notify the fault conductor and the disk check.
+    The listeners also notify the fault conductor and the disk check of the run's progress.
     """
     progress, watch = session.progress, session.watch
     if disks is not None:

@@ -35,8 +35,10 @@ Z_90 = 1.6449
 class VisibilityTrial(NamedTuple):
     """The outcome of one trial, in which one change was made.
 
-    `visible_s` is the number of seconds until the change was visible, None if it never was. `stale`
-    and `torn` are the numbers of polls that returned the old state, or a mixture of old and new.
+    `visible_s` is the number of seconds until the change was visible; None if it was not visible
+    within the limit. `stale` is the number of polls that returned an old state although the change
+    had been acknowledged. `torn` is the number of polls that returned a mixture of the old and the
+    new state.
     """
 
     visible_s: float | None
@@ -260,8 +262,8 @@ def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
 
 
 def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
-    """Returns quantiles of times in seconds, which must be ascending, with a 90 % interval of the
-    median. A negative time is reported as 0.
+    """Returns quantiles of `times_s`, which must be in ascending order, and a 90 % interval of the
+    median. All are in seconds. A negative time is reported as 0.
 
     The interval is between the order statistics whose ranks enclose the median with a probability
     of 90 % (binomial distribution, normal approximation).

@@ -104,7 +104,8 @@ class MountedTestbed(HostedTestbed, Mounting):
 
     def _await_mount(self, host: Host, clock: Clock = REAL) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
-        # A client daemon with a longer time limit gets that limit, for example to start a JVM.
+        # If the client daemon has a longer time limit, for example because it starts a JVM, the
+        # longer limit is used.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = clock.monotonic_s() + limit_s
         while not self.attached(host):

@@ -146,8 +146,8 @@ def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
 class HostsDocument:
     """The profile of the hosts of a testbed or a cluster as JSON.
 
-    `kernel` is the kernel's release; "" for a cluster, whose hosts may differ in it. `groups` has
-    for each group of nodes its measured quantities by name.
+    `kernel` is the kernel's release; "" for a cluster, whose hosts may have different kernels.
+    `groups` has for each group of nodes its measured quantities by name.
     """
 
     kernel: str

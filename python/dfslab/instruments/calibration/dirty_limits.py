@@ -12,8 +12,8 @@ SETTINGS, MEMORY = Path("/proc/sys/vm"), Path("/proc/meminfo")
 
 @dataclass(frozen=True)
 class DirtyLimits:
-    """Bytes of dirty pages at which the kernel begins to write out in the background, and at which
-    it makes writers wait."""
+    """The two limits of dirty pages in bytes. At `background_bytes`, the kernel begins to write out
+    dirty pages in the background. At `limit_bytes`, it makes writers wait."""
 
     background_bytes: int
     limit_bytes: int

@@ -86,8 +86,9 @@ def single(name: str, unit: str, measure: Callable[[], float]) -> HardwareProbe:
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
-    """Returns the mean of independent measurements of a quantity that is not negative, and
-    Student's t interval of the mean."""
+    """Returns a quantity with the mean of independent measurements and Student's t interval of the
+    mean. The quantity is never negative, so the interval begins at 0 or above. With a single
+    measurement, the interval has no upper bound."""
     mean = statistics.fmean(values)
     half_width = math.inf
     if len(values) > 1:

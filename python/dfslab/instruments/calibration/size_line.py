@@ -29,8 +29,8 @@ RECIPROCALS = frozenset(
         "file_commits_rate",
     }
 )
-# Rates this close to a bound, as a share of the bound, count as equal to it, because they are
-# computed with rounding.
+# A rate counts as equal to a bound if it differs by at most this share of the bound, because rates
+# are computed with rounding.
 _ROUNDING = 1e-9
 
 

@@ -119,7 +119,7 @@ def seconds_between(ended_s: Sequence[float], depth: int = 1) -> float:
 
 
 def _filled(path: Path) -> None:
-    """Writes the file to its end if it is smaller than FILE_BYTES, and forces it to disk."""
+    """Extends the file to FILE_BYTES if it is smaller, and forces it to disk."""
     have = path.stat().st_size if path.exists() else 0
     if have >= FILE_BYTES:
         return

@@ -25,8 +25,8 @@ from dfslab.testbeds.attached import attached
 from dfslab.testbeds.base import BaseTestbed
 
 COMMAND_LIMIT_S = 10.0
-# The port of the discard service, on which no host of a testbed listens: a connection is refused
-# after one round trip.
+# The port of the discard service, on which no host of a testbed listens. A connection to this port
+# is refused after one round trip.
 UNUSED_PORT = 9
 KEY = "PLACE"
 MEMORY_TYPES = ("tmpfs", "ramfs")

@@ -1,8 +1,8 @@
-"""Short measurements of the hardware on which an expectation is based: round trips, memory, local
-disk.
+"""Short measurements of hardware: round trips, memory, and a local disk. An expectation is based on
+them.
 
-Hardware is probed, not the operations of the file system. So an expectation is not fitted to the
-results with which it is compared.
+The operations of the file system are not measured. So an expectation is independent of the results
+with which it is compared.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Checks whether a cold run, which begins with empty caches, read its files from disks, by
-comparing bytes read from files with bytes read from disks.
+"""Checks whether a cold run really read from disks. A cold run begins with empty caches. The bytes
+that it read from files are compared with the bytes that were read from disks.
 
 The check needs a testbed, because the disks of other servers cannot be observed.
 """

@@ -1,6 +1,5 @@
-"""Measures with the kernel's process table how much processor time programs used that have nothing
-to do with a run.
-"""
+"""Measures how much processor time was used by programs that have nothing to do with a run. The
+source is the kernel's process table."""
 
 from __future__ import annotations
 

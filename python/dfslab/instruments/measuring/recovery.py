@@ -10,8 +10,8 @@ from typing import TypedDict
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
-# Interval of the rate curve in seconds. The operations of a histogram bucket are spread over the
-# intervals that it overlaps.
+# Interval of the rate curve in seconds. A bucket of a histogram is a range of times in which
+# operations ended. Its operations are spread evenly over the intervals that this range overlaps.
 STEP_S = 0.1
 # A run has recovered when the mean rate over WINDOW intervals reaches RECOVERED_SHARE of the rate
 # before the fault.
@@ -54,7 +54,8 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
     STEP_S.
 
     Each entry of `ends` is (from, to, number of operations that ended between these times), in
-    seconds. The operations are spread evenly over this time."""
+    seconds. The operations of an entry are spread evenly over the time between.
+    """
     counts = [0.0] * max(1, int(until_s / STEP_S))
     for low, high, count in ends:
         for place in range(int(low / STEP_S), min(len(counts), int(high / STEP_S) + 1)):

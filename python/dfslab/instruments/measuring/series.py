@@ -1,4 +1,4 @@
-"""Computes the confidence interval of a run's rate from its rates per second, which are
+"""Computes the confidence interval of a run's rate from the rates in each second, which are
 autocorrelated."""
 
 from __future__ import annotations

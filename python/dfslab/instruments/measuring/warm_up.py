@@ -27,8 +27,8 @@ WARM_UP_MIX: dict[OperationName, float] = {
     "delete": 1,
 }
 WARM_UP_OPERATIONS = 400
-# A JVM compiles a method with full optimisation after some ten thousand calls, so the warm-up makes
-# more than that.
+# A JVM compiles a method with full optimisation after some ten thousand calls of the method, so the
+# warm-up makes more calls than that.
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10

@@ -184,8 +184,7 @@ class MergedStep:
 
     @property
     def call(self) -> CallPath:
-        """The call path of the step. The root has no path, so this must not be used for the
-        root."""
+        """The call path of the step. It must not be requested of the root, which has no path."""
         assert self.path is not None, "the root is no step"
         return self.path
 

@@ -10,7 +10,7 @@ from dfslab.instruments.tracing.callprofile import CallTreeRow, File
 from dfslab.instruments.tracing.exemplar_traces import EXEMPLARS, later_than
 from dfslab.testbeds.capabilities import Traceable
 
-# Name of the host of processes that all run on this machine without network namespaces.
+# The name of the host in a profile if all processes run on this machine outside of emulated hosts.
 THIS_MACHINE = "this machine"
 
 

@@ -1,4 +1,4 @@
-"""Converts traces from forms that the core cannot read to temporary files in forms that it can.
+"""Converts traces whose form the core cannot read to temporary files in a form that the core reads.
 
 Files compressed by gzip are decompressed, Jaeger's single trace objects are put into the object of
 Jaeger's API, and times of day of `strace -tt` become seconds. Other files are used unchanged.

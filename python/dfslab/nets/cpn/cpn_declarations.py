@@ -285,9 +285,9 @@ class Declarations:
         self.evaluator.constructors.add(word)
 
     def union(self, name: str, kind: ET.Element, context: str) -> None:
-        """Declares a union type as a record. It has a tag, which names the constructor of a value,
-        and a field for each constructor that has an argument. The fields of all other constructors
-        are zero."""
+        """Declares a union type as a record. The record has a tag, which names the constructor of a
+        value, and a field for each constructor that has an argument. In a value, only the field of
+        the value's constructor has the argument; the other fields are zero."""
         payloads: list[tuple[str, ValueType]] = []
         tags = []
         for one in kind.findall("unionfield"):

@@ -227,8 +227,8 @@ class Cluster:
 
     def _name_hosts(self) -> None:
         names = [f"{host.address} {host.name}" for host in self.hosts]
-        # Each instance of a role gets a name with a number from 0, for systems that distribute data
-        # by a pattern of names.
+        # In addition, each instance of a role gets a host name: the role with a number from 0. Some
+        # file systems distribute data by a pattern of such names.
         for role in sorted({role for host in self.hosts for role in host.roles}):
             names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
         table = "\n".join(["127.0.0.1 localhost", *names, ""])

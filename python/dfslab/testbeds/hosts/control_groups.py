@@ -1,8 +1,8 @@
 """Limits a host's processor, memory and disk by control groups of version 1 or 2.
 
-Version 1 attributes the write-back of dirty pages to the kernel. In version 1 the disk limits are
-therefore set in the root group, with one line for each device. They then apply to direct I/O, fsync
-and write-back alike.
+Version 1 attributes the write-back of dirty pages to the kernel and not to the writing process. In
+version 1 the disk limits are therefore set in the root group, with one line for each device. The
+limits then apply to direct I/O, fsync and write-back alike.
 """
 
 from __future__ import annotations

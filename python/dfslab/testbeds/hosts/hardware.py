@@ -218,8 +218,8 @@ def _slower(one: float | None, other: float | None) -> float | None:
 def filled(source: Networked, sink: Networked) -> Iterator[None]:
     """Returns a context in which a TCP stream from `source` to `sink` fills the path.
 
-    Raises OSError if the hosts cannot be connected, or, at the end of the context, if the stream
-    failed or ended within it.
+    Raises OSError if the hosts cannot be connected. If the stream fails or ends before the end of
+    the context, OSError is raised at the end of the context.
     """
     with _sending(source, sink) as (connection, pool):
         over = threading.Event()
@@ -331,8 +331,8 @@ def _receive(connection: socket.socket) -> float:
 
 
 def _trips(cluster: Cluster) -> list[Check]:
-    """Measures the round trip from each host to the next one, and compares it with the declared
-    delays. The list is empty if there is only one host."""
+    """Returns one check for each host: the round trip from the host to the next one, compared with
+    the declared delays. The list is empty if there is only one host."""
     hosts, links = cluster.hosts, cluster.links
     if len(hosts) < 2:
         return []
