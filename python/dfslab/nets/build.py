@@ -243,8 +243,8 @@ class Net(Page):
         )
 
     def fuse(self, name: str, *places: Place) -> None:
-        """Merges places of one colour into one place with the tokens of all. Raises InputError if
-        their colours differ."""
+        """Merges places of one colour into one place, which has the tokens of all these places.
+        Raises InputError if the colours of the places differ."""
         if len({place.colour for place in places}) != 1:
             raise InputError(f"fusion {name}", [p.name for p in places], "needs one colour")
         self.fusions.append((name, places))
@@ -322,8 +322,8 @@ class _Flat:
             for one in net.colours.values()
             if one is not UNIT or UNIT in used
         }
-        # Validating the whole net at once takes a fifth of the time of validating each part
-        # separately.
+        # Validating the whole net in one call takes a fifth of the time of validating its parts one
+        # by one.
         return NetDefinition.model_validate(
             {
                 "name": net.title,
@@ -396,7 +396,7 @@ class _Named:
 
     @property
     def context(self) -> str:
-        """Returns how error messages refer to the transition."""
+        """Returns the words by which error messages refer to the transition."""
         return f"transition {self.one.name}"
 
     def document(self) -> TransitionPart:

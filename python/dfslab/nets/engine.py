@@ -52,9 +52,9 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Checks a net. Returns its sizes (numbers of places, arcs, …) and those input arcs for which
-    the engine must examine waiting tokens one by one. Raises InputError that describes the first
-    problem."""
+    """Checks a net. Returns its sizes (numbers of places, arcs, …), and lists the input arcs for
+    which the engine must examine waiting tokens one by one. Raises InputError, which describes the
+    first problem found."""
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
@@ -81,10 +81,12 @@ def run(
     At the end, the engine checks that tokens are conserved, and that Little's law and the
     utilisation law hold at stations (groups of servers). The stations are those in `stations`, and
     those that the engine finds: the tokens of a place are servers if every transition that takes
-    one also puts one back, and no other transition puts tokens there. With `laws=False`, nothing is
-    checked, and reports have no stations. When nothing can fire any more, the report's `reason` is
-    "dead" and `left` has the places that still contain tokens. Raises InputError if the net or an
-    option is wrong, RunFailed if a run cannot continue.
+    one of them also puts one back, and no other transition puts tokens into the place. With
+    `laws=False`, nothing is checked, and reports have no stations.
+
+    When no transition can fire any more, the report's `reason` is "dead" and `left` has the places
+    that still contain tokens. Raises InputError if the net or an option is wrong, and RunFailed if
+    a run cannot continue.
     """
     own = net.monitors if isinstance(net, Net) else {}
     watched = {**own, **(monitors or {})}

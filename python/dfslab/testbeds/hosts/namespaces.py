@@ -26,11 +26,11 @@ def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
 
 
 def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
-    """Runs `work` in the network namespace of process `pid`, with its /proc/sys/net. Returns the
-    result.
+    """Runs `work` in the network namespace of process `pid`, where /proc/sys/net is that of the
+    namespace. Returns the result of `work`.
 
-    A separate thread enters the namespace, so that the rest of this process stays in its own.
-    Raises OSError if the namespace cannot be entered.
+    A separate thread enters the namespace, so that the other threads of this process stay in the
+    present one. Raises OSError if the namespace cannot be entered.
     """
     answer: list[Answer] = []
     failure: list[BaseException] = []

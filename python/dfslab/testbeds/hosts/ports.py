@@ -51,9 +51,10 @@ def free_ports(
     """Finds `count` ports that can be bound now and are not in `taken`, reserves them for this
     process, and returns them.
 
-    The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
-    port before the daemon binds it. The reservation keeps the port from other searches until then.
-    The search starts at a random port. Raises TestbedError if there are too few free ports.
+    The search begins at a random port and covers a range outside the ephemeral ports, so that no
+    outgoing connection takes a port before the daemon binds it. Until then, the reservation
+    excludes the port from the searches of other processes. Raises TestbedError if there are too few
+    free ports.
     """
     found: list[int] = []
     for port in _window():
@@ -67,10 +68,10 @@ def free_ports(
 
 
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
-    """Returns whether a port is free, and reserves it.
+    """Reserves a port, and returns whether a daemon can listen on it.
 
-    The port is reserved first and then tried, because a daemon of another testbed may listen on it
-    after the reservation was released.
+    The port is also tested, because a daemon of another testbed may listen on a port whose
+    reservation has been released.
     """
     return reservations.take(port, address) and can_listen(port, address)
 
