@@ -19,10 +19,10 @@ LINE = re.compile(
 @dataclass(frozen=True)
 class Step:
     """One function on the way from a scenario to the page, with the signature that ARCHITECTURE.md
-    states for it.
+    states for this function.
 
-    `given`: name and annotation of each parameter, in order, without `self`. `gives`: annotation of
-    the returned value.
+    `given` has the name and annotation of each parameter, in order, without `self`. `gives` is the
+    annotation of the returned value.
     """
 
     file: str

@@ -82,8 +82,8 @@ KEPT_NAMES = {
 KEPT_PROSE = {("python/dfslab/cli/testbed_commands.py", "of its own"): "a help text"}
 # Words that are banned in names of Rust and Java, in addition to `WORDS` and `IN_NAMES`.
 IN_RUST_AND_JAVA = {"together": "shared state, merge, batch"}
-# Words of Rust names that are allowed although they are banned. The key is (start of the path, name
-# or word), and the value is the reason.
+# Words of Rust names that are allowed although they are banned. The key is (beginning of the file's
+# path, name or word), and the value is the reason.
 KEPT_IN_RUST = {
     ("core/net/", "lane"): "a first-in first-out list of a cell",
     ("core/net/", "lanes"): "the first-in first-out lists of a cell",

@@ -57,8 +57,8 @@ def test_the_rate_solves_the_balance_equations(clients, delay_s, demand_s, gain)
 
 
 def planted(clients, delays_s, demands_s, share, gain):
-    """Returns the exact measurements of a mix of operations at one station: reads with the share
-    `share`, otherwise writes."""
+    """Returns for read and write the exact rate, and mean and 0.99 quantile of the response time,
+    of a mix at one station. `share` is the share of reads; all other operations are writes."""
     shares = {"read": share, "write": 1 - share}
     delay_s = sum(shares[kind] * delays_s[kind] for kind in shares)
     demand_s = sum(shares[kind] * demands_s[kind] for kind in shares)

@@ -64,7 +64,7 @@ def at_start(function: str, of_start: str, otherwise: str) -> str:
 
 
 def queue_file(*monitors: str) -> str:
-    """Returns the text of the file with monitors."""
+    """Returns the text of the CPN file of the queue, with the given monitors."""
     text = file_of(
         [
             color("INT", "<int/>"),
@@ -95,8 +95,8 @@ def queue_file(*monitors: str) -> str:
 
 @dataclass(frozen=True)
 class MonitorRow:
-    """A row of the table of supported monitors: a monitor, and what it measures in 100 s, or part
-    of the reason why it is refused."""
+    """A row of the table of monitors. It has a monitor, and either the expected number and mean of
+    its values in 100 s, or a part of the error message with which the monitor is refused."""
 
     construct: str
     example: str
@@ -113,7 +113,8 @@ ROWS = [
         "marking size",
         "Marking size",
         monitor("marking size", MARKING, (BUSY,)),
-        # 34 starts, 33 ends and the value at time zero; busy for 2 of every 3 s.
+        # 34 starts, 33 ends and the initial value are 68 values. The server is busy for 2 of every
+        # 3 s.
         count=68,
         mean=(33 * 2 + 1) / 100,
     ),
@@ -140,7 +141,7 @@ ROWS = [
             at_start("pred", "n > 50", "false"),
             at_start("obs", "n", "~1"),
         ),
-        # The arrivals at 51, 54, …, 99 s.
+        # 17 jobs arrive after 50 s: at 51, 54, …, 99 s.
         count=17,
         mean=75,
     ),
@@ -191,7 +192,7 @@ ROWS = [
             "fun obs (Main'busy_1_mark : UNIT tms) = size Main'busy_1_mark",
             timed="true",
         ),
-        # 34 arrivals, 34 starts, 33 ends.
+        # 34 arrivals, 34 starts and 33 ends within 100 s.
         count=101,
         mean=(33 * 2 + 1) / 100,
     ),

@@ -34,8 +34,8 @@ class Parameters(CheckedModel):
 
 
 class Testbed(BaseTestbed):
-    """A testbed of two small servers. The second one is stopped first. Its methods give tests
-    access to the testbed's resources."""
+    """A testbed of two small servers. When the testbed is taken down, the second server is stopped
+    first. Public methods give tests access to the testbed's resources."""
 
     SYSTEM = "tiny"
 

@@ -257,10 +257,11 @@ def moment(name: str) -> bool:
 
 
 def interrupted(starter: subprocess.Popen[str]) -> tuple[str, str]:
-    """Sends SIGINT to a process, as Ctrl-C does, until it has ended. Returns its output and errors.
+    """Sends SIGINT to a process, as Ctrl-C does, and repeats it until the process has ended.
+    Returns its standard output and standard error.
 
-    CPython loses a SIGINT that arrives while it runs a callback of a weak reference, such as that
-    of an import. A user then presses Ctrl-C once more.
+    CPython loses a SIGINT that arrives while CPython runs a callback of a weak reference, such as
+    one of the import system. A user then presses Ctrl-C once more.
     """
     for _ in range(4):
         starter.send_signal(signal.SIGINT)

@@ -20,8 +20,8 @@ def run(net: dict, **options) -> dict:
 
 
 def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
-    """Returns a net whose jobs wait in one place. They leave it one by one, in the order that the
-    queueing discipline determines."""
+    """Returns a net whose jobs wait in one place. The jobs leave the place one by one, in the order
+    that the queueing discipline determines."""
     return {
         "name": "queue",
         "colours": {"job": [["id", "int"]], "unit": []},

@@ -83,7 +83,7 @@ def nearest(colours: list[str], vision: str) -> float:
 
 
 def shown(mode: str) -> list[str]:
-    """Returns the colours of series and of measurements on a light or a dark page."""
+    """Returns the colours of series and of measurements on a page in the mode "light" or "dark"."""
     shades = [palette.INK, *palette.SHADES.values()]
     return [one.light if mode == "light" else one.dark for one in shades]
 

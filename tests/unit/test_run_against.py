@@ -41,8 +41,8 @@ def scenario(folder, name, size="64 KiB", repetitions=3):
 
 
 class Recording:
-    """An instrument that only records the names of the scenarios in order. A scenario named
-    `failing` cannot be measured."""
+    """A fake instrument that records the names of the scenarios in the order of their measurements.
+    A measurement of the scenario `failing` fails."""
 
     name = "measure"
 
@@ -57,11 +57,12 @@ class Recording:
 
 
 def quiet(*_):
-    """Ignores progress."""
+    """Discards progress messages."""
 
 
 def alternating(tmp_path, *names):
-    """Measures scenarios in turn. Returns the order of the measurements and the run folders."""
+    """Measures scenarios alternately. Returns two lists: the scenarios' names in the order of the
+    measurements, and the stores of the scenarios' runs."""
     order, entered, sweeps = [], [], []
     for name in names:
         chosen = read(scenario(tmp_path, name))
