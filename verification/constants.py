@@ -59,8 +59,8 @@ class Constant:
     def varied(self, value: Value, factor: float) -> Value:
         """Returns the varied `value` of a constant. The distance of a float from `about` is
         multiplied by `factor`, and the result is at most `most`. An integer is multiplied by
-        `factor` and rounded, to at least 1; a fraction is multiplied. Each element of a tuple is
-        varied alone."""
+        `factor` and rounded, to at least 1; a `Fraction` is multiplied by `factor`. Each element of
+        a tuple is varied in the same way."""
         if isinstance(value, tuple):
             return tuple(self.varied(one, factor) for one in value)
         if isinstance(value, int):

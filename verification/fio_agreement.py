@@ -133,8 +133,8 @@ class Agreement:
 
 
 def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> list[str]:
-    """Returns the options of fio that establish the conditions. If the conditions require a file,
-    it is created in `directory`."""
+    """Returns the options of fio that establish the conditions. If the conditions require that the
+    file exists before fio starts, it is created in `directory`."""
     options = [f"--directory={directory}"]
     if conditions.keeps_file:
         with open(directory / FILE_NAME, "xb", buffering=0) as file:

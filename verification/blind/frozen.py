@@ -20,7 +20,8 @@ from verification.blind.machine import MachineProfile
 from verification.blind.space import Hardware, Work
 
 RATE = "rate_per_s"
-# Words in the name of a limit, and the regime that the limit stands for. The first match decides.
+# Pairs of a word and a regime. A limit whose name contains the word belongs to the regime. The
+# first matching pair decides.
 REGIMES = (
     ("disk", "disk"),
     ("nic", "link"),

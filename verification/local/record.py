@@ -130,7 +130,8 @@ def recorded(
 
 
 def _measured(instrument: Measure, point: Point) -> Row:
-    """Returns the measured rate and the disturbances of one run; no rate if the run failed."""
+    """Returns the measured rate of one run and how much other work disturbed it. The rate is
+    missing if the run failed."""
     began_s = time.monotonic()
     try:
         result = instrument.run(point)

@@ -33,16 +33,17 @@ RUNS = (
     ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
     ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
 )
-# The report says that two rates are similar, or that one is a lot higher than the other, without
-# numbers. Rates are read as similar below this ratio, and as a lot apart from this ratio on.
+# The report states, without numbers, that two rates are similar or that one is a lot higher than
+# the other. Two rates are read as similar if their ratio is below this number, and as a lot apart
+# if it is at least this number.
 A_LOT = 1.5
 # Up to this number of ratios that are too close to count as a difference are listed one by one.
 NEAR_LISTED_MAX = 8
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
 DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
-# Two rates of one comparison: what is compared, and the rates that the statement says are the
-# larger one and the smaller one, or None if they were not recorded.
+# One comparison: what is compared, the rate that the report says is larger, and the rate that it
+# says is smaller. A rate that was not recorded is None.
 Pair = tuple[str, float | None, float | None]
 # Ways to run four clients, and the value of the label `processes` of their runs.
 MODES = {"threads": 0, "processes": 4}
@@ -231,8 +232,8 @@ def hdfs_is_slower(run: RecordedRun) -> Obtained:
 def hdfs_and_alluxio(run: RecordedRun) -> Obtained:
     """Judges whether HDFS and Alluxio have similar metadata rates, with threads and with processes.
 
-    Rates are similar if their ratio is below A_LOT. If the run cannot tell so small a ratio, rates
-    that it cannot tell apart are not judged.
+    Rates are similar if their ratio is below A_LOT. If the noise of the run is larger than A_LOT,
+    and the ratio is within the noise (`apart`), the statement is not judged.
     """
     texts, similar = [], True
     limit = max(A_LOT, run.apart)
