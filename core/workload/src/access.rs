@@ -10,7 +10,8 @@ use crate::{draw, Size, SpecError};
 /// for a pseudorandom permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
 /// Identifiers of the random numbers that this module draws. Each purpose has a different
-/// identifier, so that the numbers are independent; `stream.rs` has further identifiers.
+/// identifier, so that the numbers are independent. `stream/live.rs`, `prepared.rs` and
+/// `arrival.rs` define further identifiers.
 const PLACE: u64 = 16;
 const LENGTH: u64 = 17;
 const ROUND: u64 = 32;
@@ -128,8 +129,9 @@ impl<'a> TransferSequence<'a> {
         let all = count(access, &passage);
         let end = match access.transfers_per_operation {
             0 => all,
-            // Orders that draw blocks with replacement never run out of blocks, so only the limit
-            // `transfers_per_operation` ends the operation.
+            // These two orders draw blocks with replacement and never run out of blocks. So the
+            // limit `transfers_per_operation` alone ends the operation, unless the file has no
+            // block.
             most if matches!(access.order, Order::Random | Order::Same) && all > 0 => most,
             most => most.min(all),
         };

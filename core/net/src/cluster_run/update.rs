@@ -70,9 +70,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Ok(true)
     }
 
-    /// Ends an update after which the state waits in its former lane. The transition can fire again
-    /// if there is another trigger. No other transition could fire with the cell before, so none
-    /// can now.
+    /// Ends an update after which the state waits in the lane in which it waited before. The
+    /// transition can fire again if there is another trigger. No other transition could fire with
+    /// the cell before the update, so none can fire with it now.
     #[inline(always)]
     fn keep_state(&mut self, this: &Move, update: &Update, done: &Updated) {
         let cell = &mut self.cells.cells[done.cell as usize];

@@ -54,7 +54,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Ok(())
     }
 
-    /// Appends a token with the number `arrival` to a lane of a cell.
+    /// Appends a token to a lane of a cell. `arrival` is the token's arrival number.
     #[inline(always)]
     pub(super) fn enter(&mut self, token: u32, cell: u32, lane: u32, arrival: u64) {
         let lane = lane as usize;
@@ -188,7 +188,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         let this = &self.plan.moves[transition as usize];
         if this.others == 0 {
-            // No other transition takes tokens from the cells, so each entry is up to date.
+            // The transition is the only one that takes tokens from these cells, so each entry is
+            // up to date.
             self.turns.add(state.set_turn(state.latest, transition));
             return;
         }

@@ -179,8 +179,8 @@ impl<'n> Engine<'n> {
         Ok(Some(transition))
     }
 
-    /// Determines again whether each transition is enabled whose input places have changed since
-    /// the last call.
+    /// Updates, for each transition whose input places have changed since the last call, whether
+    /// the transition is enabled.
     #[inline(always)]
     pub(crate) fn update_enabled(&mut self) -> Result<()> {
         while let Some(transition) = self.marking.next_dirty() {

@@ -27,9 +27,10 @@ pub(crate) struct Variable<'a> {
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
     pub(crate) net: &'a NetDefinition,
-    /// Whether draws are allowed, which guards and monitors would repeat or add.
+    /// Whether random draws are allowed. They are not in guards, which would repeat a draw, and in
+    /// monitors, which would add draws to the run.
     pub(crate) draws_allowed: bool,
-    /// Whether `now()` is allowed, as it is wherever draws are.
+    /// Whether `now()` is allowed. It is always allowed where random draws are allowed.
     pub(crate) clock_allowed: bool,
     /// Parameters of a function, or values that a transition computes once per firing, by name.
     pub(crate) parameters: &'a [(String, FieldType)],

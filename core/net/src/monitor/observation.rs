@@ -107,7 +107,8 @@ pub(crate) struct Observed {
     area_ns: f64,
     lasted_ns: u64,
     count: u64,
-    /// Mean and sum of squared differences from it (Welford 1962, Technometrics 4).
+    /// Mean of the observed values, and sum of the squared differences from the mean (Welford 1962,
+    /// Technometrics 4).
     mean: f64,
     squares: f64,
     sum: f64,
