@@ -16,7 +16,7 @@ from verification.figures import Figure
 
 SCENARIO, NODES = "dfs-perf-pairs", "dfs-perf-nodes"
 METADATA, ITERATE = "dfsperf_metadata", "dfsperf_iterate"
-# The systems of each statement.
+# The file systems on which each statement is judged.
 OF_METADATA = ("local", "hdfs", "glusterfs", "alluxio")
 OF_LOCALITY = ("hdfs", "glusterfs", "alluxio")
 OF_PROCESSES = ("glusterfs", "alluxio")

@@ -1,8 +1,8 @@
-"""Compares testbeds with what `dfslab expect` expects of them: healthy testbeds, and testbeds with
-a planted fault that their declared hardware does not have.
+"""Compares testbeds with the rates that `dfslab expect` expects of them. Some testbeds are healthy.
+The others have a planted fault, of which their declared hardware shows nothing.
 
 `python -m verification.expecting FILE_SYSTEM FAULT` starts a testbed, compares it and appends the
-comparison to `data/expecting.jsonl`. Every comparison counts. It needs root.
+comparison to `data/expecting.jsonl`. The figures use every recorded comparison. It needs root.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def declared(file_system: str) -> Deployment:
 
 @contextmanager
 def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed[Any]]:
-    """A context with a running testbed that has a fault. The testbed's own record has the declared
-    deployment without the fault."""
+    """A context with a running testbed that has a fault. The record of the testbed has the declared
+    deployment, without the fault."""
     roles = discover.file_system(file_system).roles
     metadata = {role.name for role in roles if role.kind == "metadata"}
 

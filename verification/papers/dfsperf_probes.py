@@ -23,12 +23,13 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged, verdict_of
 
 SCENARIO = "dfs-perf-figures"
-# Smallest ratio of two rates that counts as a difference. In the earlier run, other programs used
-# the machine: their load changes a rate by less than a factor of three. In the quiet run, each
-# configuration was run twice, and a difference is read as a twentieth or more. Both limits were
-# written down before the rates were read.
+# Smallest ratio of two rates that counts as a difference, in the earlier run and in the quiet run.
+# During the earlier run, other programs used the machine; they are assumed to change a rate by less
+# than a factor of three. In the quiet run, each configuration was run twice, and a difference of at
+# least 5 % counts. Both limits were written down before the rates were read.
 APART_BUSY, APART = 3.0, 1.05
-# The recorded runs, the one to judge first: file, its name in the text, smallest ratio.
+# The recorded runs: file, name of the run in the text, and smallest ratio that counts as a
+# difference. The verdict is that of the first run.
 RUNS = (
     ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
     ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
@@ -73,7 +74,7 @@ class RecordedRun:
 
 @cache
 def recorded_runs() -> tuple[RecordedRun, ...]:
-    """Returns all recorded runs of SCENARIO, the one to judge first."""
+    """Returns all recorded runs of SCENARIO. The first one gives the verdict."""
     planned = recordings.scenario(SCENARIO)
     files = [(Path(__file__).with_name(file), name, apart) for file, name, apart in RUNS]
     return tuple(
@@ -88,8 +89,8 @@ def recorded_runs() -> tuple[RecordedRun, ...]:
 
 
 def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obtained]:
-    """Returns a probe that judges the first recorded run. Its text ends with the verdict on every
-    other one."""
+    """Returns a probe with the verdict on the first recorded run. The probe's text ends with the
+    verdicts on all other runs."""
 
     @wraps(judge)
     def probe() -> Obtained:

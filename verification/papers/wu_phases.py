@@ -159,7 +159,8 @@ def read_phase_3() -> Obtained:
 
 def read_blocks_dominate() -> Obtained:
     """Judges whether readBlock takes longer than open in every test with the largest files (Phase
-    III of the paper), and most of all with the largest one."""
+    III of the paper), and whether the ratio of the two times is larger for the largest file than
+    for the smallest one of this phase."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"

@@ -83,8 +83,9 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns the median factors of each phase and of all data and metadata phases, their ratios to
-    the baseline, and the coverages."""
+    """Returns three kinds of figures: the median factor between predicted and measured rates, for
+    each phase, for all data phases and for all metadata phases; the ratio of its logarithm to that
+    of the baseline; and the coverage of the 90 % intervals for data and for metadata rates."""
     made = []
     for bar, phases in (
         ("hardware-data", io_hardware.DATA_PHASES),
@@ -107,8 +108,8 @@ def figures() -> list[Figure]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Rates per second of one submission and phase: predicted, by the baseline, and measured.
-    `group` is the number of the institution's group."""
+    """Rates per second of one submission and phase: predicted by the law, predicted by the
+    baseline, and measured. `group` is the number of the institution's group."""
 
     group: int
     predicted: float
@@ -133,8 +134,8 @@ def covered(phase: str) -> list[bool]:
 
 @cache
 def compared(phase: str) -> tuple[Compared, ...]:
-    """Returns the comparison of each submission that has a phase. The prediction and the baseline
-    are from institutions of other groups."""
+    """Returns the comparison of each submission that has a rate of the phase. The law and the
+    baseline are computed from institutions of other groups."""
     found = []
     for group in range(GROUPS):
         own: list[Submission] = []

@@ -47,8 +47,9 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns the median factor between predicted and reported numbers of accelerators, over all
-    submissions and for each training model, its ratio to the baseline, and the coverage."""
+    """Returns three kinds of figures: the median factor between predicted and reported numbers of
+    accelerators, over all submissions and for each training model; the ratio of its logarithm to
+    that of the baseline; and the coverage of the 90 % intervals."""
     found = [(one, predicted(one)) for one in submissions()]
     made = []
     for model in ("", *MODELS):
@@ -69,7 +70,8 @@ def predicted(one: Submission) -> training.Accelerators:
 
 @cache
 def submissions() -> tuple[Submission, ...]:
-    """Returns all submissions of the closed division that are the largest of their system."""
+    """Returns all submissions of the table: those of the closed division with the largest number of
+    accelerators of their system."""
     return tuple(map(_submission, rows(TABLE)))
 
 
