@@ -49,8 +49,8 @@ SYSTEMS = {
     "cephfs": "cephfs",
 }
 ROUNDS = 2
-# Largest number of changes of a group that need testbeds of their own, and the time limit of the
-# trial that measures the group, in seconds.
+# Largest number of changes of a group whose changes each need a separate testbed. Time limit in
+# seconds of the trial that measures a group.
 GROUP, LIMIT_S = 3, 200.0
 # Smallest number of changes of a file system for which its coverage is computed separately.
 FEWEST = 5

@@ -21,7 +21,7 @@ from verification import recordings
 from verification.figures import Figure
 
 STUDY, PROGRAM = "kumar-glusterfs", "kumar-application"
-# Number of folds into which the layouts of the study are divided. In turn, each fold is held out.
+# Number of folds into which the layouts of the study are divided. Each fold is held out once.
 FOLDS = 4
 LAYOUTS = "layouts, nothing calibrated"
 

@@ -46,8 +46,8 @@ INSTRUMENTED = "woven"
 @dataclass(frozen=True)
 class Call:
     """The calls of one function in one configuration: their number, and the sum, mean and 0.99
-    quantile of their durations in seconds. `p99_s` is None for a function with several parts, such
-    as an open and a read. `took_s` is the duration of the whole program."""
+    quantile of their durations in seconds. `p99_s` is None for a function that consists of several
+    calls, such as an open and a read. `took_s` is the duration of the whole program."""
 
     function: str
     calls: int

@@ -100,8 +100,8 @@ def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
         if one.mean_s is None:
             continue
         ends = system.functions[one.name]
-        # A function with several ends, such as an open and a read, has no quantile: which of their
-        # calls belong together is not recorded.
+        # A function that consists of several calls, such as an open and a read, has several ends
+        # and no quantile: it is not recorded which calls belong to one use of the function.
         p99_s = quantile_s(top, ends[0], QUANTILE) if len(ends) == 1 else None
         numbers = [one.total_s, one.mean_s, p99_s, result.program.took_s]
         yield [*labels, one.name, one.count, *map(_digits, numbers)]

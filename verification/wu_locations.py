@@ -64,7 +64,7 @@ def figures(subject: str) -> list[Figure]:
     for (operation, share), curve in curves(subject).items():
         if operation != LOCATIONS:
             continue
-        # The law is 0 for one client, whose time is left out.
+        # One client is left out, because the law gives 0 s for it.
         part, count = f"{share:g} of a core", sum(one > 1 for one in curve.clients)
         fit, other = paper_law(curve), paper_law(curves(subject)[STAT, share])
         made += [

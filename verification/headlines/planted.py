@@ -107,7 +107,8 @@ def planted_faults() -> Headlines:
 
 
 def _of_testbed(name: str) -> DiscoveredPlace:
-    """Returns a place with the deployment that verification/expecting.py declares."""
+    """Returns a discovered file system (place) with the deployment that verification/expecting.py
+    declares for it."""
     deployment = declared(name)
     roles = discover.file_system(name).roles
     instances = {role.name: deployment.instances(role.name) for role in roles}

@@ -99,8 +99,8 @@ def today(subject: str, before: frozen.FrozenPrediction) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a recording says of itself: the half of the grid, the machine's profile in TOML, and the
-    hash of the frozen predictions."""
+    """What the JSON file of a recording states: the half of the grid, the machine's profile in
+    TOML, and the hash of the frozen predictions."""
 
     half: str
     profile: str
@@ -109,7 +109,7 @@ class Recording:
 
 @cache
 def about(subject: str) -> Recording:
-    """Returns what a recording says of itself."""
+    """Returns what the JSON file of a recording states."""
     found = json.loads((DATA / f"{subject}.json").read_text(encoding="utf-8"))
     return Recording(found["half"], found["profile"], found["predictions_sha256"])
 

@@ -88,7 +88,7 @@ pub(crate) struct Seat {
     pub(crate) lanes: Lanes,
 }
 
-/// How the lane is determined that a token enters in its cell. A lane is a first-in first-out list.
+/// How the lane of a token within its cell is determined. A lane is a first-in first-out list.
 #[derive(Debug)]
 pub(crate) enum Lanes {
     /// All tokens of the place enter this lane.
@@ -145,8 +145,8 @@ pub(crate) struct View {
     /// false, it may change only when the first token of the view changes.
     pub(crate) searches: bool,
     pub(crate) discipline: Discipline,
-    /// The conditions of the guard that concern this token alone. Their code refers to the token as
-    /// that of arc 0.
+    /// The conditions of the guard that read one token of the view and no other token. Their code
+    /// refers to this token as the token of arc 0.
     pub(crate) filter: Filter,
     /// Position of the arc among the arcs of its transition that are joined by equal fields. None
     /// if the arc is not joined: all tokens of the view are then in one bucket.
@@ -240,7 +240,8 @@ fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
 pub(crate) struct Transition {
     pub(crate) name: String,
     pub(crate) page: String,
-    /// Rank of the transition's priority among those of the net; 0 is the highest priority.
+    /// Rank of the transition's priority among the priorities of the net; 0 is the highest
+    /// priority.
     pub(crate) level: u32,
     pub(crate) weight: Option<f64>,
     /// The other transitions with weights that have the same priority and share an input place.

@@ -174,7 +174,8 @@ pub struct LevelDefinition {
 pub struct ChangeDefinition {
     /// Name of the transition.
     pub transition: String,
-    /// An int expression over the transition's variables and locals, whose value is added.
+    /// An int expression over the transition's variables and locals, whose value is added to the
+    /// level.
     pub by: String,
 }
 

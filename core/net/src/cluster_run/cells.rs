@@ -137,8 +137,9 @@ impl Cells {
 /// of the binding when the entry was made.
 pub(super) type Entry = (u64, u32, u64);
 
-/// An entry of a heap from which the entry with the smallest first number is taken first. Two valid
-/// entries of a transition never have the same first number, so the others need no comparison.
+/// An entry of a heap that yields the entry with the smallest first number first. Two valid entries
+/// of a transition never have the same first number, so the other two numbers of an entry are not
+/// compared.
 #[derive(Clone, Copy, Debug)]
 struct Ready(Entry);
 
@@ -437,7 +438,8 @@ mod tests {
         let mut wanted: Vec<u64> = Vec::new();
         let mut longest = 0;
         for step in 0..20_000 {
-            // Additions and removals prevail in turn, so that the list becomes long and short.
+            // Additions prevail for 50 steps, then removals for 50 steps, so that the list becomes
+            // long and short.
             let adds = stream.below(8) < if step / 50 % 2 == 0 { 6 } else { 2 };
             let lead = stream.below(1 << 40) as u64;
             if adds && !wanted.contains(&lead) {

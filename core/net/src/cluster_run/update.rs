@@ -6,7 +6,8 @@ use super::waiting::links;
 use super::{ClusterRun, Failed, HEADER};
 use crate::marking::bucket::NONE;
 
-/// An update whose state has its new fields, and whose trigger is freed.
+/// An update that has written the new fields of the state and freed the trigger, but has not put
+/// the state into a lane yet.
 struct Updated {
     transition: u32,
     cell: u32,

@@ -142,7 +142,8 @@ fn stack_needed(code: &[Instruction]) -> usize {
             Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
-        // A function of one argument also reads the cell above its argument: it must exist.
+        // A function of one argument also reads the cell above its argument, so this cell must
+        // exist.
         most = most.max(depth + 1);
     }
     most
