@@ -168,8 +168,7 @@ pub struct Schedule<'a> {
     arrivals: u64,
     unit_time: f64,
     /// Fraction, 0 to 1, of the time between arrivals by which this client's arrivals are shifted,
-    /// so that the clients do not all start operations at the same time. Used when all times
-    /// between arrivals are constant.
+    /// so that clients do not start together. Used when all times between arrivals are constant.
     share: f64,
     profile: Profile,
     /// Time in ns between a client's arrivals, if the rate does not change over time.

@@ -27,8 +27,7 @@ pub(crate) struct Variable<'a> {
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
     pub(crate) net: &'a NetDefinition,
-    /// Whether random draws are allowed. They are not in guards, which would repeat a draw, and in
-    /// monitors, which would add draws to the run.
+    /// Whether draws are allowed. Guards would repeat them; monitors would add draws to a run.
     pub(crate) draws_allowed: bool,
     /// Whether `now()` is allowed. It is always allowed where random draws are allowed.
     pub(crate) clock_allowed: bool,
@@ -142,8 +141,7 @@ fn stack_needed(code: &[Instruction]) -> usize {
             Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
-        // A function of one argument also reads the cell above its argument, so this cell must
-        // exist.
+        // A function of one argument reads the cell above its argument, too.
         most = most.max(depth + 1);
     }
     most
