@@ -113,7 +113,8 @@ def _digits(number: float | None) -> float | str:
 
 def quantile_s(top: MergedStep, end: str, q: float) -> float:
     """Returns the quantile `q` (from 0 to 1) of the durations in seconds of all calls whose path
-    ends with `end`. Calls within another such call are part of the outer one."""
+    ends with `end`. If one of these calls is made within another one, only the outer call
+    counts."""
     merged = MergedStep(durations=defaultdict(int))
     outermost: CallPath | None = None
     for path, node in callprofile.walk(top):

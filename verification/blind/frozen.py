@@ -110,8 +110,8 @@ def predicted(point: BlindPoint, machine: MachineProfile) -> FrozenPrediction:
 
 
 def regime(limit: Limit | None) -> str:
-    """Returns the kind of the factor that limits a rate most: disk, link, latency, processor, or
-    OTHER_REGIME."""
+    """Returns the kind of the factor that limits a rate most: disk, link, latency or processor.
+    Returns OTHER_REGIME for any other factor, and if no factor limits the rate."""
     name = "" if limit is None else limit.name
     return next((kind for word, kind in REGIMES if word in name), OTHER_REGIME)
 

@@ -70,7 +70,7 @@ class ExpectedPlace:
 
     @property
     def mean_rate_per_s(self) -> float:
-        """Geometric mean of the expected rates of all operations per second."""
+        """Geometric mean, over all operations, of the expected rate in operations per second."""
         return math.exp(fmean(math.log(float(one)) for one in self.expected.centre_per_s))
 
     @property

@@ -145,8 +145,9 @@ def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
 
 @cache
 def gain_of(sizes: Sequence[int]) -> float:
-    """Returns the gain of the station that predicts the total rates of these object sizes best from
-    every pair of concurrencies, by the median absolute error."""
+    """Returns the gain of the station with the smallest median absolute error of the predicted
+    total rates of these object sizes. Each pair of concurrencies in GIVEN is used for
+    predictions."""
 
     def error(gain: float) -> float:
         found = []

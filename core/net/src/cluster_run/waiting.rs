@@ -224,8 +224,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Whether the token that arrived first in the lanes of a cell whose bits are set in `mask` has
-    /// the arrival number `lead`.
+    /// Whether `lead` is the arrival number of the token that arrived first in some lanes of a
+    /// cell. `mask` is the set of these lanes, as bits. Returns false if they hold no token.
     #[inline(always)]
     fn is_present(&self, cell: u32, mask: u32, lead: u64) -> bool {
         let filled = u32::from(self.cells.cells[cell as usize].filled);

@@ -142,8 +142,8 @@ impl EventList {
         }
     }
 
-    /// Updates the sort keys of the first events after an event with the sort key `order` was added
-    /// to the line `held_by` (`NO_LINE`: to the heap).
+    /// Updates `next`, `second` and `next_line` after an event with the sort key `order` became the
+    /// first one of the line `held_by`, or of the heap if `held_by` is `NO_LINE`.
     #[inline(always)]
     fn compare(&mut self, order: u128, held_by: u8) {
         let is_elsewhere = held_by != self.next_line;

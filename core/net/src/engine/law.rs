@@ -180,8 +180,8 @@ impl Engine<'_> {
         }))
     }
 
-    /// The sum over all tokens in service at the end of the run of their remaining service time,
-    /// ns.
+    /// The sum in ns of the remaining service times of all tokens that are in service at the end of
+    /// the run.
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {

@@ -54,8 +54,8 @@ impl Cell {
         member.arcs.iter().all(|mask| self.filled & mask != 0)
     }
 
-    /// The token that arrived first in the lanes whose bits are set in `mask`; NONE if they hold no
-    /// token.
+    /// The token that arrived first in some lanes of the cell; NONE if these lanes hold no token.
+    /// `mask` is the set of these lanes, as bits.
     #[inline(always)]
     pub(super) fn first(&self, mask: u32, tokens: &[Token]) -> u32 {
         let found = self.filled & mask;
