@@ -57,10 +57,10 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
     """Returns one or three relative errors for a processor that is limited to a share of a core.
-    The first is the error of the capacity that follows from the processor's benchmark score,
-    compared with the measured capacity. The other two are left out if `one` is the reference. They
-    are ratios to the reference: the ratio of scores compared with that of shares, and the ratio of
-    the law's coefficients k compared with that of scores."""
+    The first compares the capacity that follows from the processor's benchmark score with the
+    measured capacity. Unless `one` is the reference, two errors of ratios to the reference follow:
+    the ratio of scores compared with the ratio of shares, and the ratio of the law's coefficients k
+    compared with the ratio of scores."""
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]

@@ -42,11 +42,12 @@ def _runs(operation: str) -> list[Result]:
 def curve(
     operation: str, steps: Sequence[str], phase: tuple[float, float], latency: str = EVEN
 ) -> Curve:
-    """Returns a curve for one phase. It has (file size in bytes, total seconds of the steps over
-    all files) for each file size.
+    """Returns a curve for one phase: for each file size, (file size in bytes, total seconds of the
+    steps over all files).
 
-    `steps` has the names of steps whose times are added; a name that begins with "-" is subtracted.
-    Phases I and II use the tests with several clients, Phase III those with one client.
+    `steps` has the names of steps whose times are added; the times of a step whose name begins with
+    "-" are subtracted. Phases I and II use the tests with several clients, Phase III those with one
+    client.
     """
     times: dict[float, list[float]] = {}
     for result in _runs(operation):

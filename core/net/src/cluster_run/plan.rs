@@ -4,8 +4,9 @@
 use crate::cluster::LANES_MAX;
 use crate::expression::{Formulas, Value};
 
-/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and no
-/// lists, inhibitor arcs, reset arcs, random places and transitions that compete by weight.
+/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and
+/// that have no lists, no inhibitor arcs, no reset arcs, no random places, and no transitions that
+/// compete by weight.
 ///
 /// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
