@@ -1,5 +1,5 @@
 """Compares testbeds with the rates that `dfslab expect` expects of them. Some testbeds are healthy.
-The others have a planted fault, of which their declared hardware shows nothing.
+The other testbeds have a planted fault, but declare the hardware of a healthy testbed.
 
 `python -m verification.expecting FILE_SYSTEM FAULT` starts a testbed, compares it and appends the
 comparison to `data/expecting.jsonl`. The figures use every recorded comparison. It needs root.

@@ -137,8 +137,8 @@ def _is_of_workload(one: PlannedIntervention) -> bool:
 
 
 def frozen(plan: VerificationPlan) -> str:
-    """Returns the SHA-256 digest of a plan's changes and predicted gains, in hexadecimal digits. It
-    is printed before anything is measured."""
+    """Returns the SHA-256 digest of a plan's changes and predicted gains, in hexadecimal digits.
+    The digest is printed before anything is measured."""
     lines = [f"{one.name} {one.predicted.model_dump_json()}" for one in plan.interventions]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

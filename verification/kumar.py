@@ -117,8 +117,8 @@ def _silent(*_: Any) -> None:
 
 
 def _of_program(subject: str) -> list[Figure]:
-    """Returns the errors of predicted times of a program's iterations. They are predicted by a
-    model that was fitted to plain reads and writes."""
+    """Returns the errors of predicted times of a program's iterations. The model that predicts the
+    times was fitted to plain reads and writes."""
     results = recordings.runs(PROGRAM, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
     rates: dict[str, list[float]] = {}

@@ -82,8 +82,9 @@ def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
 
 @cache
 def points(recording: str) -> dict[str, dict[str, str]]:
-    """Returns the state of each instrumentation point of a recording, by step and point. It is
-    INSTRUMENTED if any process instrumented the point, else the state that the agent reported."""
+    """Returns the state of each instrumentation point of a recording, by step and point. The state
+    is INSTRUMENTED if any process instrumented the point, else the state that the agent
+    reported."""
     path = recordings.path_of(recording).with_suffix(".json")
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))["points"]
     return found

@@ -145,9 +145,9 @@ def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
 
 @cache
 def gain_of(sizes: Sequence[int]) -> float:
-    """Returns the gain of the station with the smallest median absolute error of the predicted
-    total rates of these object sizes. Each pair of concurrencies in GIVEN is used for
-    predictions."""
+    """Returns the gain of the station, among GAINS, with which the total rates of these object
+    sizes are predicted best: with the smallest median of the relative errors, without sign. The
+    rates are predicted from each pair of concurrencies in GIVEN."""
 
     def error(gain: float) -> float:
         found = []

@@ -224,8 +224,8 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     }
 }
 
-/// Returns the part of the random numbers' key that identifies the client. It makes the numbers
-/// independent of those that choose operations and file sizes.
+/// Returns the part of the key that identifies the client in this module's random numbers. The part
+/// makes these numbers independent of the random numbers that choose operations and file sizes.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }
@@ -280,9 +280,9 @@ fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
 }
 
 /// Returns the number of the block at position `turn` of a random permutation of the blocks. A
-/// Feistel network permutes the numbers below the next power of two with an even exponent. It is
-/// applied repeatedly until the result is the number of a block of the file (Black and Rogaway
-/// 2002, "Ciphers with arbitrary finite domains").
+/// Feistel network permutes the numbers below the next power of two with an even exponent. The
+/// network is applied repeatedly until its result is the number of a block of the file (Black and
+/// Rogaway 2002, "Ciphers with arbitrary finite domains").
 fn shuffled(passage: &Passage, blocks: u64, turn: u64) -> u64 {
     let bits = (64 - (blocks - 1).leading_zeros())
         .max(2)

@@ -446,7 +446,7 @@ impl<'a> Stream<'a> {
 
 impl Stream<'_> {
     /// Fills the empty vector `operations` with up to `most` next operations of phase number
-    /// `phase`. They are the same as those from the iterator, but take less time.
+    /// `phase`. The iterator would return the same operations, but would take more time.
     pub fn ahead(&mut self, phase: usize, most: usize, operations: &mut Vec<Operation>) {
         debug_assert!(operations.is_empty());
         if self.is_in(phase) {
