@@ -40,10 +40,10 @@ impl Hung {
     }
 }
 
-/// Returns the calls of a run that have lasted longer than the plan allows at the time `now` (ns of
-/// the monotonic clock). In the timed part a call may last until the time limit, and other work may
-/// last as long as the time limit; a stopped run allows no more time. In each case the grace is
-/// added.
+/// Returns the calls of a run that, at the time `now` (ns of the monotonic clock), have lasted
+/// longer than the plan allows. In the timed part, a call may last until the time limit of the
+/// phase. Outside the timed part, a call may last for the length of the time limit. Once the run is
+/// stopped, a call may not last longer. In each case, the grace is added to the allowed time.
 pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
     let watch = control.watch();
     let zero = locked(&watch.begun).zeros.last().copied();
@@ -73,7 +73,7 @@ pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
     found
 }
 
-/// How long calls of a run may last.
+/// How long calls of a run may last before they count as hung.
 struct Allowed {
     grace_ns: u64,
     limit_ns: Option<u64>,

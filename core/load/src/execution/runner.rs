@@ -39,7 +39,8 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let factory = factory(&plan.target, &plan.run_directory)?;
     let setup = Setup::new(plan);
     let generator = calibrate(&setup);
-    // Figures that the control has from a previous run are kept: they are as good as these.
+    // If the control has the generator's cost from a previous run, this cost stays, since it is as
+    // accurate as the new measurement.
     let _ = watch.generator.set(generator.clone());
     let layers = Layers::new(&plan.layers, plan.stream.seed);
     preparation::check_room(plan, factory.as_ref())?;
@@ -170,7 +171,8 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
         shared.layers.end();
         let last = shared.is_over() || phase + 1 == shared.phases.len();
         let begun = !shared.broken.load(Ordering::Acquire);
-        // Other shards may still read the files of this shard's clients.
+        // True if other shards may still read the files of this shard's clients. These files must
+        // not be removed yet.
         let read_on = plan.shared && plan.stream.takes_others();
         if begun && (plan.hold || last && read_on) {
             shared.control.pass_barrier(true);

@@ -44,7 +44,8 @@ pub struct SharedState<'a> {
     /// page cache.
     pub(super) uncached: Mutex<Vec<(String, u64)>>,
     pub(super) phases: Vec<Times>,
-    /// The instant after which the preparation of files is aborted; None without a time limit.
+    /// The instant after which the preparation of files is aborted; None unless the run is a replay
+    /// with a time limit.
     pub(super) deadline: Option<Instant>,
 }
 

@@ -146,8 +146,8 @@ impl Watch {
     }
 
     /// Copies a client's figures if the last copy, made at `copied_ns`, is too old at the time
-    /// `now`. Both times are ns of the monotonic clock. Copies nothing if the run has many
-    /// `clients`.
+    /// `now`. Both times are ns of the monotonic clock. Copies nothing if the run has more than
+    /// `MOST_COPIED` clients.
     pub(crate) fn copy(&self, record: &mut Record, now: u64, copied_ns: &mut u64, clients: usize) {
         let every = COPY_EVERY_NS * clients.div_ceil(AT_ONCE) as u64;
         if clients <= MOST_COPIED && now.saturating_sub(*copied_ns) >= every {

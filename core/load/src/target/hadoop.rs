@@ -113,8 +113,9 @@ fn configured(env: &mut JNIEnv, calls: &Calls, spec: &Spec) -> jni::errors::Resu
     env.new_global_ref(made)
 }
 
-/// Opens a client with separate connections. Hadoop's clients share connections if they have the
-/// same user, so each client logs in as a different user, which Kerberos does not allow.
+/// Opens a client with separate connections. Hadoop's clients share connections if they belong to
+/// the same login, so each client gets a separate login under the current user's name. Kerberos
+/// does not allow such a login, so clients with Kerberos belong to the current login.
 fn client(hadoop: &Hadoop, spec: &Spec, configuration: &GlobalRef) -> Result<GlobalRef> {
     let made = hadoop.work("connect", &spec.uri, |env, calls| {
         let nothing = JObject::null();

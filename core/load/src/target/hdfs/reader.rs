@@ -23,8 +23,9 @@ const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
 
 type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
 
-/// An open file that is read front to back over one stream of blocks, as by an application's
-/// sequential reads. A range request for every read call would open a block each time.
+/// An open file. Sequential reads take the bytes from one stream of blocks, as an application's
+/// sequential reads do. With a range request for every read call, each read call would open a block
+/// again.
 pub struct Reader {
     runtime: Arc<Runtime>,
     client: Client,
