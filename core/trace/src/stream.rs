@@ -1,9 +1,10 @@
 //! Processes traces of any size in bounded memory. Spans wait in a window until their trace is
 //! complete.
 //!
-//! A trace counts as complete when none of the latest spans belonged to it. Then it is merged into
-//! the profile, and only its id is remembered. Spans of the trace that arrive later are still
-//! counted exactly, but in a separate tree; `SpanLosses` has their number.
+//! A trace counts as complete when none of the latest spans (`Window::quiet` spans) belonged to it.
+//! A complete trace is merged into the profile, and only the trace's id is remembered. Spans of a
+//! merged trace that arrive later are still counted exactly, but in a separate tree; `SpanLosses`
+//! has their number.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -52,8 +53,8 @@ const REMEMBERED: usize = 1 << 18;
 pub struct SpanStream {
     window: Window,
     store: SpanStore,
-    /// The traces of the spans that wait in the store. Spans that arrived since the last merge are
-    /// not in it yet.
+    /// The traces of the spans that wait in the store, without the spans that arrived since the
+    /// last merge.
     traces: Traces,
     profile: SpanProfile,
     /// The random sample of complete traces. None if only the profile is requested; then clock
@@ -78,10 +79,11 @@ pub struct TraceSummary {
     /// A random sample of complete call trees for analyses that need spans; it has all trees if
     /// there are few. The user's selection is not applied to it.
     pub sample: Forest,
-    /// Number of call trees that are not in the sample.
+    /// Number of call trees of the profile that are not in the sample.
     pub trees_left_out: u64,
-    /// Clock offsets of the hosts, if calls between hosts determine them. The times of the spans
-    /// are corrected by them where needed.
+    /// Clock offsets of the hosts; empty if no calls between hosts determine them.
+    /// `summarise_files` corrects the times of the spans by these offsets if it can read the files
+    /// twice.
     pub clocks: Vec<AlignedClock>,
 }
 
@@ -159,8 +161,8 @@ impl SpanStream {
         }
     }
 
-    /// Merges the waiting traces that received no spans since the last call of this function into
-    /// the profile.
+    /// Merges those waiting traces into the profile that received no spans since the last call of
+    /// this function.
     pub fn merge_quiet(&mut self) {
         let since = self.arrived - self.arrived_before;
         self.arrived_before = self.arrived;
@@ -194,7 +196,8 @@ impl SpanStream {
         profile
     }
 
-    /// Ends the stream and returns profile, sample and clock offsets.
+    /// Ends the stream and returns the profile and the sample. The list of clock offsets in the
+    /// result is empty.
     pub fn finish(mut self) -> TraceSummary {
         self.merge_all();
         let sample = self.sample.take().unwrap_or_default();
@@ -220,7 +223,8 @@ impl SpanStream {
         self.store.texts.assume_weight(weight);
     }
 
-    /// Sets the format in which files are read. With None, it is recognised by content.
+    /// Sets the format in which files are read. If `format` is None, the format of each file is
+    /// recognised by content.
     pub fn assume_format(&mut self, format: Option<InputFormat>) {
         self.format = format;
     }
@@ -230,8 +234,9 @@ impl SpanStream {
         self.selection = selection;
     }
 
-    /// From now on, corrects the start and end times of the spans of these hosts by the clock
-    /// offsets.
+    /// Corrects the start and end times of spans in all traces that are merged from now on. The
+    /// spans of each host in `clocks` are moved back by the time by which the host's clock is
+    /// ahead.
     pub fn align(&mut self, clocks: &[AlignedClock]) {
         let wrong = clocks.iter().filter(|clock| clock.ahead_ns != 0);
         self.ahead_ns = wrong
@@ -371,9 +376,9 @@ impl Traces {
         self.runs.push(Run { slot, first, spans });
     }
 
-    /// Marks those traces as complete to which none of the latest `quiet` spans belongs. If more
-    /// than `stay_max` spans would still wait, it also marks the largest of the other traces.
-    /// Returns the number of traces that were marked for their size.
+    /// Marks as complete all traces to which none of the latest `quiet` spans belongs. If more than
+    /// `stay_max` spans would still wait, also marks traces that are not complete, the largest
+    /// first. Returns the number of traces that were marked for their size.
     fn choose(&mut self, quiet: usize, stay_max: usize) -> u64 {
         let mut stay = 0;
         for held in &mut self.held {

@@ -61,8 +61,8 @@ fn is_htrace(value: &Value) -> bool {
         .all(|key| value.get(key).is_some())
 }
 
-/// Reads a file in one of the formats. It parses one value of the file's list of events, spans or
-/// traces at a time, so that the file need not fit the memory.
+/// Reads a file in one of the formats of `Form`. Parses one value of the file's list of events,
+/// spans or traces at a time, so that the file need not fit into memory.
 pub struct ForeignReader {
     form: Form,
     /// The key of the list of events, spans or traces, if the file is an object that contains the
@@ -207,15 +207,15 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the value of a key as a number; None if it is not one. A number that is encoded as text
-/// is accepted, since some writers encode times and ids so.
+/// Returns the value of a key as a number; None if the value is not a number. A number that is
+/// encoded as text is accepted, since some writers encode times and ids as text.
 fn number(value: &Value, key: &str) -> Option<f64> {
     let value = value.get(key)?;
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Converts the value of a key from microseconds to nanoseconds. Whole numbers are converted
-/// exactly. None if the value is missing, negative, too large or not a number.
+/// Converts the value of a key from microseconds to nanoseconds. Integers are converted exactly.
+/// None if the value is missing, negative, too large or not a number.
 fn micros(value: &Value, key: &str) -> Option<u64> {
     let given = value.get(key)?;
     if let Some(whole) = given.as_u64() {

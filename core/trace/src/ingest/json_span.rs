@@ -1,9 +1,8 @@
-//! Parses spans of OTLP JSON fast, if they are in the form that most exporters write. The library
-//! serde parses all others.
+//! Parses spans of OTLP JSON fast, if they are in the form that most exporters write. In this form,
+//! texts have no escapes, times and sizes are digits, and attributes have a key and a value.
 //!
-//! In that form, texts have no escapes, times and sizes are digits, and attributes have a key and a
-//! value. The functions here return None if a span is truncated or not in that form. Such a span
-//! may still be valid; serde then decides.
+//! The functions in this module return None if a span is truncated or not in this form. Such a span
+//! may still be valid, so the library serde parses it.
 
 use std::borrow::Cow;
 
@@ -23,7 +22,8 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Parses an id that must have exactly `digits` hexadecimal digits.
+    /// Parses an id that must have exactly `digits` hexadecimal digits. An empty text means that
+    /// there is no id (`Identity::None`).
     pub fn of(text: &[u8], digits: usize) -> Self {
         match from_hexadecimal(text, digits) {
             Some(number) => Identity::Number(number),
@@ -82,8 +82,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
     Some(cursor.at)
 }
 
-/// The members with which most writers end a span although they are empty. They are recognised by
-/// one comparison.
+/// The empty members with which most writers end a span. They are recognised by one comparison.
 const NOTHING_MORE: &[u8; 95] =
     b",\"droppedAttributesCount\":0,\"events\":[],\"droppedEventsCount\":0\
                                 ,\"links\":[],\"droppedLinksCount\":0";
@@ -243,7 +242,8 @@ impl<'a> Cursor<'a> {
         Some(true)
     }
 
-    /// Skips the rare members of a span: events, links and the counts of dropped ones.
+    /// Skips the rare members of a span: events, links, and the numbers of dropped attributes,
+    /// events and links.
     fn rarely_more(&mut self) -> Option<()> {
         if self.literal(b",\"droppedAttributesCount\":") {
             self.skip()?;
@@ -263,7 +263,8 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Parses all members of an object. `take` is called with each key to parse the value after it.
+    /// Parses all members of an object. Calls `take` with each key; `take` parses the value after
+    /// the key.
     #[inline(always)]
     fn members(&mut self, take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
@@ -374,9 +375,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Parses an attribute that has an integer value in the form that most exporters write. Returns
-    /// the comma or bracket after it. If the attribute is different, returns `Some(None)` and does
-    /// not advance.
+    /// Parses an attribute that has an integer value, in the form that most exporters write.
+    /// Returns `Some(Some(byte))` with the comma or bracket after the attribute. If the attribute
+    /// has another form, returns `Some(None)` and does not advance. Returns None if the span is
+    /// truncated or the integer is invalid.
     #[inline(always)]
     fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<Option<u8>> {
         let start = self.at;

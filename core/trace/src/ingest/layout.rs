@@ -103,8 +103,8 @@ impl Layouts {
     }
 }
 
-/// The positions of the values in spans that one place of a program encoded, and the bytes that all
-/// these spans share.
+/// The positions of the values in those spans that one line of a program's code creates, and the
+/// bytes that all these spans share.
 struct Layout {
     parts: Vec<Part>,
     trace_id: usize,
@@ -177,8 +177,8 @@ fn chunk<const SIZE: usize>(window: &Window, at: usize) -> [u8; SIZE] {
     std::array::from_fn(|place| window[at + place])
 }
 
-/// The position of a varint in a span. A varint without bytes stands for a missing number, which is
-/// read as zero.
+/// The position of a varint in a span. If the span has no such number, the varint has no bytes and
+/// is decoded as zero.
 #[derive(Clone, Copy, Default)]
 struct Digits {
     at: usize,
@@ -206,8 +206,9 @@ impl Digits {
     }
 }
 
-/// `PART_BYTES` bytes of a span, with which those of other spans are compared. The bits that belong
-/// to values are masked out.
+/// `PART_BYTES` consecutive bytes of the span from which a layout was learnt. Other spans of the
+/// layout must have the same bytes at the same offset, except for the bits that belong to values,
+/// which are masked out.
 struct Part {
     at: usize,
     mask: [u64; PART_WORDS],
@@ -277,7 +278,7 @@ impl Values {
     }
 
     /// Walks over the fields of a span and records the positions of its values. All other bytes
-    /// stay part of the comparison.
+    /// stay part of the comparison. None if the span has no layout.
     fn walk(&mut self, mut span: Message<'_>) -> Option<()> {
         while let Some((field, value)) = span.field().ok()? {
             match (field, value) {
@@ -300,7 +301,8 @@ impl Values {
         Some(())
     }
 
-    /// Records the position of an attribute's value, if it is a number that this crate uses.
+    /// Records the position of an attribute's value, if the value is a number that this crate uses.
+    /// None if the attribute has no layout.
     fn attribute(&mut self, mut attribute: Message<'_>) -> Option<()> {
         let Some((1, Value::Block(key))) = attribute.field().ok()? else {
             return None;
@@ -316,7 +318,8 @@ impl Values {
         }
         match (Key::of(key.bytes()), found) {
             (key, Value::Varint(_)) if first == INTEGER && count <= Digits::COUNT_MAX => {
-                // The number of bytes of the varint is part of the layout; its value is not.
+                // Only the top bit of each byte of the varint is compared. These bits determine the
+                // number of bytes, which is part of the layout.
                 self.mask[at..at + count].fill(0x80);
                 self.number(key, Digits::new(at, count))
             }
@@ -342,7 +345,7 @@ impl Values {
     }
 
     /// Excludes the bytes of a block, which are a value, from the comparison with other spans.
-    /// Returns their offset in the span.
+    /// Returns the offset of these bytes in the span.
     fn free(&mut self, block: Message<'_>) -> usize {
         let at = block.offset() - self.begin;
         self.mask[at..at + block.bytes().len()].fill(0);
@@ -350,7 +353,7 @@ impl Values {
     }
 
     /// Excludes the last 8 bytes that were read, which are a time, from the comparison with other
-    /// spans. Returns their offset in the span.
+    /// spans. Returns the offset of these bytes in the span.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);

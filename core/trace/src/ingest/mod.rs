@@ -96,8 +96,8 @@ pub struct Reader<'r> {
     /// Whether a truncated file is accepted: its complete spans are kept, and the rest is counted
     /// as lost.
     salvages: bool,
-    /// Number of spans kept so far, and the number of records dropped so far for each reason in
-    /// `DROPPED`.
+    /// Number of spans kept so far (`spans`), and number of records dropped so far for each reason
+    /// in `DROPPED` (`dropped`).
     spans: u64,
     dropped: [u64; DROPPED.len()],
 }

@@ -90,19 +90,20 @@ impl Scalar<'_> {
     }
 }
 
-/// Converts a float to an integer if it is whole and not negative; some JSON writers know only
-/// floats. None otherwise.
+/// Converts a float to an integer, since some JSON writers know only floats. None if the float is
+/// negative or has a fraction.
 pub fn whole(value: f64) -> Option<u64> {
     let fits = value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0;
     fits.then_some(value as u64)
 }
 
-/// The values of those attributes of one span or resource that this crate uses, as far as they were
-/// found yet.
+/// The values of those attributes of one span or resource that this crate uses. Attributes that
+/// were not found yet have their default values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked<'a> {
-    /// The rank of the key of the attribute for the call's size, and the size in bytes, which is
-    /// None if it is invalid. The whole is None if no such attribute was found.
+    /// The size of the call, as (rank of the attribute's key, size in bytes). The size in bytes is
+    /// None if the attribute's value is invalid. The pair is None if no attribute for the size was
+    /// found.
     size: Option<(u8, Option<u64>)>,
     thread: u64,
     wait: bool,
@@ -112,8 +113,8 @@ pub struct Picked<'a> {
     /// probability.
     probabilistic: bool,
     parameter: f64,
-    /// The names of service and host, which only resources have. They are boxed to keep the type
-    /// small, since there are far more spans than resources.
+    /// The names of service and host, which only resources have. The names are boxed to keep the
+    /// type small, since there are far more spans than resources.
     origin: Option<Box<Origin<'a>>>,
 }
 
@@ -168,7 +169,8 @@ impl<'a> Picked<'a> {
         }
     }
 
-    /// Reads the sampling weight from a span's trace state. It takes precedence over attributes.
+    /// Reads the sampling weight from a span's trace state. A weight in the trace state takes
+    /// precedence over a weight in the attributes.
     #[inline(always)]
     pub fn trace_state(&mut self, state: &[u8]) {
         if !state.is_empty() {

@@ -28,8 +28,9 @@ impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
     /// Determines how the messages of a file are separated. `bytes` is the whole file or its
-    /// beginning. Returns the first way that fits all of these bytes; if there is none, the first
-    /// that fits at least their beginning; else None.
+    /// beginning. Returns the first variant of `Framing` with which all of these bytes are valid.
+    /// If there is none, returns the first variant with which the beginning of these bytes is
+    /// valid, or else None.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -70,7 +71,7 @@ impl Framing {
     }
 
     /// Whether, if messages are separated in this way, the first bytes begin a valid message. An
-    /// error in the rest is then reported as damage.
+    /// invalid byte after these first bytes is then reported as damage.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {
@@ -81,8 +82,8 @@ impl Framing {
         let tag = file.varint()?;
         let _length = file.varint()?;
         let inner_tag = file.varint()?;
-        // The message must begin with field 1, and that with a resource, with scope spans or with a
-        // schema URL.
+        // The message must begin with field 1 (resource spans), which must begin with a resource,
+        // with scope spans or with a schema URL.
         Ok(tag == 0x0a && matches!(inner_tag, 0x0a | 0x12 | 0x1a))
     }
 }

@@ -74,9 +74,10 @@ impl HostSums {
 /// A map from each host to the sums over its calls at one node.
 pub type ByHost = BTreeMap<TextId, HostSums>;
 
-/// Sums over the calls at each node of a profile, by host. The host of a node's first call is
-/// omitted, since its sums are the sums of the whole node minus those stored here. So for a trace
-/// of one host this table is empty, and each call costs only one comparison.
+/// Sums over the calls at each node of a profile, by host. The first host of a node (the host of
+/// its first call) is omitted: its sums are the sums of the whole node minus the stored sums of the
+/// other hosts. So for a trace of one host this table is empty, and each call costs only one
+/// comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     shares: HashMap<(u32, TextId), HostSums, Mixing>,
@@ -84,8 +85,8 @@ pub struct Elsewhere {
 
 impl Elsewhere {
     /// Adds the sums `more` over calls of `host` at the node `place`. `host` must not be the node's
-    /// first host. If the table is full, adds nothing, so that the calls count for the first host,
-    /// and returns their number. Otherwise returns 0.
+    /// first host. Returns 0. If the table is full and has no such entry, adds nothing and returns
+    /// the number of calls in `more`; these calls then count for the node's first host.
     pub fn add(&mut self, place: u32, host: TextId, more: &HostSums) -> u64 {
         let key = (place, host);
         if self.shares.len() >= SHARES_MAX && !self.shares.contains_key(&key) {

@@ -136,7 +136,7 @@ impl SpanProfile {
         profile
     }
 
-    /// Adds the trees of a forest to the profile. The numbers of their names refer to the table
+    /// Adds the trees of a forest to the profile. The names of their calls are numbers in the table
     /// `texts`. When all trees are added, the caller passes the complete table to `know`.
     pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
         self.spans += forest.spans.len() as u64;
@@ -144,8 +144,8 @@ impl SpanProfile {
         self.losses.merge(&forest.losses);
         let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
-        // A cache of the nodes found last, since consecutive spans of a trace use few nodes in
-        // alternation.
+        // Two caches: `lot` has the pseudo-random number of the latest trace. `recent` has the
+        // nodes found last, since consecutive spans of a trace alternate between few nodes.
         let mut lot = (0, lot_of_trace(0));
         let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
         for &index in &forest.order {
@@ -187,8 +187,8 @@ impl SpanProfile {
         self.count_repeats(forest, &nodes);
     }
 
-    /// Counts, for each call, how many calls of each child node are within it, and adds these
-    /// numbers to the distributions of the child nodes. `nodes` has the node of each span.
+    /// Counts, for each call, its child calls at each child node, and adds these numbers to the
+    /// distributions of the child nodes. `nodes` has the node of each span.
     fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
         let mut times = vec![0u64; self.nodes.len()];
         let mut met: Vec<u32> = Vec::new();
@@ -217,7 +217,7 @@ impl SpanProfile {
     ///
     /// # Errors
     ///
-    /// If it did: one line that says how many calls were dropped.
+    /// If the selection dropped all calls: one line with the number of these calls.
     pub fn some_kept(self) -> std::result::Result<Self, String> {
         if self.spans > 0 || self.left_out.is_empty() {
             return Ok(self);
@@ -366,8 +366,8 @@ impl SpanProfile {
         self.texts.text(self.shapes.name(node.shape))
     }
 
-    /// Returns a key by which children with equal names of one node are sorted. Unlike the indices
-    /// of the nodes, it is the same in every profile.
+    /// Returns a key by which the children of one node that have equal names are sorted. Unlike the
+    /// indices of the nodes, the key of a child is the same in every profile.
     pub fn order_key(&self, node: &ProfileNode) -> u64 {
         self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
@@ -398,9 +398,10 @@ impl SpanProfile {
         shapes
     }
 
-    /// Returns the index of the child of the node `parent` with the key `branch`, which is created
-    /// if needed. If there are too many nodes, returns the node without a parent in which calls of
-    /// this name are merged. The second value says whether this was the case.
+    /// Returns the index of the child of the node `parent` with the key `branch`, and false. The
+    /// child is created if it does not exist. If the profile has too many nodes to create the
+    /// child, returns the index of the node without a parent in which calls of the same name are
+    /// merged, and true.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

@@ -12,9 +12,9 @@ use crate::profile::rank::ReportOptions;
 use crate::selection::pattern;
 use crate::tree::{Forest, NONE};
 
-/// A call counts as queued at its server if it starts soon after the end of the previous call
-/// there. The time between the two must be at most 1 / `QUEUE_SLACK` of the pause that the caller
-/// made before the call.
+/// A call counts as queued at its server if it starts soon after the previous call on the same
+/// server thread ended. The time between the two calls must be at most 1 / `QUEUE_SLACK` of the
+/// pause that the caller made before the queued call.
 const QUEUE_SLACK: u64 = 20;
 
 /// A gap without explanation is a time interval whose end no recorded event explains. Gaps that
@@ -79,7 +79,7 @@ pub struct Graph {
     threads: LogicalThreads,
     /// The number of the step (service and name) of each span.
     pub steps: Vec<u32>,
-    /// For each segment, its working time without the time of waiting for other segments, ns.
+    /// For each segment, its duration without the time of waiting for other segments, ns.
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
@@ -238,9 +238,9 @@ impl Graph {
     }
 
     /// Classifies the pause of a caller before its call as queueing, if the call began soon after
-    /// the previous call on the serving thread had ended. The pause is then not counted as work of
-    /// the caller. `caller` is the segment of the pause, `served` is the segment before the call on
-    /// the serving thread, and `start_ns` is the start of the call.
+    /// the previous call on the serving thread had ended. A pause for queueing does not count as
+    /// work of the caller. `caller` is the segment of the pause, `served` is the segment before the
+    /// call on the serving thread, and `start_ns` is the start of the call.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
         let pause = self.threads.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
@@ -263,7 +263,7 @@ impl Graph {
     }
 
     /// Adds an edge for each inferred dependency in `releases`. The time for which a segment waited
-    /// for such an event is no longer counted as the segment's work.
+    /// for the event of a dependency no longer counts as the segment's work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.threads.segments.len()];
@@ -307,8 +307,8 @@ impl Graph {
             let usual = match kind {
                 Class::Wait => 0,
                 _ if free.len() >= 3 => free[free.len() / 2],
-                // The gap between calls waited for others each time, so it may contain no work at
-                // all.
+                // Nearly every gap between these calls was a wait for another call, so the gap may
+                // contain no work at all.
                 Class::Between => 0,
                 Class::Leaf => least,
             };
@@ -331,8 +331,8 @@ impl Graph {
         }
     }
 
-    /// Sorts the events topologically. If inferred dependencies form a cycle, those of the earliest
-    /// event in it are removed.
+    /// Sorts the events topologically. If inferred dependencies form a cycle, the edges of the
+    /// cycle that lead to its earliest event are removed.
     fn sort(&mut self) {
         let events = self.after.len();
         let mut missing: Vec<u32> = vec![0; events];

@@ -18,10 +18,10 @@ pub enum Kind {
     Between,
     /// A call whose name marks it as a wait.
     Wait,
-    /// The call is blocked until a call on another logical thread has ended.
+    /// Time in which the call is blocked until a call on another logical thread has ended.
     Joined,
-    /// A call on another logical thread runs meanwhile, but the segment does not end with that
-    /// call.
+    /// Time in which a call on another logical thread runs and continues after the end of the
+    /// segment.
     Open,
 }
 
@@ -93,10 +93,12 @@ impl LogicalThreads {
         self.nested = vec![false; forest.spans.len()];
         let mut known: HashMap<Key, Rows> = HashMap::new();
         let mut threads = 0;
-        // For each span, the end of the calls that it has made so far on its logical thread.
+        // For each span, the latest end of the calls that it has made so far on its own logical
+        // thread.
         let mut inside_until: Vec<u64> = forest.spans.iter().map(|span| span.start_ns).collect();
         let mut order = forest.order.clone();
-        // If a parent and its child begin at the same time, the parent comes first.
+        // Calls that begin at the same time are ordered by `rank`, so that a parent precedes its
+        // child.
         let mut rank = vec![0u32; forest.spans.len()];
         for (place, &node) in (0u32..).zip(&forest.order) {
             rank[node as usize] = place;
@@ -145,8 +147,8 @@ impl LogicalThreads {
             let call = &forest.spans[child as usize];
             (call.start_ns, call.end_ns)
         };
-        // The calls are sorted by time: calls that were moved up because of their depth are in the
-        // order of their ids.
+        // The calls have to be sorted by time, since calls that were moved up because of their
+        // depth are in the order of their ids.
         own.sort_by_key(|&child| times(child));
         steps::take(1 + own.len() + others.len());
         let mut reached = whole.start_ns;

@@ -156,7 +156,7 @@ struct Sums {
 }
 
 /// Returns, for each step, its time by several methods of accounting: work, waiting, self time, and
-/// time on the path of last finishers.
+/// time on the path of last finishers (function `last_finishers`).
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();

@@ -77,7 +77,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes the distances by their definition: every call is checked from every logical thread.
+    /// Computes the distances by their definition: in each round, every call from or to a logical
+    /// thread of known distance leads to threads that are one step farther.
     fn plain(calls: &[(u32, u32)], from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         for distance in 1..=DISTANCE_MAX {
@@ -93,8 +94,8 @@ mod tests {
         far
     }
 
-    /// Random calls between logical threads: mostly a tree of logical threads, with some calls
-    /// back.
+    /// Random calls between logical threads: most of the calls form a tree of logical threads, and
+    /// a few calls lead back.
     fn calls() -> impl Strategy<Value = Vec<(u32, u32)>> {
         let one = (any::<prop::sample::Index>(), any::<bool>(), 0..40u32);
         prop::collection::vec(one, 1..60).prop_map(|rows| {

@@ -22,7 +22,7 @@ pub struct Sample {
 
 impl Sample {
     /// Offers the spans of a complete trace. The trace is kept if its pseudo-random number is small
-    /// enough; later traces may displace it.
+    /// enough; traces that are offered later may displace it.
     pub fn offer(&mut self, trace: &[Span]) {
         let id = trace[0].trace_id;
         let lot = (mix(id as u64 ^ mix((id >> 64) as u64)), id);

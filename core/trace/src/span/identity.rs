@@ -39,8 +39,8 @@ pub fn assign_trace_ids(store: &mut SpanStore) {
     }
 }
 
-/// Returns the index of the span that represents the tree of the span with the index `place`.
-/// Shortens the chain of `links` to it on the way (path halving of union-find).
+/// Returns the index of the span that represents the tree of the span with the index `place`. On
+/// the way, shortens the chain of `links` to the representing span (path halving of union-find).
 fn leader(links: &mut [u32], mut place: u32) -> u32 {
     while links[place as usize] != place {
         let above = links[links[place as usize] as usize];

@@ -23,8 +23,8 @@ pub const NONE: u32 = u32::MAX;
 pub const DEPTH_MAX: u32 = 200;
 
 /// Longest duration that quantiles and sums of squares distinguish: 2^48 ns, about three days. For
-/// them, longer durations are reduced to this one, since the squares of forged durations would
-/// overflow the sums. Sums, minima and maxima are exact for every duration.
+/// quantiles and sums of squares, longer durations are reduced to this duration, since the squares
+/// of forged durations would overflow the sums. Sums, minima and maxima of durations are exact.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
 /// Limits a duration in ns to the longest that quantiles and sums of squares distinguish.
@@ -36,8 +36,8 @@ pub fn cut_ns(duration_ns: u64) -> u64 {
 /// fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// Maximum number of distinct names. A program that puts a number into every name exceeds it;
-/// further names become `OTHER_NAMES`.
+/// Maximum number of distinct names. A program that puts a number into every name exceeds this
+/// maximum; all further names are replaced by `OTHER_NAMES`.
 const TEXTS_MAX: usize = 1 << 15;
 const OTHER_NAMES: &str = "(other names)";
 
@@ -85,16 +85,16 @@ impl Span {
 pub struct Texts {
     ids: HashMap<Arc<str>, TextId>,
     texts: Vec<Arc<str>>,
-    /// A cache: for each hash slot, the number of the text found last, since a trace alternates
-    /// between few names.
+    /// A cache: for each hash slot, the number of the latest text with this slot, since the names
+    /// in a trace alternate between few texts.
     recent: [TextId; RECENT_SLOTS],
-    /// Sampling weights in units of 2^-20. The first holds for spans without a recorded weight, the
-    /// others are those that were recorded.
+    /// Sampling weights in units of 2^-20. The first entry is the weight of spans without a
+    /// recorded weight; the other entries are the recorded weights.
     weights: Vec<u64>,
 }
 
-/// Maximum number of distinct sampling weights in the table, since recorders use few. Any further
-/// weight is replaced by the last one in the table.
+/// Maximum number of distinct sampling weights in the table; recorders use few. Any further weight
+/// is replaced by the last weight in the table.
 const WEIGHTS_MAX: usize = 1 << 12;
 
 const RECENT_SLOTS: usize = 64;

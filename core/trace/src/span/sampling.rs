@@ -22,8 +22,8 @@ pub fn weight_of(probability: f64) -> Option<u64> {
     believed.then(|| weight.round() as u64)
 }
 
-/// Returns the sampling weight that a trace state such as "ot=th:c;rv:0123,vendor=x" has, in units
-/// of 2^-20. None if it has none.
+/// Returns the sampling weight in a trace state such as "ot=th:c;rv:0123,vendor=x", in units of
+/// 2^-20. None if the trace state has no valid weight.
 pub fn weight_of_trace_state(state: &[u8]) -> Option<u64> {
     let state = std::str::from_utf8(state).ok()?;
     let members = state

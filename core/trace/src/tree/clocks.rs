@@ -84,9 +84,9 @@ pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     found
 }
 
-/// Returns a map. A key is a pair of hosts: the host of callers and the host of callees. The value
-/// has one interval for each call between the two hosts, from the smallest to the largest offset of
-/// the callee's clock, in ns, that causality allows.
+/// Returns a map from each pair of hosts (host of callers, host of callees) to the intervals of
+/// offsets of the callee's clock, in ns, that causality allows. There is one interval, (smallest
+/// offset, largest offset), for each call between the two hosts that is not longer than its caller.
 fn bounds_of(forest: &Forest) -> BTreeMap<(TextId, TextId), Vec<(i64, i64)>> {
     let mut bounds: BTreeMap<(TextId, TextId), Vec<(i64, i64)>> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -113,16 +113,16 @@ fn difference(left: u64, right: u64) -> Option<i64> {
 }
 
 /// Estimates the offset of a callee's clock. `bounds` has, for each call, the interval of offsets
-/// in ns that the call allows. The estimate is the middle of the range of offsets that the most
-/// calls allow, or zero if equally many calls allow zero.
+/// in ns that the call allows. The estimate is the middle of the range of offsets that the largest
+/// number of calls allows. It is zero if the offset zero is allowed by equally many calls.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {
         let allowing = |bound: &&(i64, i64)| bound.0 <= offset && offset <= bound.1;
         bounds.iter().filter(allowing).count() as u64
     };
-    // At equal offsets, intervals are opened before others are closed, so that touching intervals
-    // overlap.
+    // Of bounds at the same offset, the starts of intervals come before the ends, so that touching
+    // intervals overlap.
     let mut ends: Vec<(i64, bool)> = bounds
         .iter()
         .flat_map(|&(least, most)| [(least, false), (most, true)])
