@@ -235,8 +235,7 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // Operations are counted here, between two batches, and also when progress is published
-            // and after errors.
+            // Operations are counted between batches, when progress is published, and on errors.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {

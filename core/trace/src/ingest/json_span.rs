@@ -242,8 +242,7 @@ impl<'a> Cursor<'a> {
         Some(true)
     }
 
-    /// Skips the rare members of a span: events, links, and the numbers of dropped attributes,
-    /// events and links.
+    /// Skips the rare members of a span: events, links, and the numbers of dropped entries.
     fn rarely_more(&mut self) -> Option<()> {
         if self.literal(b",\"droppedAttributesCount\":") {
             self.skip()?;
@@ -263,8 +262,7 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Parses all members of an object. Calls `take` with each key; `take` parses the value after
-    /// the key.
+    /// Parses all members of an object. Calls `take` with each key, to parse the key's value.
     #[inline(always)]
     fn members(&mut self, take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;

@@ -207,8 +207,8 @@ impl Digits {
 }
 
 /// `PART_BYTES` consecutive bytes of the span from which a layout was learnt. Other spans of the
-/// layout must have the same bytes at the same offset, except for the bits that belong to values,
-/// which are masked out.
+/// layout must have equal bytes at this position, except for the bits that belong to values, which
+/// are masked out.
 struct Part {
     at: usize,
     mask: [u64; PART_WORDS],

@@ -121,7 +121,7 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
         let allowing = |bound: &&(i64, i64)| bound.0 <= offset && offset <= bound.1;
         bounds.iter().filter(allowing).count() as u64
     };
-    // Of bounds at the same offset, the starts of intervals come before the ends, so that touching
+    // Of bounds at equal offsets, the starts of intervals come before the ends, so that touching
     // intervals overlap.
     let mut ends: Vec<(i64, bool)> = bounds
         .iter()
