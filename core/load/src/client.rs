@@ -59,8 +59,8 @@ pub struct Client<'a> {
     /// If `path` is a path of one of this client's files: the file's number, and whether `path` is
     /// the alternative name that the file has after a rename. None for all other paths.
     leads_to: Option<(u64, bool)>,
-    /// Files kept open between operations: `held` has the client's files by number,
-    /// `held_of_others` has those of other clients by owner and number.
+    /// Files kept open between operations. `held` has the client's own files, by file number.
+    /// `held_of_others` has the files of other clients, by (owner, number).
     pub(crate) held: Vec<Option<Box<dyn File>>>,
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
@@ -75,7 +75,7 @@ pub struct Client<'a> {
     pub(crate) clock: Clock,
     /// Whether each read is compared with the expected content.
     pub verifies: bool,
-    /// Which reads and writes are checked if the plan asks for a sample.
+    /// Decides which reads and writes are checked, if the plan asks for a sample.
     pub(crate) sample: Sample,
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.
@@ -207,7 +207,8 @@ impl<'a> Client<'a> {
             .ok_or_else(|| Error::new(ErrorKind::NotFound, operation, &self.path, reason))
     }
 
-    /// Adds the current path to an error without a path: an open file does not know its path.
+    /// Adds `self.path` to an error that has no path. Errors of open files have no path, because an
+    /// open file does not know its path.
     pub(crate) fn named(&self, mut error: Error) -> Error {
         if error.path.is_empty() {
             error.path = self.path.clone();
@@ -314,8 +315,8 @@ impl<'a> Client<'a> {
             .collect()
     }
 
-    /// Reads the clock again, so that work since the last call is not counted in the next call's
-    /// latency.
+    /// Reads the clock again, so that work since the last call on the target is not counted in the
+    /// latency of the next call.
     #[inline]
     pub(crate) fn read_clock(&mut self) {
         self.now = self.clock.now();
@@ -332,8 +333,9 @@ impl<'a> Client<'a> {
         self.buffer = buffer;
     }
 
-    /// Times one call, which is one step of an operation. The end of a step is the start of the
-    /// next, so that a step costs only one clock read.
+    /// Makes one call on the target, which is one step of an operation, and measures its time. The
+    /// end of a step is the start of the next step, so that a step costs only one clock read.
+    /// Returns the call's outcome.
     #[inline]
     pub(crate) fn timed<T>(
         &mut self,
@@ -392,7 +394,7 @@ impl<'a> Client<'a> {
     }
 
     /// Returns the number of the page of the content pool with which a file begins. The result for
-    /// the last file is cached.
+    /// the file that was requested last is cached.
     #[inline]
     pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
         match self.paged {

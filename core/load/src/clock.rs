@@ -42,7 +42,7 @@ pub fn thread_cpu_ns() -> u64 {
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// The processor time that this process has used, s.
+/// Processor time that this process has used so far, in user mode and in the kernel, s.
 pub fn cpu_time() -> CpuReport {
     // SAFETY: getrusage fills the structure that it is given; a structure of zeroes is valid.
     let usage = unsafe {
@@ -175,8 +175,8 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the kernel uses the time-stamp counter as its own clock source, after its check that the
-/// counters of all cores agree.
+/// Whether the kernel uses the time-stamp counter as its own clock source. The kernel does so only
+/// after a check that the counters of all cores agree.
 fn is_kernels_own() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(target_arch = "x86_64")

@@ -59,8 +59,8 @@ pub struct Part {
     /// When derived figures are next brought up to date, ns of the monotonic clock: at the end of
     /// the current second or of the current bucket of the histogram of end times.
     turn_at: u64,
-    /// Histogram of operations' end times, ns after zero, without the operations in the current
-    /// bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
+    /// Histogram of operations' end times, ns after the start of the phase, without the operations
+    /// in the current bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
     ends: Histogram,
     ends_low: u64,
     ends_high: u64,
@@ -187,8 +187,8 @@ impl Part {
         self.kinds().map(|(_, kind)| kind.count()).sum()
     }
 
-    /// Returns the totals of this phase so far. Its longest latency is that of the current second
-    /// only.
+    /// Returns the totals of this phase so far. The longest latency in the result is that of the
+    /// current second only.
     pub fn so_far(&self) -> Second {
         let mut all = Second {
             errors: self.errors,
@@ -209,8 +209,8 @@ impl Part {
         self.series.seconds(self.so_far())
     }
 
-    /// Returns the histogram of operations' end times, ns after zero. Each end time is recorded as
-    /// the lower bound of its bucket.
+    /// Returns the histogram of operations' end times, ns after the start of the phase. Each end
+    /// time is recorded as the lower bound of its bucket.
     pub fn ends(&self) -> Histogram {
         let mut ends = self.ends.clone();
         ends.record_many(self.ends_low, self.count() - ends.count());

@@ -1,5 +1,6 @@
-//! Fast paths for operations that create, look up or delete an empty file by one or two calls. They
-//! keep the generator's overhead per operation small.
+//! Fast paths for operations that create, look up or delete an empty file by one or two calls.
+//! These functions do only the work that such operations need, which keeps the generator's overhead
+//! per operation small.
 
 use dfslab_workload::Operation;
 
@@ -106,8 +107,8 @@ impl Client<'_> {
         }
     }
 
-    /// Executes an operation that is a single call on the current path and starts at `self.now`.
-    /// Records it and returns whether it succeeded.
+    /// Executes and records an operation that is a single call on `self.path` and starts at
+    /// `self.now`. Returns whether the operation succeeded.
     #[inline]
     fn only_call(
         &mut self,

@@ -371,8 +371,9 @@ impl<'a> Client<'a> {
         self.timed(Step::Close, 0, |_, _| open.close())
     }
 
-    /// Fills one buffer from an open file, by as many read calls as the target needs. Returns the
-    /// number of bytes read.
+    /// Fills the buffer `part` with the bytes from `offset` of an open file, by as many read calls
+    /// as the target needs. Checks the bytes if the plan asks for it. Returns an error if the file
+    /// ends before the buffer is full.
     fn read_part(
         &mut self,
         open: &mut Box<dyn File>,
@@ -408,7 +409,7 @@ impl<'a> Client<'a> {
                 self.read_clock();
             } else if self.sample.takes_read() {
                 record.verified_bytes += self.check_ends(of, at, &part[filled..filled + got])?;
-                // The comparison must not count towards the next call.
+                // The time of the comparison must not count as part of the next call.
                 self.read_clock();
             }
             filled += got;

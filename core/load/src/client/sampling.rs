@@ -168,8 +168,8 @@ impl Client<'_> {
     }
 }
 
-/// The offsets and lengths of the first and the last block of a file of `bytes` bytes. They have no
-/// byte in common, so that a short file has only one block.
+/// The offsets and lengths of the first and the last block of a file of `bytes` bytes. The blocks
+/// do not overlap: of a file with at most the bytes of one block, only the first block is returned.
 fn ends(bytes: u64, transfer: u64) -> impl Iterator<Item = (u64, u64)> {
     let first = BLOCK_BYTES.min(transfer).min(bytes);
     let last = first.max(bytes - first);

@@ -1,5 +1,5 @@
-//! Fast paths for a single transfer in an open file. They keep the generator's overhead per
-//! operation small.
+//! Fast paths for a single transfer in an open file. These functions do only the work that such an
+//! operation needs, which keeps the generator's overhead per operation small.
 //!
 //! A transfer whose scheduled start has passed takes the end time of the previous operation as its
 //! start, since the gap is shorter than a clock read. Code that does further work after an
@@ -46,7 +46,7 @@ impl Client<'_> {
                         self.fail(operation, error, record);
                         return Some(false);
                     }
-                    // The comparison must not count towards the next operation.
+                    // The time of the comparison must not count as part of the next operation.
                     self.read_clock();
                 }
                 record.succeeded_at_once(operation, scheduled, (start, end), Step::Read);

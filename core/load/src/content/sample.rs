@@ -77,7 +77,7 @@ impl Sample {
         true
     }
 
-    /// Stores a write that succeeded as the client's last one.
+    /// Stores a successful write as the client's latest write. It replaces the oldest stored write.
     #[inline(always)]
     pub fn wrote(&mut self, write: Written) {
         if self.is_active {

@@ -2,7 +2,8 @@
 //! be given up and its partial results reported.
 //!
 //! A thread that waits in the kernel for a file system cannot be ended. A run that is given up
-//! therefore leaves its threads behind; if the target answers after all, they remove their files.
+//! therefore leaves its threads behind. If the target answers after all, these threads remove the
+//! files of their clients.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ const GRACE_OF_LIMIT: f64 = 2.0;
 /// Largest number of hung calls that an error names.
 const MOST_NAMED: usize = 16;
 
-/// A call that has not returned in time.
+/// A call that has lasted longer than the plan allows.
 pub struct Hung {
     who: String,
     call: String,
@@ -77,7 +78,8 @@ pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
 struct Allowed {
     grace_ns: u64,
     limit_ns: Option<u64>,
-    /// The end of the present phase by the time limit, ns of the monotonic clock.
+    /// The time limit of the present phase as a reading of the monotonic clock, ns. None without a
+    /// time limit, or before the first phase.
     deadline: Option<u64>,
     is_timed: bool,
     stopped_at: Option<u64>,

@@ -127,8 +127,8 @@ fn files_to_prepare(plan: &Plan) -> u64 {
     prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.client_count())
 }
 
-/// The main thread's work during the timed part: it empties caches after the preparation, sets the
-/// common start of every phase, and measures the processor time of all phases.
+/// The main thread's work from the end of the preparation to the end of the timed part: empties
+/// caches, sets the common start of every phase, and measures the processor time of all phases.
 fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
     let plan = shared.setup.plan;
     let mut spent = CpuReport::default();
@@ -230,8 +230,8 @@ fn await_start(shared: &SharedState, phase: usize) -> u64 {
     zero
 }
 
-/// Converts an instant to Unix time, ns. Both clocks are read at nearly the same time: of several
-/// pairs of readings, the closest is used.
+/// Converts an instant to Unix time, ns. Both clocks are read several times in pairs; the pair with
+/// the shortest time between its readings is used.
 fn unix_ns(instant: Instant) -> u64 {
     let pair = || {
         let (before, unix) = (Instant::now(), SystemTime::now());

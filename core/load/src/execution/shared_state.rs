@@ -109,7 +109,8 @@ impl<'a> SharedState<'a> {
         watch.copy(record, client.now, &mut client.copied_ns, clients);
     }
 
-    /// Whether the preparation failed for a client, so that no client began.
+    /// Whether the preparation failed for a client or the caches could not be emptied, so that no
+    /// client begins.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }

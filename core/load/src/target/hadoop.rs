@@ -1,8 +1,8 @@
 //! The target for any Hadoop file system. It calls the Java client that applications use, in a Java
 //! virtual machine inside this process.
 //!
-//! The time of a step is that of the Java call over JNI. This time includes one copy between this
-//! process's buffer and the Java array, which an application does not make.
+//! The time of a step is the time of the Java call over JNI. This time includes one copy between
+//! this process's buffer and the Java array; an application does not make this copy.
 
 mod calls;
 mod file;
@@ -251,7 +251,8 @@ fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("is not empty")
 }
 
-/// Closes a client. Errors are ignored: those of files still being written were reported earlier.
+/// Closes a client. Errors are ignored, since errors of files that were still being written were
+/// reported earlier.
 fn end(hadoop: &Hadoop, client: &GlobalRef) {
     let _ = hadoop.work("disconnect", "", |env, calls| {
         calls.end_client.number(env, client, &[])

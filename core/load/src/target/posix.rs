@@ -40,8 +40,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Derives the flags with which files are opened from three modes. Symbolic links are not
-    /// followed, since a run writes only to files that it created.
+    /// Derives the flags with which files are opened from the modes in a target's options. Symbolic
+    /// links are not followed, since a run writes only to files that it created.
     pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
         let synced = match sync_io {
             SyncIo::None => 0,
@@ -63,8 +63,8 @@ pub struct PosixFactory {
 }
 
 impl PosixFactory {
-    /// Checks that the root is an existing directory and that the options are possible. A file that
-    /// the check creates is removed again.
+    /// Checks that the root is an existing directory and that the file system supports the options.
+    /// A file that the check creates is removed again.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let metadata = fs::metadata(path).map_err(|error| {

@@ -100,9 +100,9 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 pub struct CPath(Vec<u8>);
 
 impl CPath {
-    /// Copies the path into the buffer, adds a zero byte and returns a pointer to it, which is
-    /// valid until the next call. The load generator makes all paths, and none contains a zero
-    /// byte.
+    /// Copies the path into the buffer, adds a zero byte and returns a pointer to the path in the
+    /// buffer, which is valid until the next call. The load generator makes all paths, and none
+    /// contains a zero byte.
     #[inline]
     pub fn set(&mut self, path: &str) -> *const c_char {
         debug_assert!(!path.as_bytes().contains(&0));
@@ -128,7 +128,8 @@ pub fn failed(operation: &'static str, path: &str) -> Error {
     Error::io(operation, path, &std::io::Error::last_os_error())
 }
 
-/// Counts the entries of an open directory without "." and "..", and closes its descriptor.
+/// Counts the entries of an open directory, without "." and "..". Closes the directory's
+/// descriptor.
 pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
     // SAFETY: the descriptor is open, and the stream takes it over; every pointer is checked before
     // use, and the name of an entry ends with a zero.

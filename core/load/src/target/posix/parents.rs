@@ -1,16 +1,17 @@
 //! Open directories in which a client's system calls take place, reached without following a link.
 //!
-//! The kernel checks only the last name of a path for links (O_NOFOLLOW). If a directory in the
-//! middle of a path is replaced by a link during a run, the run would change or delete files of
-//! others. Therefore every call takes one name in an open directory, and directories are opened
-//! name by name.
+//! The kernel checks only the last name of a path for links (O_NOFOLLOW). If system calls took
+//! whole paths and a directory in the middle of a path were replaced by a link during a run, the
+//! run would change or delete files of others. Therefore every call takes one name in an open
+//! directory, and directories are opened name by name.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::calls::{self, CPath};
 
-/// Largest number of directories that one client keeps open. A process may have few descriptors,
-/// and a client works in few directories at a time. A rename needs two.
+/// Largest number of directories that one client keeps open. It is small, since a process may have
+/// few descriptors, and a client works in few directories at a time. It is at least two, since a
+/// rename needs two directories.
 const MOST: usize = 8;
 const FLAGS: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
 
