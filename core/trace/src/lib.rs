@@ -1,11 +1,11 @@
 //! Turns the spans of traces into call trees, compressed profiles and rankings.
 //!
 //! The data flows through the modules in this order. `ingest` reads trace files into a `SpanStore`
-//! (`span`). `stream` takes complete traces from it, and `selection` drops and renames calls as the
-//! user asks. `tree` reconstructs the call trees; one pass suffices for spans in canonical form
-//! (`tree::canonical`). `profile` compresses the trees (Liu et al. 2018, section 2.2), merges
-//! shards and ranks calls by time. `replay` estimates the gain from a faster step. `output` writes
-//! the results, and spans as trace files.
+//! (`span`). `stream` takes complete traces from the store, and `selection` drops and renames calls
+//! as the user requests. `tree` reconstructs the call trees; one pass suffices for spans in
+//! canonical form (`tree::canonical`). `profile` compresses the trees (Liu et al. 2018, section
+//! 2.2), merges shards and ranks calls by time. `replay` estimates the gain from a faster step.
+//! `output` writes the results, and writes spans as trace files.
 
 mod error;
 mod ingest;

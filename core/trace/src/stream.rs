@@ -40,12 +40,12 @@ impl Default for Window {
     }
 }
 
-/// Number of spans, approximately, in a batch of complete traces that are processed together. A
-/// batch fits a processor cache.
+/// Approximate number of spans in a batch of complete traces, which are processed in one pass. A
+/// batch fits into a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// The ids of at least this number of the latest merged traces are remembered, and of at most twice
-/// this number.
+/// Largest number of ids of merged traces in each of the two sets of `Merged`. So the ids of at
+/// least this number of the latest merged traces are remembered, and of at most twice this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
@@ -63,10 +63,10 @@ pub struct SpanStream {
     merged: Merged,
     /// Reused memory in which the call trees of each batch are reconstructed.
     forest: Forest,
-    /// For each host, the time by which its clock is ahead of the reference host's, ns.
+    /// For each host, the time by which its clock is ahead of the clock of the reference host, ns.
     ahead_ns: HashMap<TextId, i64, Mixing>,
     selection: Selection,
-    /// Format of the files. If it is None, the format is recognised by content.
+    /// Format of the files. If it is None, the format of each file is recognised by content.
     format: Option<InputFormat>,
     arrived: u64,
     arrived_before: u64,
@@ -76,8 +76,8 @@ pub struct SpanStream {
 pub struct TraceSummary {
     /// The compressed profile of all spans that were read.
     pub profile: SpanProfile,
-    /// A random sample of complete call trees for analyses that need spans; it has all trees if
-    /// there are few. The user's selection is not applied to it.
+    /// A random sample of complete call trees, for analyses that need spans. If all trees fit into
+    /// the sample, it has all of them. The user's selection is not applied to the sample.
     pub sample: Forest,
     /// Number of call trees of the profile that are not in the sample.
     pub trees_left_out: u64,
@@ -111,15 +111,16 @@ impl SpanStream {
         self
     }
 
-    /// Whether a sample is needed but none is kept. It is needed if there are spans of several
-    /// hosts, since only a sample shows whether the hosts' clocks are wrong.
+    /// Whether a sample is needed but none is kept. A sample is needed if there are spans of
+    /// several hosts, since only a sample shows whether the hosts' clocks are wrong.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files whose spans may belong to the same traces. The next spans are always read from
-    /// the file whose latest span so far has the earliest start, so that the spans of one trace are
-    /// read at about the same time. Stops as soon as a sample is needed but none is kept.
+    /// Reads files whose spans may belong to the same traces. Of each file, the latest start of the
+    /// spans read so far is known; the next spans are read from the file where this start is the
+    /// earliest, so that the spans of one trace are read at about the same time. Stops early if a
+    /// sample becomes needed but none is kept.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -147,7 +148,8 @@ impl SpanStream {
         Ok(())
     }
 
-    /// Reads the spans of one message that is not a file. `name` identifies the message in errors.
+    /// Reads the spans of a message that is not a file, such as a network message. `name`
+    /// identifies the message in errors.
     pub fn read(&mut self, name: &Path, input: impl Read + Send) -> Result<()> {
         let mut reader = Reader::new(name, input)?;
         loop {
@@ -330,7 +332,7 @@ struct Held {
     trace_id: u128,
     spans: usize,
     runs: usize,
-    /// Position of the latest span of the trace in the window.
+    /// Position of the latest span of the trace, counted in spans of the window.
     latest: usize,
     whole: bool,
 }
@@ -437,8 +439,8 @@ impl Traces {
     }
 }
 
-/// Ids of merged traces in two sets. When the younger set is full, the older one is dropped and the
-/// younger one takes its place.
+/// Ids of merged traces in two sets. When the younger set is full, the older set is dropped, the
+/// younger set takes its place, and a new younger set is begun.
 #[derive(Default)]
 struct Merged {
     older: HashSet<u64, Mixing>,

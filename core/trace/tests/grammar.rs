@@ -164,7 +164,7 @@ fn a_final_failure_and_a_concurrent_failure_are_no_retries() {
     let write = trace.begin("write", 0);
     trace.step("send", write, true);
     trace.step("confirm", write, false);
-    // Three copies run concurrently and one fails, so the others are no retries.
+    // Three copies run concurrently and one of them fails, so the other two copies are no retries.
     let copies: Vec<u64> = (0..3).map(|_| trace.begin("copy", write)).collect();
     for (copy, failed) in copies.into_iter().zip([true, false, false]) {
         trace.end(copy, failed);

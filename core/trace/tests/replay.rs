@@ -1,5 +1,5 @@
-//! Tests that the savings predicted from the trace of a simulated program equal those observed when
-//! the program runs again with one component faster.
+//! Tests that the savings that are predicted from the trace of a simulated program equal the
+//! savings that are measured when the program runs again with one component faster.
 
 #[path = "support/pipeline.rs"]
 mod pipeline;

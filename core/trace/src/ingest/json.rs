@@ -132,7 +132,7 @@ impl JsonReader {
     }
 
     /// Enters an object or list of the type `level`: consumes its opening bracket `byte` and puts
-    /// it on the stack. Any other value is handled by `wrong_kind`.
+    /// it on the stack. If `byte` begins any other value, `wrong_kind` handles the value.
     fn enter(&mut self, source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
         let list = byte == b'[';
         if !(byte == b'{' || list && level != Level::Document) {
@@ -167,8 +167,8 @@ impl JsonReader {
         Ok(())
     }
 
-    /// Reads a key and its value. If the value is an object or list that contains spans, only its
-    /// opening bracket is read.
+    /// Reads a key and its value. If the value is an object or list that contains spans, reads only
+    /// the opening bracket of the value.
     fn member(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let key = parse::<Text>(source, length)?.0.into_owned();

@@ -95,8 +95,8 @@ struct Cursor<'a> {
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// Finds the bytes of `word` that end a plain text: quotes, backslashes and control characters.
-/// Returns a word in which the top bit of these bytes is set.
+/// Finds the bytes of `word` that cannot be part of a plain text: quotes, backslashes and control
+/// characters. Returns a word in which the top bit of each of these bytes is set.
 #[inline(always)]
 fn ends_of_text(word: u64) -> u64 {
     let equal = |byte: u8| {
@@ -155,7 +155,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Parses a hexadecimal id, from the position after its opening quote. A valid id has a known
-    /// length and contains no quote, so the closing quote needs no search.
+    /// length and contains no quote, so the closing quote is expected at a fixed position.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
         (self.bytes.get(self.at + LENGTH) == Some(&b'"')).then_some(text)
     }
 
-    /// Returns whether the next bytes are `text`. If so, advances past them.
+    /// Advances past `text` if the next bytes are `text`. Returns whether they are.
     #[inline(always)]
     fn literal<const LENGTH: usize>(&mut self, text: &[u8; LENGTH]) -> bool {
         let here = self.bytes.get(self.at..);
@@ -194,9 +194,9 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Parses the first members of a span, as long as they have no spaces and are in the order in
-    /// which OpenTelemetry's exporters write them. This saves the look-up of keys. Returns whether
-    /// any member was parsed.
+    /// Parses the first members of a span, as long as the members have no spaces and are in the
+    /// order in which OpenTelemetry's exporters write them. So their keys need not be looked up.
+    /// Returns whether any member was parsed.
     #[inline(always)]
     fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
         if !self.literal(b"\"traceId\":\"") {

@@ -22,8 +22,8 @@ pub enum Form {
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// Time in the line, ns since 1970. It is the start of the call in strace's format, and its end
-    /// in the format of JuiceFS.
+    /// Time in the line, ns since 1970. In strace's format, it is the start of the call; in the
+    /// format of JuiceFS, it is the end of the call.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,
@@ -89,13 +89,14 @@ impl LineReader {
             };
             let line = String::from_utf8_lossy(&source.rest()[..length]);
             self.durations |= line.contains('<');
-            // JuiceFS writes a line "#" for a second without operations, which is not counted.
+            // JuiceFS writes a line "#" for a second without operations; such a line is not
+            // counted.
             if !matches!(line.trim(), "" | "#") {
                 let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
                 if !line.ends_with('\n') && self.found.losses.other_lines > others {
-                    // A last line without its end is counted as a truncation of the file, not as
-                    // another line.
+                    // If the last line has no line break and is not a call, it counts as a
+                    // truncation of the file, not as another line.
                     self.found.losses.other_lines = others;
                     self.found.losses.truncated_files += 1;
                     self.found.losses.unread_bytes += length as u64;

@@ -8,8 +8,8 @@ use crate::span::SpanStore;
 /// An attribute that this crate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The bytes that the call moved. Several attributes have this meaning; the one with the lowest
-    /// rank counts.
+    /// The number of bytes that the call moved. Several attributes have this meaning; the attribute
+    /// with the lowest rank counts.
     Size(u8),
     /// The thread id.
     Thread,
@@ -23,7 +23,8 @@ pub enum Key {
     Probability,
     /// The type of Jaeger's sampler.
     SamplerType,
-    /// The parameter of Jaeger's sampler, which is a probability for one type of sampler.
+    /// The parameter of Jaeger's sampler, which is a probability if the sampler is of the
+    /// probabilistic type.
     SamplerParameter,
 }
 
@@ -68,7 +69,8 @@ pub enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// Returns the value as a number, which some writers encode as text. None for other values.
+    /// Returns the value as a number. Text is parsed, since some writers encode numbers as text.
+    /// None if the value is not a number.
     fn number(&self) -> Option<f64> {
         match self {
             Scalar::Integer(value) => Some(*value as f64),
@@ -78,7 +80,8 @@ impl Scalar<'_> {
         }
     }
 
-    /// Returns the value as a size in bytes. None if it is negative, fractional or not a number.
+    /// Returns the value as a size in bytes. None if the value is negative, fractional or not a
+    /// number.
     #[inline]
     fn size_bytes(&self) -> Option<u64> {
         match self {
@@ -91,7 +94,7 @@ impl Scalar<'_> {
 }
 
 /// Converts a float to an integer, since some JSON writers know only floats. None if the float is
-/// negative or has a fraction.
+/// negative, too large or not an integer.
 pub fn whole(value: f64) -> Option<u64> {
     let fits = value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0;
     fits.then_some(value as u64)
@@ -109,7 +112,7 @@ pub struct Picked<'a> {
     wait: bool,
     /// The sampling weight; 0 if unknown.
     weight: u64,
-    /// Whether Jaeger's sampler is of the probabilistic type. If it is, `parameter` is the sampling
+    /// Whether Jaeger's sampler is of the probabilistic type. If so, `parameter` is the sampling
     /// probability.
     probabilistic: bool,
     parameter: f64,
@@ -155,8 +158,8 @@ impl<'a> Picked<'a> {
         self.origin.get_or_insert_default()
     }
 
-    /// The bytes that the call moved. An invalid size is counted in the losses of the store and
-    /// taken as zero.
+    /// The number of bytes that the call moved. An invalid size is counted in the losses of the
+    /// store, and 0 is returned.
     #[inline(always)]
     pub fn bytes(&self, store: &mut SpanStore) -> u64 {
         match self.size {

@@ -1,8 +1,9 @@
 //! Reads OTLP protobuf. Spans are decoded directly from the wire format, without building messages.
 //!
 //! The generated messages of `opentelemetry-proto` serve the writer and, in the tests, as the
-//! oracle of this reader. They are not used for reading because their decoder allocates for every
-//! id, name and attribute (about ten times slower) and its errors carry no byte offset.
+//! oracle of this reader. This reader does not use the generated messages, because their decoder
+//! allocates for every id, name and attribute (it is about ten times slower) and its errors carry
+//! no byte offset.
 
 use std::borrow::Cow;
 
@@ -346,7 +347,7 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
 }
 
 /// Converts an error of the decoder to a `Failure`, which distinguishes truncation from damage. If
-/// fewer than `HEAD_BYTES` bytes of the file were left, the error is taken for a truncation.
+/// fewer than `HEAD_BYTES` bytes of the file remained, the error counts as a truncation.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {

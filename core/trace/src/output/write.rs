@@ -22,7 +22,7 @@ use crate::tree::{Forest, NONE};
 pub enum OutputFormat {
     /// OTLP JSON: one document, or one document per line if there are many spans.
     Json,
-    /// OTLP protobuf: messages one after the other, which protobuf reads as one.
+    /// OTLP protobuf: several messages one after the other, which protobuf reads as one message.
     Protobuf,
 }
 
@@ -36,8 +36,7 @@ pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Resul
     let written =
         write_new(store, &temporary, format).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|source| {
-        // If the temporary file existed before, it is not removed, since another process created
-        // it.
+        // If the temporary file existed before, another process created it, so it is not removed.
         if source.kind() != std::io::ErrorKind::AlreadyExists {
             drop(std::fs::remove_file(&temporary));
         }

@@ -1,5 +1,5 @@
 //! Sums over the calls at each node of a profile (calls with one call path and shape), separately
-//! for each host. They are stored only for nodes whose calls are of several hosts.
+//! for each host. The sums are stored only for nodes whose calls are of several hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -49,7 +49,7 @@ impl HostSums {
         self.squares_ns2 += other.squares_ns2;
     }
 
-    /// Returns these sums minus the sums `others`, which are those of other hosts.
+    /// Returns these sums minus the sums `others`. Each of `others` has the sums of another host.
     pub fn without<'a>(mut self, others: impl Iterator<Item = &'a HostSums>) -> Self {
         for other in others {
             self.count -= other.count;
@@ -101,8 +101,8 @@ impl Elsewhere {
         self.shares.is_empty()
     }
 
-    /// Returns a map from each node to its sums by host. Nodes with calls of one host only are not
-    /// in it.
+    /// Returns a map from each node to the stored sums by host. The map has no nodes whose calls
+    /// are of one host only.
     pub fn by_place(&self) -> HashMap<u32, ByHost> {
         let mut found: HashMap<u32, ByHost> = HashMap::new();
         for (&(place, host), share) in &self.shares {

@@ -21,13 +21,14 @@ use crate::span::{TextId, Texts};
 use crate::tree::shape::{Mixing, ShapeId, Shapes};
 use crate::tree::{Forest, NONE};
 
-/// Maximum number of nodes of a profile, so that trees of endless variety do not fill the memory.
-/// Calls that would need further nodes are merged by name only, in nodes without a parent.
+/// Maximum number of nodes of a profile, so that very varied trees do not fill the memory. Calls
+/// that would need further nodes are merged by name only, in nodes without a parent.
 const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
 
-/// A node of the compressed trees: all calls with the same shape below the same node.
+/// A node of the compressed trees: all calls that have the same shape and whose callers are merged
+/// in the same node.
 #[derive(Clone, Debug)]
 pub struct ProfileNode {
     /// The shape that the subtrees of all these calls have.
@@ -49,7 +50,7 @@ pub struct ProfileNode {
 /// for failed attempts that were retried.
 type Branch = u32;
 
-/// The flag for retried attempts, a bit above all numbers of shapes.
+/// The flag for retried attempts: a bit that is not used by the numbers of shapes.
 const AGAIN: Branch = 1 << 31;
 
 /// The number of recorded calls that have a sampling weight, and the smallest and largest weight.
@@ -89,8 +90,8 @@ impl Sampled {
 /// The tables of a profile as plain rows, to be sent to another process. A row of `shapes` has the
 /// name and the child shapes of one shape; child shapes precede their parents. A row of `nodes` has
 /// the key of one node, its parent (an earlier node, or `NONE`), its statistics, its repetitions
-/// and the host of its first call. A row of `elsewhere` has a node, another host, and the sums over
-/// that host's calls at the node.
+/// and the host of its first call. A row of `elsewhere` has a node, a host other than that of the
+/// node's first call, and the sums over this host's calls at the node.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
@@ -157,7 +158,8 @@ impl SpanProfile {
             };
             let branch = shapes[at] | if forest.is_again(index) { AGAIN } else { 0 };
             let key = (above, branch);
-            // The hash spreads neighbouring nodes, whose indices are neighbours, over the cache.
+            // Neighbouring nodes have consecutive indices; the hash distributes them over the
+            // cache.
             let latest = &mut recent[(above.wrapping_mul(31) ^ branch) as usize % RECENT_PLACES];
             if latest.0 != key {
                 *latest = (key, self.place(above, branch, texts));
@@ -208,7 +210,7 @@ impl SpanProfile {
         }
     }
 
-    /// Sets the table of texts to which the numbers of the names of all recorded calls refer.
+    /// Sets the table of texts, to which the numbers of the names of all recorded calls refer.
     pub(crate) fn know(&mut self, texts: Texts) {
         self.texts = texts;
     }
@@ -297,8 +299,8 @@ impl SpanProfile {
         }
     }
 
-    /// Creates a profile from the rows that `rows` returned, with the names in `texts`. It serves
-    /// only for merging into another profile.
+    /// Creates a profile from the rows that `rows` returned, with the names in `texts`. The profile
+    /// can only be merged into another profile.
     ///
     /// # Panics
     ///
@@ -326,8 +328,8 @@ impl SpanProfile {
         profile
     }
 
-    /// Returns, for each node in order, a map from each of its hosts to the sums over that host's
-    /// calls. It includes the host of the node's first call.
+    /// Returns, for each node in order, a map from each host of the node's calls to the sums over
+    /// the host's calls. The host of the node's first call is included.
     pub fn by_host(&self) -> Vec<ByHost> {
         let mut others = self.elsewhere.by_place();
         let all = (0..).zip(&self.nodes);

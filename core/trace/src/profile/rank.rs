@@ -18,7 +18,7 @@ use crate::tree::NONE;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReportOptions {
-    /// Patterns for the names of calls that wait instead of work. `*` stands for any text and `?`
+    /// Patterns for the names of calls that wait and do no work. `*` stands for any text and `?`
     /// for any one character.
     pub wait_patterns: Vec<String>,
     /// Largest number of entries in each ranking. The report states how many entries are left out.
@@ -29,8 +29,8 @@ pub struct ReportOptions {
     /// Sampling probability that is assumed for calls whose recorder did not record it.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
-    /// Format of the files, by its name in `InputFormat`. If it is empty, the format is recognised
-    /// by content.
+    /// Name of the files' format, as in `InputFormat`. If it is empty, the format is recognised by
+    /// content.
     pub format: String,
     /// The user's rules for which calls are kept, and the user's new names for calls.
     pub choice: CallChoice,
@@ -262,7 +262,8 @@ impl<'a> Paths<'a> {
         Self { paths }
     }
 
-    /// Iterates over the paths. Yields for each its index, the name of its last call, and its sums.
+    /// Iterates over the paths. For each path, yields its index, the name of its last call, and its
+    /// sums.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &PathSums)> {
         (0u32..)
             .zip(&self.paths)

@@ -34,7 +34,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Converts the result of reading files to a shard with this name.
+    /// Converts the result of reading files to a shard with the name `name`.
     pub fn of(name: &str, summary: &TraceSummary) -> Self {
         let profile = &summary.profile;
         Part {
@@ -113,8 +113,8 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Merges shards into the result of reading all their files. The shards must share no traces and
-/// must have been read with `selection`.
+/// Merges shards into the result of reading the files of all shards. The shards must share no
+/// traces and must have been read with `selection`.
 pub fn merge_parts(mut parts: Vec<Part>, mut selection: Selection) -> TraceSummary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
     let (mut profile, mut sample, mut texts) =

@@ -13,9 +13,9 @@ use crate::tree::shape::mix;
 /// exemplars.
 pub const EXEMPLARS_EACH: usize = 2;
 
-/// Largest number of calls for which a node stores each duration. Most nodes of an irregular trace
-/// have one or two calls, and a histogram for each node would take a thousand times the memory of
-/// the spans.
+/// Largest number of calls for which a node stores each duration instead of a histogram. Most nodes
+/// of an irregular trace have one or two calls, and a histogram for each node would take a thousand
+/// times the memory of the spans.
 const EXACT_MAX: usize = 24;
 
 /// One of the merged calls, which can be looked up in the trace by its ids.
@@ -109,8 +109,8 @@ pub struct Statistics {
     beyond: Option<Box<Sums>>,
 }
 
-/// Sums over calls. `Statistics::estimated` returns the sums over all calls that the recorded calls
-/// represent.
+/// Sums over calls. `Statistics::estimated` returns such sums over all calls that the recorded
+/// calls represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Sums {
     /// Number of calls.
@@ -265,7 +265,8 @@ impl Statistics {
         }
     }
 
-    /// Returns the duration that the given fraction of the calls does not exceed, nanoseconds.
+    /// Returns the quantile of the durations, ns: the duration that the given fraction of the calls
+    /// does not exceed.
     pub fn quantile_ns(&self, fraction: f64) -> u64 {
         self.durations
             .quantile(fraction)
@@ -294,8 +295,8 @@ impl Statistics {
 
     #[inline(always)]
     fn remember(&mut self, exemplar: Exemplar, of_trace: u64) {
-        // Once a node has many calls, hardly any call becomes an exemplar. Two comparisons exclude
-        // most calls.
+        // Once a node has many calls, hardly any further call becomes an exemplar. Two comparisons
+        // exclude most calls from the full check.
         if exemplar.duration_ns >= self.least_slow_ns {
             self.remember_slow(exemplar);
         }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Finds the periods by their definition: every call is checked for every interval.
+    /// Finds the periods by their definition, by checking every call for every interval.
     fn plain(calls: &[Call], (start_ns, end_ns): (u64, u64)) -> Vec<Call> {
         let mut found: Vec<Call> = Vec::new();
         for &(from_ns, to_ns, span) in calls {

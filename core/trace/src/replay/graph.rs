@@ -1,6 +1,6 @@
 //! A graph of the events in recorded call trees. An event is the start or the end of a segment of a
-//! call. An edge leads from an event to one that cannot happen before it. One pass over the graph
-//! replays the execution.
+//! call. An edge leads from an event to another event that cannot happen before the first one. One
+//! pass over the graph replays the execution.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,13 +31,13 @@ pub struct Change {
 }
 
 impl Change {
-    /// No change: the replay reproduces the recorded times.
+    /// The change that changes nothing: the replay reproduces the recorded times.
     pub fn none() -> Self {
         Self::faster(NONE, 1.0)
     }
 
-    /// A change in which the work of one step itself, without waiting, takes 1 / `factor` of its
-    /// time.
+    /// A change in which the work of one step takes 1 / `factor` of its recorded time. The work of
+    /// a step does not include its waiting.
     pub fn faster(step: u32, factor: f64) -> Self {
         Self {
             step,
@@ -56,8 +56,8 @@ impl Change {
         }
     }
 
-    /// Returns this change with the assumption that gaps without explanation shrink by the factor
-    /// of the step.
+    /// Returns this change with the assumption that gaps without explanation shrink by the same
+    /// factor as the work of the step.
     pub fn shrinking(self) -> Self {
         Self {
             shrinking: true,
@@ -83,8 +83,8 @@ pub struct Graph {
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
-    /// For each segment, the delay of its start after the latest of the events that must precede
-    /// it, ns.
+    /// For each segment, the delay from the latest of the events that must precede the segment to
+    /// the segment's start, ns.
     lag_ns: Vec<u64>,
     open: Vec<bool>,
     order: Vec<u32>,
@@ -92,7 +92,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph of a forest. The options say which names of calls mark waits.
+    /// Builds the graph of a forest. The options have the patterns for names of calls that wait.
     pub fn of(forest: &Forest, options: &ReportOptions) -> Self {
         let waits = waits(forest, options);
         let threads = LogicalThreads::of(forest, &waits);
@@ -382,8 +382,8 @@ impl Graph {
         }
     }
 
-    /// Computes the delays that no edge explains: before the starts of segments, and before ends
-    /// that lost their edges when a cycle was cut.
+    /// Computes the delays that no edge explains: the delays before the starts of segments, and the
+    /// delays before ends whose edges were removed with a cycle.
     fn measure_lags(&mut self) {
         for at in 0..self.threads.segments.len() {
             let latest = |event: usize| {
@@ -402,7 +402,7 @@ impl Graph {
 }
 
 /// Classes of segments: a whole call without child calls, self time between child calls, and
-/// waiting. The usual working time of a segment is determined separately for each class.
+/// waiting. The usual working time of segments is determined separately for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Leaf,

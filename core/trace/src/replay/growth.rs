@@ -1,5 +1,5 @@
 //! Tests that the replay of a trace of twice the size takes about twice the number of elementary
-//! steps, for call trees of several shapes.
+//! steps. The traces have call trees of several shapes.
 
 use super::{savings, steps};
 use crate::profile::rank::ReportOptions;
@@ -71,8 +71,8 @@ fn on_many_threads(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// Creates a tree of consecutive calls and chains of calls. Very long calls on other threads begin
-/// between them.
+/// Creates a tree of consecutive calls and chains of calls. Between these, very long calls on other
+/// threads begin.
 fn mixed(calls: u64) -> Vec<Row> {
     let one = |call: u64| {
         let at = 100 * (call / 3);

@@ -1,5 +1,5 @@
 //! Assigns the calls of trees to logical threads. The calls of one logical thread are disjoint or
-//! nested in time, and its time is divided into consecutive segments.
+//! nested in time, and the time of a logical thread is divided into consecutive segments.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,8 @@ pub enum Kind {
     Leaf,
     /// Self time of a call between its child calls.
     Between,
-    /// A call whose name marks it as a wait.
+    /// A call that is a wait by its name or by the recorder's classification, and the pause after
+    /// it.
     Wait,
     /// Time in which the call is blocked until a call on another logical thread has ended.
     Joined,
@@ -58,13 +59,13 @@ pub struct LogicalThreads {
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Thread(u32, u32, u64),
-    /// Calls without a thread id: they have the same service, host, name and caller.
+    /// Calls without a thread id, by their caller, service, host and name.
     Row(u32, u32, u32, u32),
 }
 
 impl LogicalThreads {
-    /// Assigns the calls of a forest to logical threads and divides them into segments. `waits`
-    /// says for each span whether its name marks it as a wait.
+    /// Assigns the calls of a forest to logical threads and divides the time of each logical thread
+    /// into segments. `waits` says for each span whether it is a wait.
     pub fn of(forest: &Forest, waits: &[bool]) -> Self {
         let mut threads = LogicalThreads {
             of_span: vec![(NONE, NONE); forest.spans.len()],
@@ -133,8 +134,8 @@ impl LogicalThreads {
         }
     }
 
-    /// Divides the time of one span, with the calls within it on its logical thread, into segments.
-    /// The recursion is at most as deep as the trees.
+    /// Divides the time of one span, including the calls within it on its logical thread, into
+    /// segments. The recursion is at most as deep as the trees.
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;
@@ -191,8 +192,8 @@ impl LogicalThreads {
         });
     }
 
-    /// Adds segments for a part of a span's self time. The part is divided where calls on other
-    /// logical threads begin and end.
+    /// Adds segments for one interval of a span's self time. The interval is divided where calls on
+    /// other logical threads begin and end.
     fn piece(
         &mut self,
         waits: &[bool],
@@ -216,8 +217,8 @@ impl LogicalThreads {
         };
         let before = self.segments.len();
         let mut put = |kind, start_ns, end_ns, joins| {
-            // A segment of zero length is needed only if it ends together with a call on another
-            // logical thread.
+            // A segment of zero length is needed only if a call on another logical thread ends at
+            // the same time.
             if start_ns == end_ns && joins == NONE {
                 return;
             }

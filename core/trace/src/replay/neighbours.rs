@@ -1,11 +1,11 @@
-//! The graph of which logical threads of a call tree call each other, and distances in that
-//! graph.
+//! The graph of the logical threads of a call tree, in which two logical threads are adjacent if
+//! one calls the other, and distances in this graph.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::steps;
 
-/// Largest distance between two logical threads at which one may depend on the other.
+/// Largest distance between two logical threads for which a dependency between them is considered.
 const DISTANCE_MAX: u32 = 6;
 
 /// The logical threads that are adjacent to each logical thread, as ranges of one list.
@@ -17,9 +17,9 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Lists the neighbours of each logical thread. `calls` has pairs of a calling and a called
-    /// logical thread. A thread with a single neighbour leads to no other logical thread, so it is
-    /// omitted from that neighbour's list. The logical threads in `requested` are never omitted,
-    /// since distances to them are needed.
+    /// logical thread. A logical thread with a single neighbour leads to no other logical thread,
+    /// so it is omitted from the list of its neighbour. The logical threads in `requested` are
+    /// never omitted, since distances to them are needed.
     pub fn of(calls: &[(u32, u32)], requested: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();

@@ -99,7 +99,7 @@ pub fn find(forest: &Forest, threads: &LogicalThreads, waits: &[bool]) -> Vec<Re
     found
 }
 
-/// Returns a map from the index of each tree's root to a `Tree`, which has the tree's calls,
+/// Returns a map from the index of each tree's root to a `Tree`. The `Tree` has the tree's calls,
 /// grouped by logical thread and name, and the pairs of logical threads that call each other.
 fn trees_of<'a>(
     forest: &'a Forest,
@@ -159,7 +159,8 @@ impl Tree<'_> {
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
-            // Streams of one logical thread are consecutive, so its distances are computed once.
+            // Streams of one logical thread are consecutive, so the distances from this logical
+            // thread are computed once.
             if near.0 != stream.thread {
                 near = (stream.thread, self.neighbours.distances(stream.thread));
             }
@@ -237,7 +238,7 @@ impl Tree<'_> {
     }
 
     /// Finds long pauses that occur rarely and end right after a call on another logical thread.
-    /// For each, adds to `found` a dependency of the pause on that call.
+    /// For each such pause, adds to `found` a dependency of the pause on this call.
     fn pauses<'s>(
         &self,
         streams: impl Iterator<Item = &'s SegmentStream>,
@@ -300,7 +301,8 @@ impl Tree<'_> {
         before
     }
 
-    /// Returns for each segment of a stream whether it took so long that it needs an explanation.
+    /// Returns, for each segment of a stream, whether it took so long that its length needs an
+    /// explanation. `ends` has the end of each segment, ns.
     fn paused(&self, stream: &SegmentStream, ends: &[u64]) -> Vec<bool> {
         let notable_ns = spacing_ns(ends) * SLACK;
         let took = |&at: &u32| {

@@ -1,8 +1,8 @@
 //! Applies the user's selection of calls: which calls are kept, and which names they get.
 //!
-//! The time of a dropped call counts as its caller's self time, and the calls within it are moved
-//! below the nearest kept caller. Dropped calls are reported by rule, so that nothing disappears
-//! silently.
+//! The time of a dropped call counts as self time of the nearest kept caller, and the calls within
+//! the dropped call are moved below this caller. Dropped calls are reported by rule, so that
+//! nothing disappears silently.
 
 pub(crate) mod pattern;
 
@@ -78,8 +78,8 @@ pub struct CallChoice {
     /// Rules for calls to drop.
     pub drop: Vec<String>,
     /// New names for calls. Each entry has the name of a step, and patterns for the names of the
-    /// calls that get this name. The first entry that matches a call counts. The rules `keep` and
-    /// `drop` refer to the new names.
+    /// calls that get the name of this step. Of several entries that match a call, the first
+    /// counts. The rules `keep` and `drop` refer to the new names.
     pub steps: Vec<(String, Vec<String>)>,
 }
 
@@ -167,7 +167,7 @@ impl Selection {
         !self.keep.is_empty() || !self.drop.is_empty()
     }
 
-    /// Returns the number of trees in a sample that have calls left after the selection.
+    /// Returns the number of trees in a sample that remain after the selection is applied.
     pub fn trees_of(&mut self, sample: &Forest) -> u64 {
         if !self.drops() {
             return sample.trees();

@@ -18,8 +18,8 @@ pub type TextId = u32;
 /// Stands for "no node" where the index of a node is expected.
 pub const NONE: u32 = u32::MAX;
 
-/// The deepest level of a call tree. Deeper calls are moved up to it, so that neither the length of
-/// a path nor the depth of a recursion grows without bound.
+/// The deepest level of a call tree. Deeper calls are moved up to this level, so that neither the
+/// length of a path nor the depth of a recursion grows without bound.
 pub const DEPTH_MAX: u32 = 200;
 
 /// Longest duration that quantiles and sums of squares distinguish: 2^48 ns, about three days. For
@@ -158,13 +158,13 @@ impl Texts {
         place.min(WEIGHTS_MAX - 1) as u16
     }
 
-    /// Sets the sampling weight of spans that do not record one, in units of 2^-20.
+    /// Sets the sampling weight, in units of 2^-20, of spans that do not record a weight.
     pub fn assume_weight(&mut self, weight: u64) {
         self.weights[0] = weight;
     }
 
-    /// Returns the sampling weight with this index, in units of 2^-20: the number of calls that a
-    /// span represents.
+    /// Returns the sampling weight with this index, in units of 2^-20. The sampling weight is the
+    /// number of calls that a recorded span represents.
     pub fn weight(&self, number: u16) -> u64 {
         self.weights[usize::from(number)]
     }
@@ -209,8 +209,8 @@ pub struct SpanStore {
 }
 
 impl SpanStore {
-    /// Returns the number of a name or a host, which is added if it is new. A text longer than
-    /// NAME_BYTES_MAX is truncated and counted as a loss.
+    /// Returns the number of a name or a host, which is added to the table if it is new. A text
+    /// longer than NAME_BYTES_MAX is truncated and counted as a loss.
     pub fn intern(&mut self, text: &str) -> TextId {
         if self.texts.count() >= TEXTS_MAX && !self.texts.knows(text) {
             self.losses.merged_names += 1;

@@ -3,9 +3,9 @@
 //! A call between hosts starts no earlier and ends no later than the call that caused it. So each
 //! pair of caller and callee bounds the offset of the callee's clock. The estimate is the offset
 //! that agrees with most pairs; asynchronous calls, which outlive their callers, are outvoted. A
-//! clock is corrected only if a zero offset does not agree with the majority. The correction is the
-//! middle of the interval of offsets on which the majority agrees, as in NTP (RFC 5905, section 8).
-//! Half the interval's width is the residual.
+//! clock is corrected only if fewer pairs agree with a zero offset. The correction is the middle of
+//! the interval of offsets on which most pairs agree, as in NTP (RFC 5905, section 8). The residual
+//! is half the width of this interval.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ pub struct AlignedClock {
     pub against: u64,
 }
 
-/// An estimate of the offset between the clocks of two hosts, from the calls between the hosts. The
-/// fields are those of `AlignedClock`.
+/// An estimate of the offset between the clocks of two hosts, from the calls between the hosts. Its
+/// fields have the meanings of those in `AlignedClock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ahead_ns: i64,
@@ -164,7 +164,8 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     }
 }
 
-/// Returns the host with the most root calls. Of several such hosts, it is the first by name.
+/// Returns the host with the most root calls. If several hosts have the most root calls, returns
+/// the first of them in order of names.
 fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> String {
     let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -180,9 +181,9 @@ fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> S
         .clone()
 }
 
-/// Selects the next host whose offset can be determined: it is not yet in `known`, but calls
-/// connect it with a host in `known`. Of several such hosts, selects the one whose offset has the
-/// smallest residual error. Returns the host and its offset; None if there is no such host.
+/// Selects the next host whose offset can be determined: a host that is not yet in `known`, but
+/// that calls connect with a host in `known`. Of several such hosts, selects the host whose offset
+/// has the smallest residual error. Returns the host and its offset; None if there is no such host.
 fn nearest(
     known: &BTreeMap<String, Reading>,
     readings: &BTreeMap<(String, String), Reading>,

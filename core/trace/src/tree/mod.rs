@@ -69,8 +69,8 @@ pub struct Forest {
     pub children: Children,
     /// The indices of all nodes; parents precede their children.
     pub order: Vec<u32>,
-    /// Self time of each span, ns: its duration minus the time in which at least one child runs.
-    /// Children count only within the span's time.
+    /// Self time of each span, ns: the span's duration minus the time in which at least one child
+    /// runs. The time of a child outside the span does not count.
     pub self_ns: Vec<u64>,
     /// For each call, whether it is a failed attempt that its caller retried. Empty if there are no
     /// such calls.
@@ -111,9 +111,9 @@ impl Forest {
         forest
     }
 
-    /// Reconstructs the call trees of `self.spans`, which may be damaged, in the memory of the
-    /// previous trees. `grouped` means that the spans of each trace are consecutive. Adds repaired
-    /// and dropped spans to `self.losses`.
+    /// Reconstructs the call trees of `self.spans`, which may be damaged. The memory of the
+    /// previous trees is reused. `grouped` means that the spans of each trace are consecutive. Adds
+    /// repaired and dropped spans to `self.losses`.
     pub(crate) fn untangle(&mut self, texts: &Texts, grouped: bool) {
         assert!(
             self.spans.len() < NONE as usize,
@@ -158,8 +158,8 @@ impl Forest {
         self.measure_self();
     }
 
-    /// Sets the sampling weight of each span that has none to that of its parent or, if the parent
-    /// has none, to that of another span of its trace.
+    /// Sets the sampling weight of each span without a weight: to the weight of its parent or, if
+    /// the parent has none, to the weight of another span of its trace.
     fn spread_weights(&mut self) {
         for &node in &self.order {
             let parent = self.parents[node as usize];
@@ -185,7 +185,7 @@ impl Forest {
         self.again.get(node as usize).is_some_and(|&again| again)
     }
 
-    /// The number of trees, which is that of the roots.
+    /// The number of trees, which is the number of roots.
     pub fn trees(&self) -> u64 {
         self.parents
             .iter()

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::span::{TextId, Texts};
 
-/// The number of a shape in its table.
+/// The number of a shape in a table of shapes.
 pub type ShapeId = u32;
 
 /// A table of distinct shapes. A shape is a name and the set of child shapes, each counted once.
@@ -20,7 +20,7 @@ pub struct Shapes {
     ids: HashMap<Box<[u32]>, ShapeId, Mixing>,
     keys: Vec<Box<[u32]>>,
     digests: Vec<u64>,
-    /// For each name, the shape of calls without children, or `UNKNOWN`.
+    /// For each name, the shape of calls with this name and without children, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
     /// For each name: the key of at most `RECENT_WORDS` words that was looked up last, before its
     /// child shapes were sorted; the length of this key in words; and the shape with this key.
@@ -122,13 +122,14 @@ impl Shapes {
         self.keys[shape as usize][0]
     }
 
-    /// The distinct shapes of the children. Their numbers are smaller than that of the shape.
+    /// The distinct shapes of the children of a shape. Their numbers are smaller than the number of
+    /// the shape.
     pub fn children(&self, shape: ShapeId) -> &[ShapeId] {
         &self.keys[shape as usize][1..]
     }
 
-    /// A key that depends only on names and structure, so that it sorts shapes equally in every
-    /// table.
+    /// A sort key of a shape that depends only on names and structure. So shapes are sorted equally
+    /// in every table.
     pub fn order_key(&self, shape: ShapeId) -> u64 {
         self.digests[shape as usize]
     }
