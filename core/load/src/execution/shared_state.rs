@@ -44,7 +44,8 @@ pub struct SharedState<'a> {
     /// page cache.
     pub(super) uncached: Mutex<Vec<(String, u64)>>,
     pub(super) phases: Vec<Times>,
-    /// The instant after which the preparation of files is aborted; None without a time limit.
+    /// The instant after which the preparation of files is aborted; None unless the run is a replay
+    /// with a time limit.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -108,7 +109,8 @@ impl<'a> SharedState<'a> {
         watch.copy(record, client.now, &mut client.copied_ns, clients);
     }
 
-    /// Whether the preparation failed for a client, so that no client began.
+    /// Whether the preparation failed for a client or the caches could not be emptied, so that no
+    /// client begins.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }

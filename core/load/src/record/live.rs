@@ -1,12 +1,13 @@
-//! Histograms of the latencies of a run that is still in progress. They have few buckets, so that
-//! they can be reported several times a second.
+//! Histograms of the latencies of a run that is still in progress. The histograms have few buckets,
+//! so that they can be reported several times a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dfslab_stats::Histogram;
 
-/// Number of neighbouring buckets of `Histogram` that form one bucket here. Each power of two then
-/// has 16 buckets, and the middle of a bucket is within 3.2 % of every value in it.
+/// Number of neighbouring buckets of `Histogram` that form one bucket of these histograms. Each
+/// power of two then has 16 buckets, and the middle of a bucket is within 3.2 % of every value in
+/// it.
 const MERGED: usize = 8;
 const BUCKETS: usize = Histogram::bucket_number(u64::MAX) / MERGED + 1;
 

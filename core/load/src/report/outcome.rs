@@ -212,7 +212,8 @@ fn audit(records: &[Record]) -> Option<AuditReport> {
     })
 }
 
-/// Merges the failures of all clients: one entry for each operation and kind of error.
+/// Merges the failures of all clients: one entry for each pair of a failed step and a kind of
+/// error.
 fn errors(records: &[Record]) -> Vec<ErrorCount> {
     let mut found: BTreeMap<(String, &str), ErrorCount> = BTreeMap::new();
     for record in records {

@@ -35,8 +35,8 @@ pub struct OpendalFactory {
     runtime: Arc<Runtime>,
     first: Operator,
     run_directory: String,
-    /// The POSIX target if the service is a local directory; None for other services. It creates
-    /// and removes the run's directory, since it does not follow symbolic links.
+    /// The POSIX target if the service is a local directory; None for other services. The POSIX
+    /// target creates and removes the run's directory, since it does not follow symbolic links.
     directory: Option<PosixFactory>,
 }
 
@@ -239,9 +239,9 @@ impl Target for Objects {
         self.wait("rename", from, copied)?;
         let removed = self.wait("rename", from, self.operator.delete(&old));
         if removed.is_err() {
-            // After a rename whose removal failed, both objects exist, so the new object is
-            // removed. If that fails, too, the error appears at the end of the run: the run's
-            // directory is not empty.
+            // If the rename fails at the removal of the old object, both objects exist, so the new
+            // object is removed. If this removal fails, too, the error appears at the end of the
+            // run: the run's directory is not empty.
             let undone = self.operator.delete(&new);
             self.wait("rename", to, undone)?;
         }

@@ -40,8 +40,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Derives the flags with which files are opened from three modes. Symbolic links are not
-    /// followed, since a run writes only to files that it created.
+    /// Derives the flags with which files are opened from the modes in a target's options. Symbolic
+    /// links are not followed, since a run writes only to files that it created.
     pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
         let synced = match sync_io {
             SyncIo::None => 0,
@@ -63,8 +63,8 @@ pub struct PosixFactory {
 }
 
 impl PosixFactory {
-    /// Checks that the root is an existing directory and that the options are possible. A file that
-    /// the check creates is removed again.
+    /// Checks that the root is an existing directory and that the file system supports the options.
+    /// A file that the check creates is removed again.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let metadata = fs::metadata(path).map_err(|error| {
@@ -159,7 +159,8 @@ impl Factory for PosixFactory {
     }
 
     fn finish(&self, shared: bool) -> Result<()> {
-        // For a directory that is not empty, POSIX allows two errors.
+        // POSIX allows two errors for the removal of a directory that is not empty: EEXIST and
+        // ENOTEMPTY.
         use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
         let shown = self.directory.display().to_string();
         match fs::remove_dir(&self.directory) {
@@ -212,8 +213,8 @@ impl Posix {
 }
 
 /// Creates the run directory that shards share. It is no error if another shard has already created
-/// the directory. The kind of the error is not tested, since Alluxio reports an existing directory
-/// as an input error.
+/// the directory. Whether the directory exists is queried and not derived from the kind of the
+/// error, since Alluxio reports an existing directory as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
@@ -229,9 +230,10 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
         .open(place)
 }
 
-/// Repeats `work` on the run directory for up to SETTLING while its error may be temporary. A
-/// directory that another client has just created is not yet visible on all servers, and a
-/// dispersed volume of GlusterFS reports differing answers of its servers as an I/O error.
+/// Calls `work` on the run directory, and repeats it for up to SETTLING while its error may be
+/// temporary. Two errors are temporary, for example: a directory that another client has just
+/// created is not yet visible on all servers, and a dispersed volume of GlusterFS reports an I/O
+/// error while the answers of its servers differ.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();
     patiently_by(&|| began.elapsed(), &thread::sleep, work)
