@@ -189,7 +189,7 @@ class PhaseSolver(PhaseStations[Closed]):
                 return OpenPrediction(
                     rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
                 )
-            # Calls are admitted at the service rate, so they wait in the full call queue only.
+            # Calls are admitted at the service rate and wait only in the call queue, which is full.
             response_s = self.mean.latency_s + bounded.wait_s
             operations = {
                 name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()

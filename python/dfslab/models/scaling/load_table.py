@@ -12,8 +12,9 @@ from dfslab.models.scaling.hashed_placement import PLACEMENTS
 from dfslab.spec.input_error import InputError
 
 CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", metrics.RATE
-# Tolerance for more than one operation in flight per client. Published tables exceed one a little,
-# because of rounded figures and measuring windows: those of COSBench reach 1.01.
+# Tolerance by which a table may exceed one operation in flight per client. Published tables exceed
+# it a little, because figures are rounded and measuring windows differ: tables of COSBench reach
+# 1.01.
 IN_FLIGHT_TOLERANCE = 0.1
 MEAN, P99 = (metrics.time_name(metrics.LATENCY, one) for one in (metrics.MEAN, "p99"))
 PLACED = "placements"

@@ -29,10 +29,10 @@ NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think ti
 NOTHING = "waiting that occupies nothing"
 MACHINE = "machine"
 POOLS = ("threads", "lock")
-# Resources are tied if they are about equally slow: the relief of a single one gains less than TIED
-# times the loss by its slowing, while the relief of all of them together gains at least JOINED
-# times the loss by their joint slowing. The adapters at both ends of a transfer are tied if they
-# are equally fast.
+# Resources are tied if they are about equally slow. Making one tied resource faster then gains less
+# than the share TIED of what making it slower costs. Making all tied resources faster together
+# gains at least the share JOINED of what making all of them slower costs. For example, the adapters
+# at both ends of a transfer are tied if they are equally fast.
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
 EQUAL = "equally slow, so that only a change of both helps"
