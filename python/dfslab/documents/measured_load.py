@@ -81,9 +81,8 @@ class DiskReads(Document):
 
 
 class CacheState(CacheReport):
-    """The state of the page cache at the start of a run. `disks` is None unless the disk reads of a
-    testbed were counted as well.
-    """
+    """The state of the page cache at the start of a run. `disks` is None if disk reads were not
+    counted; they are counted only on a testbed."""
 
     disks: DiskReads | None = None
 

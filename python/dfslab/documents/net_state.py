@@ -83,7 +83,7 @@ class StateSpace(Document):
     `bounds` has for each place the smallest and largest number of tokens. `paths_to_most` has for
     each place the transitions of a shortest path to its largest number of tokens. Some properties
     can be derived only from a complete state space. They are None if the limit of markings was
-    reached. `scc_graph` is None, too, if there are more than 2,000 components.
+    reached. `scc_graph` is also None if there are more than 2,000 components.
     """
 
     arcs: int

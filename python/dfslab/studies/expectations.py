@@ -2,9 +2,9 @@
 them by the measurements.
 
 Wu 2013, section 4.1, states such expectations in words: which operation dominates, which phase is
-constant or grows, which deployment is slower. Here the uncalibrated model derives them, so they are
-independent of measurements. Measured step times score each expectation as a hit, a miss, or within
-noise.
+constant or grows, which deployment is slower. In this module, the uncalibrated model derives the
+expectations, so the expectations are independent of measurements. Measured step times score each
+expectation as a hit, a miss, or within noise.
 """
 
 from __future__ import annotations

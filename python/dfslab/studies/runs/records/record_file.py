@@ -28,8 +28,8 @@ MOST_RECORD_BYTES = 256 << 20
 
 class Damage(NamedTuple):
     """A damaged part of the stored results. `place`: the name of a file, or the position in the
-    file of records. `reason`: why no result can be read there. `key`: the key of the result that
-    was stored there; None if it can no longer be read."""
+    file of records. `reason`: why no result can be read at this place. `key`: the key of the result
+    that was stored at this place; None if it can no longer be read."""
 
     place: str
     reason: str
