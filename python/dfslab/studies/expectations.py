@@ -74,7 +74,8 @@ KIND_WORDS = {
 @dataclass(frozen=True)
 class Statement:
     """One expectation: at the configuration `point_id`, the step `step` of `operation` takes
-    `expected` times as long as the step `other_step` takes at the configuration `other_id`."""
+    `expected` times as long as the step `other_step` takes at the configuration `other_id`. `kind`:
+    "dominates" or a key of KINDS."""
 
     kind: str
     operation: str

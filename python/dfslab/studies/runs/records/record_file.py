@@ -51,8 +51,8 @@ class KnownRecords:
 
     `run`: the identifier in the file's first line. `end`: the offset of the end of the last
     complete line. `number`: the number of the last record. `listed`: all intact records. `entries`:
-    the last intact record of each key. `replaced`: the names of damaged places whose results were
-    measured again.
+    the last intact record of each key. `damage`: all damage that was found. `replaced`: the names
+    of damaged places whose results were measured again.
     """
 
     run: str = ""
