@@ -26,7 +26,7 @@ class StrictDocument(Document):
 def text_schema(kind: type[object], read: Callable[[str], object]) -> CoreSchema:
     """Returns the schema of values of the class `kind`: pydantic writes them as `str(value)`, and
     reads them by the function `read`, which takes this text. In Python, a value of the class `kind`
-    is accepted, too."""
+    is also accepted."""
     text = core_schema.no_info_after_validator_function(read, core_schema.str_schema())
     return core_schema.json_or_python_schema(
         json_schema=text,

@@ -81,9 +81,8 @@ class DiskReads(Document):
 
 
 class CacheState(CacheReport):
-    """The state of the page cache at the start of a run. `disks` is None unless the disk reads of a
-    testbed were counted as well.
-    """
+    """The state of the page cache at the start of a run. `disks` is None if disk reads were not
+    counted; they are counted only on a testbed."""
 
     disks: DiskReads | None = None
 
@@ -101,7 +100,8 @@ class RateInterval(Document):
 
 class MeasuredPhase(Document):
     """One phase of a workload run with several phases. `start_s` is in seconds from the common
-    start of the clients; `window_s` and `stonewall_s` are durations in seconds."""
+    start of the clients; `window_s` and `stonewall_s` are durations in seconds. Fields with the
+    name of a field of `PhaseReport` have the same meaning."""
 
     name: str
     start_s: float
@@ -167,9 +167,9 @@ class ServerCounts(Document):
 
 
 class FaultDone(Document):
-    """An injected fault, `at_s` seconds after the common start of the clients. `failed` is the
-    error of the injection, if any.
-    """
+    """An injected fault, `at_s` seconds after the common start of the clients. `took_s` is the
+    duration of the injection in seconds; `failed` is the error of the injection, None if it
+    succeeded."""
 
     action: str
     target: str

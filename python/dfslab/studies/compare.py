@@ -22,7 +22,10 @@ NAMES = ("comparison",)
 
 
 class ComparedPoint(BaseModel):
-    """Measured and predicted values of one configuration; an error is predicted / measured - 1."""
+    """Measured and predicted values of one configuration; an error is predicted / measured - 1.
+    `predictions` and `errors` have an entry for each method. `repetitions`: number of complete
+    measurements. `steps`: times of the steps by method, with the mean over the measurements under
+    "measure"."""
 
     point_id: str
     labels: dict[str, str | int | float | bool]
@@ -54,7 +57,8 @@ class Comparison(StudyResult):
     method.
 
     `noise` is the median, over configurations, of the relative standard deviation between
-    repetitions (a fraction); 0 if nothing was repeated.
+    repetitions (a fraction); 0 if nothing was repeated. `held_out`, `fitted`: the score of each
+    method over the held-out configurations, and over all other configurations.
     """
 
     study = "comparison"

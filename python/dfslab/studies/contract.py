@@ -131,7 +131,8 @@ class Study(ABC, Generic[FoundOf]):
 class Findings:
     """The results of all studies of a run, by study name.
 
-    `refused`: the reason why a study failed, by the name of the study.
+    `refused`: the reason why a study failed, by the name of the study. `notes`: sentences for the
+    user, which are printed and shown on the page.
     """
 
     found: dict[str, StudyResult] = field(default_factory=dict)

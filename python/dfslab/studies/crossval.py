@@ -115,7 +115,8 @@ class LearningCurvePoint(BaseModel):
     """One point of a learning curve: the errors on held-out testbeds, and the cost of the training
     data.
 
-    `seconds`: time that measuring the training data took.
+    `seconds`: time that measuring the training data took. `testbeds`, `configurations`: their
+    numbers in the training data. `median_abs_error`: for each model, as a fraction.
     """
 
     seconds: float

@@ -2,9 +2,9 @@
 them by the measurements.
 
 Wu 2013, section 4.1, states such expectations in words: which operation dominates, which phase is
-constant or grows, which deployment is slower. Here the uncalibrated model derives them, so they are
-independent of measurements. Measured step times score each expectation as a hit, a miss, or within
-noise.
+constant or grows, which deployment is slower. In this module, the uncalibrated model derives the
+expectations, so the expectations are independent of measurements. Measured step times score each
+expectation as a hit, a miss, or within noise.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ KIND_WORDS = {
 @dataclass(frozen=True)
 class Statement:
     """One expectation: at the configuration `point_id`, the step `step` of `operation` takes
-    `expected` times as long as the step `other_step` takes at the configuration `other_id`."""
+    `expected` times as long as the step `other_step` takes at the configuration `other_id`. `kind`:
+    "dominates" or a key of KINDS."""
 
     kind: str
     operation: str

@@ -153,10 +153,10 @@ class LawCapacity(BaseModel):
 class ServerLaw(StudyResult):
     """The measurements of one metadata server with different shares of its processors. `curves`:
     response time as a function of the number of clients, one curve for each operation and processor
-    share. `ratios`: each share compared with the smallest one, for one operation (getBlockLocations
-    if it was measured). `bursts`: measured peaks of load.
-    `capacity`: for each law that was fitted to the curve of the smallest share, its errors in
-    predicting the capacity at all shares; the likeliest law comes first."""
+    share. `ratios`: each share compared with the smallest share, for one operation
+    (getBlockLocations if it was measured). `bursts`: measured peaks of load. `capacity`: for each
+    law that was fitted to the curve of the smallest share, its errors in predicting the capacity at
+    all shares; the likeliest law comes first."""
 
     study = "server_law"
     is_printed_by_run = False
@@ -228,8 +228,8 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 
 def _of_one_operation(curves: Sequence[ResponseCurve]) -> list[ResponseCurve]:
-    """Returns the curves of one operation, so that their coefficients can be compared: those of
-    getBlockLocations if it was measured, else those of the first operation."""
+    """Returns the curves of one operation, so that their coefficients can be compared: the curves
+    of getBlockLocations if it was measured, else the curves of the first operation."""
     operations = [curve.operation for curve in curves]
     chosen = LOOKUP if LOOKUP in operations else next(iter(operations), "")
     return [curve for curve in curves if curve.operation == chosen]
@@ -413,8 +413,8 @@ def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -
 
 
 def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
-    """Compares the response curve of each processor share of the server with that of the smallest
-    share.
+    """Compares the response curve of each processor share of the server with the curve of the
+    smallest share.
 
     The fitted laws and the processor score of the smallest share predict the capacity at every
     share. Curves without a score or without a fit of k x ln x are left out.

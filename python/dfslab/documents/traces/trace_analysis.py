@@ -76,7 +76,7 @@ class StepChange(Document):
     # The step's call path, or "process: step" if all its calling contexts are merged.
     path: CallPath
     # Numbers of calls in the first and second cohort. The next two fields are the mean durations in
-    # both, seconds.
+    # these cohorts, seconds.
     count_before: int
     count: int
     mean_before_s: float

@@ -56,10 +56,10 @@ def _is_random(one: DirectionCost) -> bool:
 def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
     """Returns draws of the fraction of `calls_s` that is due to the number of calls.
 
-    Adjacent calls reach the storage as few large requests if the kernel reads ahead or gathers
-    writes. Then the time is due to something else. Counters do not say whether the kernel does so,
-    so any fraction is equally probable. The kernel does not do so for writes to shared files, which
-    need locks, nor for calls that are not adjacent; for these the fraction is 1.
+    If the kernel reads ahead or gathers writes, adjacent calls reach the storage as few large
+    requests, and the time is not due to the number of calls. Counters do not say whether the kernel
+    does this, so any fraction is equally probable. The kernel gathers neither writes to shared
+    files, which need locks, nor calls that are not adjacent. For these calls, the fraction is 1.
     """
     is_gathered = one.counters.consecutive_share >= MOST_CALLS
     if is_gathered and (one.name == "read" or not cost.is_shared):

@@ -1,8 +1,9 @@
 """The differences between equal runs, and the smallest difference that a given number of runs can
 detect.
 
-Rates differ by factors, so all computations use their logarithms. The minimum detectable effect is
-that of a two-sided test at 5 % with a power of 80 % (Cohen 1988, section 2.4, with Student's t).
+Rates differ by factors, so all computations use their logarithms. The smallest detectable
+difference is computed for a two-sided test at 5 % with a power of 80 % (Cohen 1988, section 2.4,
+with Student's t).
 """
 
 from __future__ import annotations
@@ -147,8 +148,8 @@ def _named(group: Sequence[NoiseFloor]) -> str:
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
     """Returns a table of noise, with one row for all configurations that have the same values.
 
-    The columns are the number of runs, the spread between them, the smallest difference that can be
-    detected, and, if runs were made in pairs, the bias between the two runs of a pair.
+    The columns are the number of runs, the spread between the runs, the smallest difference that
+    can be detected, and, if runs were made in pairs, the bias between the two runs of a pair.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []

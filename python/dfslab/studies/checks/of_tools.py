@@ -13,7 +13,7 @@ from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 def of_report(report: ToolReport, hardware: Hardware | None = None) -> list[Evidence]:
     """Returns the evidence on each measurement of a tool's report, then the evidence on
     repetitions, then the evidence that the report itself holds. `hardware`: the deployment, if the
-    user declares it. If the report has a number of client nodes, that number replaces the one in
+    user declares it. If the report has a number of client nodes, this number replaces the number in
     `hardware`."""
     single = [_of_one(one, hardware) for one in report.measurements]
     return [*single, *_repeated(report.measurements), *report.evidence]

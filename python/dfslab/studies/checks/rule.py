@@ -39,9 +39,9 @@ class Rule:
     """A rule that detects one way in which storage figures are wrong.
 
     judge(evidence): the contradiction as one sentence with its numbers; None if there is no
-    contradiction, or if a fact that the rule needs is unknown. `reason`: why such a figure is
-    wrong. `settles`: what to measure or ask in order to find out the correct figure. `is_doubt`: a
-    finding of the rule puts a figure in doubt but does not contradict it.
+    contradiction, or if a fact that the rule needs is unknown. `reason`: why a figure for which the
+    rule fires is wrong. `settles`: what to measure or ask in order to find out the correct figure.
+    `is_doubt`: a finding of the rule puts a figure in doubt but does not contradict it.
     """
 
     name: str

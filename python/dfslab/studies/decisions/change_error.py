@@ -130,9 +130,9 @@ class ChangeErrors(BaseModel):
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: str, carried_out: InterventionErrors) -> bool:
-        """Returns whether the error of a kind is that of carried-out changes. For a model that is
-        calibrated on a run, pairs of recorded configurations take precedence over carried-out
-        changes."""
+        """Returns whether the error of a kind is the error that is learnt from carried-out changes.
+        For a model that is calibrated on a run, pairs of recorded configurations take precedence
+        over carried-out changes."""
         has_pairs = basis == "run" and self.of_kind(basis, kind).recordings > 0
         return carried_out.is_learnt(kind) and not has_pairs
 
@@ -146,9 +146,9 @@ class ChangeErrors(BaseModel):
 
 
 def growth(log_gain: float, distance: float) -> float:
-    """Returns the variance of the error of a change, relative to that of a change that doubles both
-    a value and the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value / old
-    value)|."""
+    """Returns the variance of the error of a change, divided by the variance for a change that
+    doubles both a value and the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value /
+    old value)|."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 

@@ -39,8 +39,8 @@ NOTHING_FOUND = 1.0
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
-# Configurations are paired by their varied keys. If no pair is found with all keys, the keys with
-# these beginnings are ignored: those of the file system and of the deployment.
+# Configurations are paired by their varied keys. If no pair is found with all keys, the keys of the
+# file system and of the deployment, which begin with these texts, are ignored.
 _IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 
 
@@ -197,8 +197,9 @@ def compare_runs(
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Returns every metric that both runs measured at the same configuration. If there is none,
-    configurations that differ only in the file system and the deployment count as the same."""
+    """Returns every metric that both runs measured at the same configuration. If there is no such
+    metric, configurations that differ only in the file system or the deployment count as the same
+    configuration."""
     for without in _IGNORED:
         first, second = (_logs(results, without) for results in (before, after))
         found = [

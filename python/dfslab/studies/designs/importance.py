@@ -106,9 +106,9 @@ def refitted(
     grey: LearntModel,
     wanted: Sequence[DesignRow],
 ) -> list[Floats]:
-    """Returns predictions (log rate) for the rows `wanted`: first those of the model, then those of
-    models that are fitted again to bootstrap samples of testbeds (of configurations if there is one
-    testbed). Each distinct row is predicted once."""
+    """Returns predictions (log rate) for the rows `wanted`: first the predictions of the model,
+    then the predictions of models that are fitted again to bootstrap samples of testbeds (of
+    configurations if there is one testbed). Each distinct row is predicted once."""
     place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
     every = np.array([place[row] for row in wanted])
     points = points_of(scenario, allowed, list(place))

@@ -1,6 +1,6 @@
 """Types for the results of a designed sweep's analysis, as stored and printed.
 
-The module `learning` computes them.
+The module `learning` computes these results.
 """
 
 from __future__ import annotations

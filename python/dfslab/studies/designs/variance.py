@@ -2,12 +2,12 @@
 
 Y is the log rate, x_i the level of factor i, E and V the mean and variance over the legal rows. The
 first-order index is V(E(Y | x_i)) / V(Y). The total index is E(V(Y | the other factors)) / V(Y),
-where x_i is drawn again from its legal levels given the others (Kucherenko 2012). For independent
-factors these are Sobol's indices. Factors in a common constraint (servers and copies) form a block
-and are dependent: the first-order index of a dependent factor includes effects shared with its
-block, so it may exceed the total index. Blocks are independent of each other, so the first-order
-indices of all blocks sum to at most 1, and the difference between the sum and 1 is due to
-interaction between blocks.
+where x_i is drawn again from its legal levels given the levels of the other factors (Kucherenko
+2012). For independent factors these are Sobol's indices. Factors in a common constraint (servers
+and copies) form a block and are dependent: the first-order index of a dependent factor includes
+effects shared with its block, so it may exceed the total index. Blocks are independent of each
+other, so the first-order indices of all blocks sum to at most 1, and the difference between the sum
+and 1 is due to interaction between blocks.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Sample:
     """Legal rows from which the indices are computed.
 
     `base`: rows drawn uniformly from the legal set, stratified by block. `blocks`: all blocks of
-    factors, including those of one factor. `redrawn`: for each input, copies of the first rows of
-    `base` in which only that input is drawn again. An input is a factor or a block of several
-    factors (`tied`). The factors come first, the blocks after them.
+    factors, including blocks of a single factor. `redrawn`: for each input, copies of the first
+    rows of `base` in which only that input is drawn again. An input is a factor or a block of
+    several factors (`tied`). The factors come first, the blocks after them.
     """
 
     blocks: tuple[Block, ...]

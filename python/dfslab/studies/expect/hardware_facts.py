@@ -19,7 +19,7 @@ PROCESSOR_SHARE = "share of a processor"
 LOCAL_DISK = "disk of this machine"
 # Standard deviation of the natural logarithm of the processor share, as a multiple of the absolute
 # value of this logarithm. The multiple is large, because the number of other busy threads varies as
-# much as its mean. The standard deviation is at least that of a probed value.
+# much as its mean. The standard deviation is at least PROBED_SD.
 SHARE_SD = 0.5
 # Text for the origin of the processor share, if all hosts of a testbed are emulated on the client's
 # machine.

@@ -50,9 +50,11 @@ class RateRow:
     """All runs at one requested rate, as a row of the JSON document. The values are means over the
     runs, except `behind_share`.
 
-    The response-time statistic that the objective limits has an interval; the interval is None for
-    a single run. `behind_share`: the largest lag of the runs, as a fraction of the schedule's
-    length. The lag of a run is the time by which its last operation started later than scheduled.
+    `offered_per_s`: the requested rate. `scheduled_per_s`: the rate of the random schedules.
+    `value_s`: the response-time statistic that the objective limits, with its interval, which is
+    None for a single run. `behind_share`: the largest lag of the runs, as a fraction of the
+    schedule's length. The lag of a run is the time by which its last operation started later than
+    scheduled.
     """
 
     offered_per_s: float

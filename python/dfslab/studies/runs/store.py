@@ -43,8 +43,8 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Store:
-    """One run folder, to which results are added. `resumed`: whether the folder is that of an
-    unfinished run which an earlier command began."""
+    """One run folder, to which results are added. `resumed`: whether an earlier command began this
+    run without finishing it."""
 
     folder: Path
     resumed: bool = False
@@ -84,8 +84,8 @@ class Store:
         """Adds results to the folder; when `add` returns, they survive a power failure.
 
         An earlier result of the same method, configuration and repetition is replaced. Raises
-        RunFailed if the first line of the file of records is damaged, or is that of another format
-        or scenario.
+        RunFailed if the first line of the file of records is damaged, has another format, or
+        belongs to another scenario.
         """
         names = [self._former(record.key_of(result)) for result in results]
         replaced = [path.name for path in names if path.exists()]
@@ -137,8 +137,8 @@ class Store:
             if reason is None:
                 raise
             notes.append(f"results.parquet was not written: {reason}")
-        # If the Parquet library is missing, the results have not been read yet. They are read here,
-        # so that they are counted.
+        # If the Parquet library is missing, the results have not been read yet. Reading them counts
+        # them.
         deque(results, maxlen=0)
         mark = stored_results.completed(next(numbers))
         write_atomically(self.folder / stored_results.COMPLETE, mark)

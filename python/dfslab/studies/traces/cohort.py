@@ -145,7 +145,8 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
         for host, (count, self_ns, _, total_ns, sd_ns) in node.of.items():
-            # JVM profiles record no spread for processes, so processes are not compared here.
+            # JVM profiles record no standard deviation for each process, so processes are not
+            # compared.
             own = Sums.of(count, total_ns / 1e9, (sd_ns or 0.0) / 1e9, self_ns / 1e9)
             own.paths.add(path)
             of.setdefault(host, {}).setdefault(path, Sums()).add(own)

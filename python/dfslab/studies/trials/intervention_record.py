@@ -3,7 +3,7 @@
 The file has one JSON document per line (JSON Lines). A line with `event` "prediction" is written
 before anything is measured. A line with `event` "measurement" follows when the trial has ended. Its
 key `prediction` has the `id` of the prediction. The `id` is the SHA-256 digest of the prediction's
-other fields, so a prediction that was altered afterwards is found.
+other fields, so a later change of a prediction is detected.
 """
 
 from __future__ import annotations

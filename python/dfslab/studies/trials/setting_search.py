@@ -27,7 +27,7 @@ from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import PairedModel
 
 # Largest number of settings of a combination. Combinations are made of at most MOST_COMBINED single
-# settings, which are those with the largest expected improvements.
+# settings, namely the settings with the largest expected improvements.
 MOST_SETTINGS, MOST_COMBINED = 3, 7
 # The noise of a measured gain is assumed to be at least this standard deviation of the gain's
 # natural logarithm.
@@ -126,8 +126,8 @@ class SettingSearch:
 
     def next(self, least: float = WORTH_A_RUN) -> PredictedSetting | None:
         """Returns the combination to measure next, which was not measured yet; None if the expected
-        improvement of each is below `least`. Of equally promising combinations it is the one with
-        fewer settings."""
+        improvement of each is below `least`. Of equally promising combinations, the one with the
+        fewest settings is returned."""
         left = [one for one in self.settings if one.members not in self._measured]
         best = max(left, key=lambda one: (self.improvement(one), -len(one.members)), default=None)
         if best is None or self.improvement(best) < least:

@@ -38,9 +38,9 @@ class TriedSetting(BaseModel):
 
 class Tuned(BaseModel):
     """The outcome of tuning. `kept`: the combination that is kept; "" if the start settings are
-    kept. `scenario`: the file with the kept settings. `runs`: number of measured runs, those of the
-    start settings included. `noise`: relative standard deviation of one run of the start settings;
-    None if unknown."""
+    kept. `scenario`: the file with the kept settings. `runs`: number of measured runs, including
+    the runs of the start settings. `noise`: relative standard deviation of one run of the start
+    settings; None if unknown."""
 
     source: str
     goal: str

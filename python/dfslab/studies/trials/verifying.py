@@ -78,8 +78,8 @@ class VerificationPlan:
         return list(found.values())
 
     def announcement(self) -> str:
-        """Returns one sentence on what is measured, how long that is expected to take, and the time
-        after which no further run begins."""
+        """Returns one sentence on what is measured, how long the measurements are expected to take,
+        and the time after which no further run begins."""
         runs = [one for group in self.groups for one in _order(group, self.rounds)]
         expected = units.text(expected_s([one.scenario for one in runs]), "s", 2)
         limit = units.text(self.limit_s, "s", 2)
@@ -122,7 +122,8 @@ def carry_out(
     clock: Clock = REAL,
 ) -> VerifiedAdvice:
     """Carries out the planned changes and returns predicted and measured gains. Each prediction is
-    appended to the file `records` before anything is measured, and each measurement afterwards.
+    appended to the file `records` before anything is measured, and each measurement after all
+    trials.
 
     An interrupt ends the measurements; what was measured until then is recorded and returned.
     Raises RunFailed or InputError if the only unchanged configuration cannot be measured.

@@ -20,8 +20,8 @@ TREND_ERROR = 0.001
 TREND_CHANGE = 0.1
 BEST_CHANGE = 0.05
 LEAST = 3
-# A stated result counts as that of the best run if the two differ by at most this fraction. The
-# reason: results are printed with four digits.
+# A stated result counts as the result of the best run if both results differ by at most this
+# fraction. The reason: results are printed with four digits.
 EQUAL = 1e-3
 
 

@@ -28,8 +28,8 @@ MOST_RECORD_BYTES = 256 << 20
 
 class Damage(NamedTuple):
     """A damaged part of the stored results. `place`: the name of a file, or the position in the
-    file of records. `reason`: why no result can be read there. `key`: the key of the result that
-    was stored there; None if it can no longer be read."""
+    file of records. `reason`: why no result can be read at this place. `key`: the key of the result
+    that was stored at this place; None if it can no longer be read."""
 
     place: str
     reason: str
@@ -51,8 +51,8 @@ class KnownRecords:
 
     `run`: the identifier in the file's first line. `end`: the offset of the end of the last
     complete line. `number`: the number of the last record. `listed`: all intact records. `entries`:
-    the last intact record of each key. `replaced`: the names of damaged places whose results were
-    measured again.
+    the last intact record of each key. `damage`: all damage that was found. `replaced`: the names
+    of damaged places whose results were measured again.
     """
 
     run: str = ""
