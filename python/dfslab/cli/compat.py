@@ -83,9 +83,9 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# Test cases that DFS-Perf ends after a time. The first of each pair is the property with that time.
-# The second is the key of the workload's number of operations, which is set to ENOUGH, more than
-# any run completes.
+# Test cases that DFS-Perf ends after a time. The value of each is a pair: the property of DFS-Perf
+# with this time, and the key of dfslab's workload with the number of operations. This number is set
+# to ENOUGH, more than any run completes.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
