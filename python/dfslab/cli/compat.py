@@ -3,8 +3,8 @@
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
 conf/dfs-perf-env.sh, given one by one or by naming these files. The arguments of iozone and mdtest
 are their options. Arguments without a counterpart in a scenario are rejected, not ignored. A
-setting that only some file systems have is ignored for the others, and the scenario's title and the
-output say so.
+setting that only some file systems have is ignored for other file systems, and the scenario's title
+and the output say so.
 """
 
 from __future__ import annotations
