@@ -109,9 +109,8 @@ FRAMEWORK = (
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
-    """Converts the arguments of a tool. Returns a pair: the scenario, and the function that returns
-    the results as text in the tool's format. Raises InputError for an unknown tool or a wrong
-    argument."""
+    """Converts the arguments of a tool. Returns (scenario, function that returns results as text in
+    the tool's format). Raises InputError for an unknown tool or a wrong argument."""
     if tool == "mdtest":
         chosen = mdtest(words)
         return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
@@ -234,12 +233,10 @@ def _scenario(
     grids: Sequence[Mapping[str, list[LevelValue]]] = (),
 ) -> Scenario:
     """Returns a scenario that measures a file system. `address` is a local directory, or a server
-    at hdfs:// or alluxio://host:port.
+    at hdfs:// or alluxio://host:port; InputError is raised for any other address.
 
     `aside`: notes on arguments that the scenario does not follow. `grids`: the tables of the
     scenario's sweep; each table has the values of scenario keys.
-
-    Raises InputError for an address of another form.
     """
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}
