@@ -3,8 +3,8 @@
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
 conf/dfs-perf-env.sh, given one by one or by naming these files. The arguments of iozone and mdtest
 are their options. Arguments without a counterpart in a scenario are rejected, not ignored. A
-setting that only some file systems have is ignored for the others, and the scenario's title and the
-output say so.
+setting that only some file systems have is ignored for other file systems, and the scenario's title
+and the output say so.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# Test cases that DFS-Perf ends after a time. The first of each pair is the property with that time.
-# The second is the key of the workload's number of operations, which is set to ENOUGH, more than
-# any run completes.
+# Test cases that DFS-Perf ends after a time. The value of each is a pair: the property of DFS-Perf
+# with this time, and the key of dfslab's workload with the number of operations. This number is set
+# to ENOUGH, more than any run completes.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
@@ -109,9 +109,8 @@ FRAMEWORK = (
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
-    """Converts the arguments of a tool. Returns a pair: the scenario, and the function that returns
-    the results as text in the tool's format. Raises InputError for an unknown tool or a wrong
-    argument."""
+    """Converts the arguments of a tool. Returns (scenario, function that returns results as text in
+    the tool's format). Raises InputError for an unknown tool or a wrong argument."""
     if tool == "mdtest":
         chosen = mdtest(words)
         return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
@@ -234,12 +233,10 @@ def _scenario(
     grids: Sequence[Mapping[str, list[LevelValue]]] = (),
 ) -> Scenario:
     """Returns a scenario that measures a file system. `address` is a local directory, or a server
-    at hdfs:// or alluxio://host:port.
+    at hdfs:// or alluxio://host:port; InputError is raised for any other address.
 
     `aside`: notes on arguments that the scenario does not follow. `grids`: the tables of the
     scenario's sweep; each table has the values of scenario keys.
-
-    Raises InputError for an address of another form.
     """
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}

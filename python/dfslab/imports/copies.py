@@ -21,7 +21,7 @@ CopyFiles = Literal["none", "private", "shared"]
 OF_OWNERS: frozenset[OperationName] = frozenset(
     ("create", "write", "append", "rename", "delete", "mkdir", "rmdir", "truncate", "set_xattr")
 )
-# Largest number of operations of all copies. Each takes about 1 kB of memory.
+# Largest number of operations of all copies in sum. Each operation takes about 1 kB of memory.
 MOST_OPERATIONS = 1_000_000
 
 

@@ -273,15 +273,19 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """Checks that the file system describes every operation that is to be modelled. A trace may
-    also have single calls, which need a description as well. Does nothing if no model is
-    `modelled`. Raises InputError, which names the first operation without a description."""
+    """Checks that the models `modelled` can predict the workload's operations; does nothing if
+    there are no models. The file system must describe every operation. The trees of the single
+    calls of a trace may be derived from other descriptions. Arrivals must be closed or given by a
+    trace, and only the models TIMED can start operations at the times of a trace.
+
+    Raises InputError, which names the first key or operation that does not fit.
+    """
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream_of(own, scenario.workload.clients)
-    # A read of a whole file includes the opening of the file, so "open" is described as well. A
-    # stream of single transfers also has the transfers as calls.
+    # A described read or write of a whole file includes the open call, so "open" counts as
+    # described. In a stream of single transfers, the transfers count as described calls, too.
     single = {"open", *(TRANSFERS if stream.moves_parts else ())}
     known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
     for operation in stream_mix(stream):

@@ -92,7 +92,7 @@ def _number(text: str) -> float | str:
 
 def number(level: Level) -> float | str:
     """Returns a level as a number in SI units, or as text if the level is a name. If the level is a
-    list, its first value is returned in this form."""
+    list, only its first value is converted and returned."""
     first = level[0] if isinstance(level, list) else level
     return _number(first) if isinstance(first, str) else float(first)
 

@@ -78,8 +78,8 @@ def record_command(
     `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns the merged
     profile of what all processes did while the command ran.
 
-    Raises InputError if the command cannot be started, and RunFailed if it fails or makes no call
-    of the testbed's file system.
+    Raises InputError if the command cannot be started, and RunFailed if the command fails or makes
+    no call of the testbed's file system.
     """
     if str(folder) == STANDARD_OUTPUT:
         raise InputError("--output", str(folder), "must be a folder: --on writes several files")

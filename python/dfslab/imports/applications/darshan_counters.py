@@ -12,8 +12,8 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # The rank of a record that Darshan summed over all processes, because all of them opened the file.
 SHARED = -1
-# A shared file with at most this share of the application's bytes is ignored when the division of
-# work among the processes is determined.
+# Shared files whose bytes cannot be divided among the processes are ignored if they have at most
+# this share of the application's bytes in sum.
 SMALL_FILE = 0.05
 # Processes count as equally loaded if the standard deviation of their bytes is at most this
 # multiple of the mean.

@@ -46,7 +46,7 @@ def read(text: str) -> ToolReport:
     found = []
     for row in rows:
         if row.get("operation", "").lower() == "operation":
-            continue  # several runs append their heading again
+            continue  # each run that appends to the file repeats the heading
         if one := _measured(row, counts):
             found.append(one)
     first = rows[0] if rows else {}

@@ -137,8 +137,8 @@ class ReplayReport:
         return text
 
     def _shortfall(self) -> str:
-        """Returns why operations are missing: errors, the time limit, or both. An error explains
-        one missing operation of one repetition."""
+        """Returns why operations are missing: errors, the time limit, or both. Each error counts as
+        the reason for one missing operation of one repetition."""
         reasons = []
         if self.errors:
             plural = "s" if self.errors > 1 else ""

@@ -20,7 +20,7 @@ BAR_ROW, BAR_LEAST = 15, 30
 # Width in pixels of a character of tick labels, and largest width of the labels of categories.
 CHARACTER, WIDEST_LABEL = 6.0, 180
 # Space in pixels around the drawing area. BARE_TOP replaces TOP if the vertical axis has
-# categories, because it then has no title above it.
+# categories, because such an axis has no title above it.
 TOP, BARE_TOP, RIGHT, BOTTOM = 22, 4, 14, 36
 
 

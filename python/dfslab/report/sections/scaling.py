@@ -127,7 +127,7 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
 def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
     """Returns the speed-up of one group of configurations as series: the curve of the means, the
     points of the single repetitions, and the line of proportional growth. The speed-up is the rate
-    divided by the rate at the first number of clients."""
+    divided by the rate at the smallest number of clients."""
     rates = _rates(places)
     first = next(iter(rates))
     repeated = [

@@ -18,10 +18,9 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
-# The rates that belong to a measured line (a time plus bytes divided by a rate). The key names the
-# measured value that makes models use the line. The entry has the names of the line's rates; each
-# has "read" or "write", the rate of the node's disk that models use if the line's rate was not
-# measured.
+# The rates of measured lines. A line is a time plus bytes divided by a rate; models use it if the
+# key of the entry was measured. The entry has the names of the line's rates. Each rate has "read"
+# or "write": the rate of the node's disk that models use if the rate of the line was not measured.
 RATES_OF_LINES = {
     "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
     "commits": {"commit_rate": "write", "commits_rate": "write"},

@@ -13,8 +13,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.units import parse
 
 UNLIMITED = math.inf
-# The rate in bytes/s that stands for UNLIMITED where a deployment is written down, because a text
-# holds finite numbers only. No hardware reaches it.
+# The rate in bytes/s that stands for UNLIMITED where a deployment is written as text, because a
+# text can have finite numbers only. No hardware reaches this rate.
 RECORDED_UNLIMITED = 1e15
 
 
