@@ -60,8 +60,8 @@ def check(net: Net | NetDefinition) -> NetSizes:
 
 
 def check_text(text: str, name: str) -> NetSizes:
-    """Checks a net given as JSON text and returns its sizes. Raises InputError if it is invalid;
-    `name` is the net's name in the message."""
+    """Checks a net given as JSON text and returns its sizes, as `check` does. Raises InputError if
+    the net is invalid; the message contains `name` as the name of the net."""
     with _Errors(name):
         return NetSizes.model_validate_json(_core.net_check(text))
 
@@ -224,12 +224,12 @@ def replicate(
     **limits: Unpack[RunLimits],
 ) -> Estimate:
     """Runs replications until the value that `figure` computes from each report is known precisely:
-    the half-width of its confidence interval must be at most `relative_width` times its mean.
-    Returns the estimate.
+    the half-width of the value's confidence interval must be at most `relative_width` times its
+    mean. Returns the estimate.
 
-    The number of replications begins at `first` and doubles at each step, so that testing
-    repeatedly hardly biases the interval. Raises RunFailed if `at_most` replications are not
-    enough.
+    The number of replications begins at `first` and doubles at each step. With so few steps,
+    testing the width at each of them hardly biases the interval. Raises RunFailed if `at_most`
+    replications are not enough.
     """
     if not 0 < relative_width < 1:
         raise InputError("relative_width", relative_width, "must be between 0 and 1")

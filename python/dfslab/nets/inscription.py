@@ -68,7 +68,7 @@ class Field(Expr):
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """Returns the set of the fields in this expression, which has only this field itself."""
+        """Returns the set of fields that occur in this expression, which is only this field."""
         return frozenset({self})
 
 

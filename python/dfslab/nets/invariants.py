@@ -114,8 +114,8 @@ def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
 
 
 def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
-    """Returns the minimal sums. A sum is left out if the places of another sum are a proper subset
-    of its places (the places with a weight other than 0)."""
+    """Returns the minimal sums. The places of a sum are those with a weight other than 0. A sum is
+    left out if another sum has only some of its places."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
     kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):

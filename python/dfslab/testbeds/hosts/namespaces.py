@@ -17,8 +17,8 @@ Answer = TypeVar("Answer")
 
 
 def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
-    """Returns the words that, in front of a command, make it run in the namespaces of process
-    `pid`.
+    """Returns the words that are put before a command so that the command runs in the namespaces of
+    process `pid`.
 
     `kinds`: the kinds of namespaces to enter.
     """
@@ -57,6 +57,6 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
 
 
 def rooted_at(pid: int, path: Path) -> Path:
-    """Returns the path by which this process opens the file that has the path `path` for process
-    `pid`."""
+    """Returns a path in this process's own namespace to the file that has the path `path` in the
+    mount namespace of process `pid`."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

@@ -18,9 +18,10 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 class Reservations:
     """Ports that this process has chosen and on which its daemons may not listen yet.
 
-    A reservation is a socket in Linux' abstract namespace, named after the address and the port:
-    one process of this machine's network can have it, and the kernel removes it with the process.
-    The class is a context manager, whose end releases every reservation.
+    A reservation is a socket in Linux' abstract namespace, named after the address and the port.
+    Only one process in the network namespace of this process can have a socket of this name, and
+    the kernel removes the socket with the process. The class is a context manager, whose end
+    releases every reservation.
     """
 
     def __init__(self) -> None:
@@ -77,8 +78,8 @@ def _is_free(port: int, address: str, reservations: Reservations) -> bool:
 
 
 def _window() -> list[int]:
-    """Returns the ports to try. They begin at a random port and ascend; after the last port of the
-    range, they continue with the first one."""
+    """Returns the ports to try, in their order. They ascend from a random port to the last port of
+    the range, and continue with the first port of the range."""
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
     start = random.randrange(len(window))

@@ -85,10 +85,8 @@ class LiveProcess:
         return True
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Waits until the process has ended. Returns whether it has.
-
-        The result is False if the process still runs after `timeout_s` seconds.
-        """
+        """Waits until the process has ended, but at most `timeout_s` seconds. Returns whether the
+        process has ended."""
         handle = self._open()
         if handle is None:
             return True
