@@ -29,7 +29,7 @@ fn first_by(found: &Savings, value: impl Fn(&Saving) -> f64) -> &str {
 }
 
 /// Compares the predicted saving from each faster component with the actual saving when the
-/// simulation runs again with that component faster. Fails if the two differ by more than
+/// simulation runs again with this component faster. Fails if the two savings differ by more than
 /// `tolerance`. Returns the predictions.
 fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     let found = predicted(planted.trace());

@@ -149,7 +149,8 @@ pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome>
     Ok(outcome(&Setup::new(plan), &records, &timing, figures))
 }
 
-/// The hung calls as one text. It names the first `MOST_NAMED` calls and counts the others.
+/// The hung calls as one text, which names the first `MOST_NAMED` calls and gives the number of the
+/// other calls.
 fn texts(hung: &[Hung]) -> String {
     let named: Vec<String> = hung.iter().take(MOST_NAMED).map(Hung::text).collect();
     match hung.len() - named.len() {
