@@ -205,8 +205,8 @@ fn a_pause_that_nothing_ends_gives_no_verdict() {
 }
 
 /// Tests the order of time in the replay of calls that were deeper than the deepest level and were
-/// therefore moved up. They are stored in the order of their ids, which may differ from the order
-/// of time.
+/// therefore moved up. Such calls are stored in the order of their ids, which may differ from the
+/// order of time.
 #[test]
 fn calls_hung_up_from_too_deep_are_replayed_in_the_order_of_time() {
     let level = |place: u64| {
