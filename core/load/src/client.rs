@@ -34,8 +34,8 @@ pub struct Made {
     /// True if the file exists or may exist, so that it has to be removed at the end.
     pub there: bool,
     pub renamed: bool,
-    /// True while a call that changes the file is in progress, and after such a call failed: the
-    /// file's content and name may then be those before or after the call.
+    /// True while a call that changes the file is in progress, and after such a call failed. In
+    /// both cases it is unknown whether the call has changed the file's content or name.
     pub doubtful: bool,
     /// Number of overwrites of the file so far, whichever bytes they wrote. The content that the
     /// latest overwrite wrote is a function of this number.

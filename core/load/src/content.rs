@@ -24,12 +24,12 @@ const PAGES_A_GENERATION: u64 = 509;
 
 /// The content of all files of a run. A file's bytes are a range of one seeded, periodic pool. The
 /// file and its number of overwrites (its generation) determine where the range starts, so that
-/// stale bytes differ from those of the last overwrite.
+/// stale bytes differ from the bytes of the last overwrite.
 ///
 /// The pool is page aligned and followed by a copy of its beginning, so that any range is
-/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. This has
-/// two drawbacks: two files of one client have the same content with probability 1/1021, and a
-/// storage system that deduplicates pages finds duplicates.
+/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The
+/// periodic pool has two drawbacks: two files of one client have the same content with probability
+/// 1/1021, and a storage system that deduplicates pages finds duplicates.
 pub struct Content {
     seed: u64,
     bytes: Bytes,

@@ -65,7 +65,8 @@ pub struct Part {
     ends_low: u64,
     ends_high: u64,
     /// Histogram of the generator's lateness, ns, for operations with a scheduled start that were
-    /// late: actual start minus earliest possible start. `at_once` counts those that were not late.
+    /// late: actual start minus earliest possible start. `at_once` is the number of operations with
+    /// a scheduled start that were not late.
     late: Histogram,
     at_once: u64,
     /// The scheduled arrivals whose operations were begun; used by open workloads only.
@@ -221,7 +222,7 @@ impl Part {
     }
 
     /// Returns the histogram of the generator's lateness, ns, over all operations with a scheduled
-    /// start; 0 for those that were not late.
+    /// start. The lateness of an operation that was not late is 0.
     pub fn late(&self) -> Histogram {
         let mut late = self.late.clone();
         late.record_many(0, self.at_once);

@@ -1,8 +1,8 @@
 //! Processes traces of any size in bounded memory. Spans wait in a window until their trace is
 //! complete.
 //!
-//! A trace counts as complete when none of the latest spans (`Window::quiet` spans) belonged to it.
-//! A complete trace is merged into the profile, and only the trace's id is remembered. Spans of a
+//! A trace counts as complete when none of the latest `Window::quiet` spans belonged to it. A
+//! complete trace is merged into the profile, and only the trace's id is remembered. Spans of a
 //! merged trace that arrive later are still counted exactly, but in a separate tree; `SpanLosses`
 //! has their number.
 

@@ -1,4 +1,4 @@
-//! Tests that sums by host equal those of a naive computation, in any order of merging.
+//! Tests that the sums by host equal the sums of a naive computation, in any order of merging.
 
 mod support;
 

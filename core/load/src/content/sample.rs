@@ -5,8 +5,8 @@ use crate::plan::{Plan, Verify};
 
 /// Number of a client's first reads that are all checked.
 const FIRST_READS: u64 = 64;
-/// After the first reads, one of this many reads is checked. A check takes about 100 ns, so that
-/// the checks are below 1 % of the time of reads that take 1 us.
+/// Number of reads, after the first reads, of which one is checked. A check takes about 100 ns, so
+/// that the checks take less than 1 % of the time of reads that take 1 us.
 const READS_PER_CHECK: u64 = 64;
 /// Number of a client's last writes that are checked. One write is not enough: if all writes
 /// wrongly went to one offset, the last write may be the one that belongs there.
@@ -26,7 +26,7 @@ pub struct Written {
 pub struct Sample {
     /// Whether the plan asks for a sample, and the content of all files is known.
     pub(crate) is_active: bool,
-    /// Number of reads until the next checked read, which is included in the number.
+    /// Number of reads up to and including the next read that is checked.
     reads_left: u64,
     checked: u64,
     /// The last writes that succeeded, as a ring: the oldest one is at `next_write`.
@@ -98,7 +98,8 @@ impl Sample {
         }
     }
 
-    /// The last writes to a file, the newest one first, without those that a newer one overwrote.
+    /// The last writes to a file, the newest one first, without writes that a newer write overwrote
+    /// at least partly.
     pub(crate) fn lasting_writes(&self, file: u64) -> Vec<Written> {
         let (newer, older) = self.last_writes.split_at(self.next_write);
         let mut lasting: Vec<Written> = Vec::new();

@@ -43,8 +43,9 @@ impl Hung {
 
 /// Returns the calls of a run that, at the time `now` (ns of the monotonic clock), have lasted
 /// longer than the plan allows. In the timed part, a call may last until the time limit of the
-/// phase. Outside the timed part, a call may last for the length of the time limit. Once the run is
-/// stopped, a call may not last longer. In each case, the grace is added to the allowed time.
+/// phase. Outside the timed part, a call may last for the length of the time limit. If the run is
+/// stopped earlier, a call may last only until the stop. In each case, the grace is added to the
+/// allowed time.
 pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
     let watch = control.watch();
     let zero = locked(&watch.begun).zeros.last().copied();
@@ -149,7 +150,8 @@ pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome>
     Ok(outcome(&Setup::new(plan), &records, &timing, figures))
 }
 
-/// The hung calls as one text. It names the first `MOST_NAMED` calls and counts the others.
+/// The hung calls as one text, which names the first `MOST_NAMED` calls and gives the number of the
+/// other calls.
 fn texts(hung: &[Hung]) -> String {
     let named: Vec<String> = hung.iter().take(MOST_NAMED).map(Hung::text).collect();
     match hung.len() - named.len() {

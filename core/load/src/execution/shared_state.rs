@@ -116,7 +116,8 @@ impl<'a> SharedState<'a> {
     }
 
     /// Whether no further phase begins, after a failure or a stop. All threads call this function
-    /// between the same two barriers, where the answer cannot change, so all of them decide alike.
+    /// between the same two barriers, between which the result cannot change, so all threads get
+    /// the same result.
     pub(super) fn is_over(&self) -> bool {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }

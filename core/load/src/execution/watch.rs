@@ -137,8 +137,8 @@ impl Watch {
         begun.zeros.push(zero);
     }
 
-    /// Keeps the record of a client while the client waits for others, or calls the target outside
-    /// the timed part. `give_back` returns the record.
+    /// Keeps the record of a client while the client waits for other clients, or calls the target
+    /// outside the timed part. `give_back` returns the record.
     pub(crate) fn lend(&self, record: Record) {
         locked(&self.lent).insert(record.client, record);
     }

@@ -30,7 +30,7 @@ impl ClientLatencies {
         self.counts[Histogram::bucket_number(latency_ns) / MERGED] += 1;
     }
 
-    /// Adds the counts to those of all clients, and sets them to 0.
+    /// Adds the counts to the counts of all clients, and sets the counts of this client to 0.
     pub fn move_to(&mut self, all: &SharedLatencies) {
         for (mine, shared) in self.counts.iter_mut().zip(&all.counts) {
             if *mine > 0 {
@@ -40,7 +40,8 @@ impl ClientLatencies {
     }
 }
 
-/// The latencies of all clients of a run since its start. Several threads may add to them.
+/// The latencies of all clients of a run since the start of the run. Several threads may add
+/// latencies at the same time.
 pub struct SharedLatencies {
     counts: Vec<AtomicU64>,
 }

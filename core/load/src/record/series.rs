@@ -88,7 +88,7 @@ impl Series {
 }
 
 impl Second {
-    /// Returns the increase of the totals since `before`. The longest latency is that of `self`.
+    /// Returns the increase of the totals since `before`. The longest latency is taken from `self`.
     fn since(&self, before: &Second) -> Second {
         Second {
             count: self.count - before.count,

@@ -19,8 +19,9 @@ pub struct Outcome {
     pub report: Report,
     /// Spans, if the plan requests them.
     pub spans: Vec<SpanRecord>,
-    /// The executed operations, ordered by client, if the plan requests them. Each is the encoded
-    /// operation, followed by its start in 8 bytes, little endian: ns after the common start.
+    /// The executed operations, ordered by client, if the plan requests them. Each entry is the
+    /// encoded operation, followed by the operation's start in 8 bytes, little endian: ns after the
+    /// common start.
     pub recorded: Vec<u8>,
 }
 

@@ -1,4 +1,5 @@
-//! The interface of targets: connections of clients, open files, and what creates them.
+//! The interface of targets: the connections of clients, the open files, and the factory that
+//! creates the connections.
 
 use bytes::Bytes;
 
@@ -46,7 +47,7 @@ pub trait Target: Send {
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
-    /// Whether every call on an open file looks the file up by its name, so that the file must be
+    /// Whether every call on an open file looks the file up by its name. If so, the file must be
     /// opened again after a rename.
     fn opens_by_name(&self) -> bool {
         false

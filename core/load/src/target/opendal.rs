@@ -1,9 +1,9 @@
 //! The target for object stores and other services of the library OpenDAL: S3, a directory, or
 //! memory.
 //!
-//! The time of a step is that of the library's call and its requests. Nothing is retried, so an
-//! outage is visible. Opening an object for reading sends no request. Written data is sent when a
-//! part of the object is full or when the object is closed.
+//! The time of a step is the time of the library's call, which includes its requests to the
+//! service. Nothing is retried, so an outage is visible. Opening an object for reading sends no
+//! request. Written data is sent when a part of the object is full or when the object is closed.
 
 mod call;
 mod file;

@@ -115,7 +115,7 @@ mod tests {
                 let mut id = *b"0123456789abcDEF";
                 id[at] = byte;
                 let text = std::str::from_utf8(&id).ok();
-                // The standard library accepts a leading sign, which is not allowed here.
+                // The standard library accepts a leading sign, which the parser must not accept.
                 let text = text.filter(|_| byte != b'+');
                 let expected = text.and_then(|text| u128::from_str_radix(text, 16).ok());
                 assert_eq!(from_hexadecimal(&id, 16), expected, "{byte} at {at}");

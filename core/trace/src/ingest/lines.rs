@@ -70,7 +70,8 @@ impl LineReader {
     }
 
     /// Reads spans until the store holds `room` spans. Returns false at the end of the file. Lines
-    /// that are not calls, such as exits and signals, are counted as `other_lines`.
+    /// that do not complete a call, such as exits, signals and the first lines of split calls, are
+    /// counted as `other_lines`.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,

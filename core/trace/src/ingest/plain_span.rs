@@ -120,7 +120,8 @@ impl<'a> PlainSpan<'a> {
     }
 
     /// Decodes the three ids with which the span of a call with a parent begins: trace id, span id
-    /// and parent id. Returns the bytes after them; None if the span does not begin in this way.
+    /// and parent id. Returns the bytes after the ids; None if the span does not begin with these
+    /// three ids.
     #[inline(always)]
     fn three_ids(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (head, behind) = bytes.split_first_chunk::<38>()?;

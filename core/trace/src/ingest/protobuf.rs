@@ -51,8 +51,8 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether, if messages are separated in this way, each of them contains nothing but resource
-    /// spans. Two levels of fields are checked.
+    /// Whether each message contains nothing but resource spans if the messages are separated as
+    /// `self` means. Two levels of fields are checked.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {

@@ -54,8 +54,8 @@ fn in_a_row(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(|call| ("call", 1, 0, 10 * call, 10 * call + 7)))
 }
 
-/// Creates a tree of overlapping calls that are distributed over sixteen threads, one thread after
-/// the other. The end of one call may release another call.
+/// Creates a tree of overlapping calls that are distributed evenly over sixteen threads. The end of
+/// one call may release another call.
 fn on_servers(calls: u64) -> Vec<Row> {
     let one = |call| ("call", 2 + call % 16, 0, 100 * call, 100 * call + 1000);
     below_root((0..calls).map(one))

@@ -283,9 +283,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Returns one entry for each call in `tops`. The entry is the index of the last-ending one of
-    /// the earlier calls in `tops` that are on another logical thread than the call. It is `NONE`
-    /// if there is no such call.
+    /// Returns one entry for each call in `tops`: the index of the span of another call in `tops`.
+    /// It is the last-ending one of the calls that ended before and are on another logical thread.
+    /// The entry is `NONE` if there is no such call.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {

@@ -73,7 +73,8 @@ impl Rule {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallChoice {
-    /// Rules for calls to keep. If there are any, calls that match none of them are dropped.
+    /// Rules for calls to keep. If the list has rules, calls that match none of the rules are
+    /// dropped.
     pub keep: Vec<String>,
     /// Rules for calls to drop.
     pub drop: Vec<String>,
@@ -134,7 +135,8 @@ pub struct Selection {
     /// A cache: for the number of each name that occurred, the number of the name that replaces it.
     renamed: HashMap<TextId, TextId, Mixing>,
     /// A cache of decisions. The key is (name, service, host, whether the call is a wait). The
-    /// value is the index in `names` of the rule that drops such calls, or None if they are kept.
+    /// value is the index in `names` of the rule that drops calls with this key, or None if these
+    /// calls are kept.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 

@@ -1,4 +1,4 @@
-//! Assigns trace ids to spans that one process recorded without them.
+//! Assigns trace ids to spans that were recorded without trace ids by one process.
 
 use std::collections::HashMap;
 

@@ -132,7 +132,7 @@ impl Texts {
         id
     }
 
-    /// Returns the number of a text that is in the cache; None for all others.
+    /// Returns the number of a text if the text is in the cache. None for all other texts.
     #[inline]
     pub fn recall(&self, text: &[u8]) -> Option<TextId> {
         let id = self.recent[slot(text)];

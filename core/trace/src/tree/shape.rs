@@ -81,8 +81,8 @@ impl Shapes {
         shape
     }
 
-    /// Returns the shape of a call with this name and without children. None if no such call
-    /// occurred yet.
+    /// Returns the shape of a call with this name and without children. None if there was no such
+    /// call yet.
     #[inline]
     pub fn leaf(&self, name: TextId) -> Option<ShapeId> {
         let known = self.leaves.get(name as usize).copied();

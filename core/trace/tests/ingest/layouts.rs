@@ -1,4 +1,5 @@
-//! Tests that spans decoded by comparison with earlier spans equal those decoded by a full parse.
+//! Tests that spans that are decoded by comparison with earlier spans equal the same spans when
+//! they are parsed in full.
 
 use std::path::Path;
 

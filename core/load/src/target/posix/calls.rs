@@ -1,4 +1,4 @@
-//! System calls with paths, made without allocating memory, and with their results checked.
+//! System calls with paths. They allocate no memory, and their results are checked.
 
 use std::cell::Cell;
 use std::ffi::{c_char, CStr, CString};
@@ -87,7 +87,8 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
 /// Free bytes of the file system that holds a path; None if the system call fails.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    // SAFETY: the path ends with a zero; zeroes are a valid structure, which the call fills.
+    // SAFETY: the path ends with a zero byte; a structure of zeroes is valid, and the call fills
+    // it.
     let found = unsafe {
         let mut found: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(path.as_ptr(), &mut found) == 0).then_some(found)?
@@ -131,8 +132,8 @@ pub fn failed(operation: &'static str, path: &str) -> Error {
 /// Counts the entries of an open directory, without "." and "..". Closes the directory's
 /// descriptor.
 pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
-    // SAFETY: the descriptor is open, and the stream takes it over; every pointer is checked before
-    // use, and the name of an entry ends with a zero.
+    // SAFETY: the descriptor is open, and the directory stream takes over the descriptor; every
+    // pointer is checked before use, and the name of an entry ends with a zero byte.
     unsafe {
         let directory = libc::fdopendir(descriptor);
         if directory.is_null() {

@@ -87,7 +87,7 @@ impl Parents {
         for name in path.split('/') {
             let above = open.as_ref().map_or(at, AsRawFd::as_raw_fd);
             let name = self.name.set(name);
-            // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+            // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
             let code = unsafe { calls::open_at(above, name, FLAGS, 0) };
             if code < 0 {
                 return Err(std::io::Error::last_os_error());
@@ -101,7 +101,7 @@ impl Parents {
 
 /// Device number and inode number of an open directory; None if the kernel does not report them.
 fn identity(open: i32) -> Option<(u64, u64)> {
-    // SAFETY: zeroes are a valid structure, which the call fills.
+    // SAFETY: a structure of zeroes is valid, and the call fills it.
     unsafe {
         let mut found: libc::stat = std::mem::zeroed();
         (libc::fstat(open, &mut found) == 0).then_some((found.st_dev, found.st_ino))
