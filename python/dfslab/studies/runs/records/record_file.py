@@ -163,7 +163,8 @@ class RecordFile:
             return file.read(entry.size_bytes)
 
     def _lines(self, begin: int) -> Iterator[tuple[int, bytes]]:
-        """Yields (offset, content) of each complete line, starting at the offset `begin`."""
+        """Yields (offset, content) of each complete line, starting at the offset `begin`. Raises
+        DamagedResult if a line is longer than MOST_RECORD_BYTES."""
         if self.size_bytes() <= begin:
             return
         with self.path.open("rb") as file:
