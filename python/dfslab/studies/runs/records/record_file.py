@@ -21,8 +21,8 @@ from dfslab.studies.runs.records import record
 from dfslab.studies.runs.records.record import DamagedResult, Head, ResultKey
 from dfslab.studies.runs.records.record_index import IndexEntry
 
-# Largest length of a record. A longer line is not a record, because even the profile of a large
-# trace takes only some 10 MB.
+# Largest length of a record in bytes. A longer line is not a record, because even the profile of a
+# large trace takes only some 10 MB.
 MOST_RECORD_BYTES = 256 << 20
 
 
