@@ -178,7 +178,8 @@ def compare(results: Sequence[Result], metric: str = RATE) -> Comparison:
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
     """Returns the key by which configurations are sorted: one entry for each value of `labels`, in
-    their order. Quantities are sorted by their value, not as text."""
+    the order of `labels`. Numbers come first, then quantities with a unit by their value, then
+    other texts."""
     return [_sortable(value) for value in labels.values()]
 
 

@@ -18,7 +18,7 @@ from dfslab.spec.systems.parameters import Parameter
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
 _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
 # A station (the processors, disks or links of a node group) counts as nearly limiting if its
-# utilisation, divided by that of the busiest station, is at least this value.
+# utilisation is at least this fraction of the utilisation of the busiest station.
 NEARLY_BUSY = 0.5
 _FEWER_COPIES = "data is lost with fewer failed nodes"
 _NOT_FORCED = "data that was written is lost if power fails"

@@ -317,8 +317,8 @@ def _split_plot(
     testbeds: int,
     per_testbed: int,
 ) -> list[tuple[DesignRow, ...]]:
-    """Builds a split-plot design greedily: in each step the testbed with the largest information
-    gain, together with its most informative workloads."""
+    """Builds a split-plot design greedily: each step adds the testbed with the largest information
+    gain, together with its most informative workloads. Returns the rows of each testbed."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
     bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))
     known = _Information(coding.columns + 1)

@@ -24,8 +24,9 @@ LOW, HIGH = 0.05, 0.95
 # Standard deviations of the natural logarithm of a rate. MEASUREMENT_SD is the noise of one
 # measurement of some seconds. The other three are the model's own errors for transfers of large
 # files, transfers of small files, and metadata operations. In blind trials on eight testbeds, the
-# median errors of predictions were 10 %, 26 to 32 % and 34 to 44 %. The standard deviation of a
-# normal distribution is the median absolute value divided by 0.6745.
+# median errors of predictions were 10 %, 26 to 32 % and 34 to 44 %. The standard deviations follow
+# from these medians, because the standard deviation of a normal distribution is the median absolute
+# value divided by 0.6745.
 LARGE_SD, SMALL_SD, METADATA_SD, MEASUREMENT_SD = 0.14, 0.38, 0.49, 0.06
 # A user is advised to declare a hardware fact if it explains more than this share of the variance
 # of the log rates, summed over all operations.

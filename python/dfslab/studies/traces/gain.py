@@ -144,7 +144,8 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
     # The part of the requesting thread's waiting time that the work of the busiest parallel thread
     # explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Paths of the steps in which the operation waited notably long for other threads.
+    # Paths of the steps in which the operation waited for other threads for more than the fraction
+    # NOTABLE of all its waits.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.path.parent

@@ -135,8 +135,8 @@ class SettingSearch:
         return best
 
     def learn(self, one: PredictedSetting, log_gain: float, noise_sd: float) -> None:
-        """Updates the errors of the model with the measured log gain of a combination and the
-        standard deviation of its noise."""
+        """Updates the estimated errors of the model with the measured log gain of a combination.
+        `noise_sd`: standard deviation of the measurement noise of this log gain."""
         self._measured.add(one.members)
         self._best = max(self._best, log_gain)
         row = self._row(one)

@@ -21,8 +21,8 @@ from dfslab.studies.runs.records import record
 from dfslab.studies.runs.records.record import DamagedResult, Head, ResultKey
 from dfslab.studies.runs.records.record_index import IndexEntry
 
-# Largest length of a record. A longer line is not a record, because even the profile of a large
-# trace takes only some 10 MB.
+# Largest length of a record in bytes. A longer line is not a record, because even the profile of a
+# large trace takes only some 10 MB.
 MOST_RECORD_BYTES = 256 << 20
 
 
@@ -163,7 +163,8 @@ class RecordFile:
             return file.read(entry.size_bytes)
 
     def _lines(self, begin: int) -> Iterator[tuple[int, bytes]]:
-        """Yields (offset, content) of each complete line, starting at the offset `begin`."""
+        """Yields (offset, content) of each complete line, starting at the offset `begin`. Raises
+        DamagedResult if a line is longer than MOST_RECORD_BYTES."""
         if self.size_bytes() <= begin:
             return
         with self.path.open("rb") as file:
