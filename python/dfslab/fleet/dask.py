@@ -427,14 +427,14 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
         stack.enter_context(quiet("distributed", "tornado.application"))
         try:
             if kind.name == "ssh":
-                importlib.import_module(package)  # the class imports it only later
+                importlib.import_module(package)  # the class itself imports the package only later
             make = getattr(importlib.import_module(module), name)
             options = lease.while_connected(kind.options) if kind.name == "ssh" else kind.options
             made = _whole(lambda: make(**options), kind)
         except ImportError as error:
             reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
             raise shards.LoadFailed(reason) from error
-        except Exception as error:  # each of these libraries has other exception classes
+        except Exception as error:  # the libraries have different exception classes
             reason = _words(error.__cause__ or error)
             raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
         stack.callback(_end, made, kind)
@@ -455,7 +455,7 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
     def work() -> None:
         try:
             outcome.set_result(make())
-        except BaseException as error:  # raised again in the main thread
+        except BaseException as error:  # `outcome.result` raises it again in the main thread
             outcome.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()

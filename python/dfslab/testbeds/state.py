@@ -267,7 +267,7 @@ def create(
 def make_marked(path: Path, testbed_id: str) -> None:
     """Creates a folder that the testbed's take-down will remove.
 
-    Raises FileExistsError if it exists.
+    Raises FileExistsError if the folder exists already.
     """
     path.mkdir()
     (path / MARKER).write_text(testbed_id, "utf-8")

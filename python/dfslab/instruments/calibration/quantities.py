@@ -113,8 +113,8 @@ def repeated(
 ) -> list[Quantity]:
     """Runs every probe `repeats` times. Returns the mean and the interval of each quantity.
 
-    `report` receives the progress. `total` is the number of all measurements, of which `done` were
-    made before these; with `total` 0, there are no others. `where` names the host or directory in
+    `report` receives the progress: `total` measurements are made in all, `done` of them before this
+    call. If `total` is 0, this call makes all of them. `where` names the host or directory in
     errors. Raises RunFailed, which names the quantity, if a probe fails.
     """
     found = []

@@ -67,10 +67,12 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """Returns how the run recovers after each disruptive fault, until the next one.
+    """Returns one recovery for each disruptive fault: how the run recovers between this fault and
+    the next one, or the end of the run.
 
     `rates` is the rate curve, in completed operations per second. Each entry of `errors` is
-    (second, number of operations that failed in that second)."""
+    (second, number of operations that failed in that second).
+    """
     hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
         return []

@@ -49,7 +49,7 @@ class _Made:
 class _Written:
     """A function of the net as text of the engine's language. If the result of a function of the
     file is a record, the function becomes several functions of the net, one for each field. `whole`
-    is the common start of their names; for a single function, it is its name."""
+    is the common start of the names of these functions, or the name of a single function."""
 
     parameters: dict[str, str]
     result: str
@@ -71,7 +71,8 @@ class CalledFunctions:
 
     @property
     def context(self) -> str:
-        """Returns how error messages name the declaration or inscription that is being read."""
+        """Returns the words by which error messages name the declaration or inscription that is
+        being read."""
         return self.evaluator.context
 
     def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:

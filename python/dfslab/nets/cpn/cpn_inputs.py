@@ -128,7 +128,7 @@ class Inputs:
             self.bind(term, arc)
 
     def unbound(self) -> str:
-        """Returns the reason in the error message for a name that no input arc binds."""
+        """Returns the reason that the error message gives for a name that no input arc binds."""
         bound = ", ".join(self.env) or "none"
         return f"is bound by no input arc, nor is it declared (bound: {bound})"
 

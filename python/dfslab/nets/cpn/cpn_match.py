@@ -41,8 +41,8 @@ class PatternReader(Protocol):
     constructors: set[str]
 
     def wrong(self, value: object, reason: str) -> InputError:
-        """Returns an InputError for a value. Its key is the declaration or inscription that is
-        being read."""
+        """Returns an InputError for a value. The error's key names the declaration or inscription
+        that is being read."""
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
         """Applies a function of the file to one argument and returns the result."""

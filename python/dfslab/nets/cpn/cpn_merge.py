@@ -47,8 +47,8 @@ class MergeReader(Protocol):
     context: str
 
     def wrong(self, value: object, reason: str) -> InputError:
-        """Returns an InputError for a value. Its key is the declaration or inscription that is
-        being read."""
+        """Returns an InputError for a value. The error's key names the declaration or inscription
+        that is being read."""
 
     def bag(self, value: CpnValue) -> Bag:
         """Converts a value to a multiset of tokens."""

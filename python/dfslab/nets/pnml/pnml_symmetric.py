@@ -66,7 +66,8 @@ class Symmetric:
                 yield from (inner for inner in one if tag(inner) != "comment")
 
     def wrong(self, value: str, reason: str) -> InputError:
-        """Returns an InputError for a value. Its key is the declaration that is being read."""
+        """Returns an InputError for a value. The error's key names the declaration that is being
+        read."""
         return InputError(self.context, value, reason)
 
     def colour(self, name: str, kind: ET.Element) -> None:
