@@ -100,10 +100,10 @@ def philosophers(count: int) -> str:
 def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: int):
     """The numbers of markings and arcs of the state space are known in closed form.
 
-    A marking is a set of eating philosophers without two neighbours, so the number of markings is a
-    Lucas number. In each marking every eater may stop, and every philosopher without an eating
-    neighbour may begin. Therefore the number of arcs is twice the sum of the eaters over all
-    markings.
+    A marking is a set of eating philosophers of whom no two are neighbours, so the number of
+    markings is a Lucas number. In each marking every eater may stop, and every philosopher without
+    an eating neighbour may begin. Therefore the number of arcs is twice the sum of the eaters over
+    all markings.
     """
     report = engine.state_space(cpn.read(philosophers(count)))
     assert (report.markings, report.arcs) == (markings, arcs)
