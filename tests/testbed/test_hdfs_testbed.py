@@ -171,10 +171,10 @@ def test_bytes_come_back_and_lie_in_replicated_blocks(testbed, stored, tmp_path)
 
 @pytest.mark.parametrize("order", ["sequential", "random"])
 def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
-    """Readers get all bytes of a file that was closed before a DataNode had reported its last
-    block.
+    """Readers get all bytes of a closed file, even if a DataNode has not yet reported the file's
+    last block.
 
-    Until the report, the NameNode tells readers a length without this block.
+    Until the report, the NameNode gives readers a length without this block.
     """
     phases = [
         {"name": name, "mix": [{"operation": name}], "operations_per_client": 4, **how}

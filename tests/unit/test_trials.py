@@ -97,8 +97,7 @@ class Planted:
 
     @contextmanager
     def opening(self, notify):
-        """Opens the measuring function for a `with` block. `is_open` is the number of open blocks.
-        """
+        """Opens the measuring function for a `with` block. `is_open` counts the open blocks."""
         self.is_open += 1
         try:
             yield self
