@@ -145,7 +145,7 @@ def test_rounds_alternate_in_order_and_cancel_drift(source):
 
 
 def test_intervals_cover_the_planted_gain_as_often_as_they_say(source):
-    """The 90 % intervals of 300 noisy trials contain the planted gain in 85 to 97 % of them."""
+    """Of the 90 % intervals of 300 noisy trials, 85 to 97 % contain the planted gain."""
     drawn = random.Random(7)
     inside = 0
     for _ in range(300):
