@@ -373,8 +373,8 @@ def test_a_stream_recorded_without_times_is_refused():
 
 
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
-    """A recorded Poisson workload of two clients is replayed at its own start times, here at twice
-    the speed."""
+    """A recorded Poisson workload of two clients is replayed at twice the speed of its recorded
+    start times."""
     stream = {
         "seed": 4,
         "clients": 2,
