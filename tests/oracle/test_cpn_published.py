@@ -181,5 +181,5 @@ def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     found = engine.estimate([fmean(one) for one in waits])
     assert found.half_width < 4
     # Twice the half-width of the interval is about four standard errors. Times are rounded to
-    # integers, which moves the mean by less than that.
+    # integers, which moves the mean by less than twice the half-width.
     assert abs(found.mean - 50) < 2 * found.half_width
