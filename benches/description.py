@@ -1,8 +1,8 @@
 """Measures the error of predictions for a real HDFS from descriptions that were not calibrated. The
 error is compared with the error of a baseline that predicts the mean of the measurements.
 
-It runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a figure misses its bar
-(pass criterion); the last line is one JSON object. The machine should be otherwise idle.
+The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a figure misses its
+bar (pass criterion); the last line is one JSON object. The machine should be otherwise idle.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import tomlkit
 ROOT = Path(__file__).parents[1]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 METHODS = ("sequence", "petri")
-# Upper limits of median relative errors: the error for held-out files, which are large, and the
-# error for the fitted configurations.
+# Upper limits of median relative errors: the error for held-out configurations that read or write
+# files, and the error for the fitted configurations.
 LARGE_FILES, FITTED = 0.6, 0.3
 LIMIT_S = 1800.0
 

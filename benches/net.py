@@ -59,7 +59,7 @@ def last_json(command: list[str]) -> Figures:
 
 def with_peers(ours: Figures, peers: Figures) -> Figures:
     """Returns our figures together with those of the other simulators: the rate of each in firings
-    per second, and the ratio of our rate to it."""
+    per second, and the ratio of our rate to this rate."""
     values, intervals = dict(ours.values), dict(ours.intervals)
     rate, (low, high) = values["pvfs_exp_firings_per_s"], intervals["pvfs_exp_firings_per_s"]
     for name, peer in peers.values.items():

@@ -1,4 +1,5 @@
-"""Writes the Python types of documents that are Rust types, from their JSON Schemas.
+"""Writes the Python types of the documents whose types are defined in Rust, from their JSON
+Schemas.
 
 `python scripts/document_types.py` writes the modules; a contract test compares them with the
 schemas. Only the schemas that are derived from plain Rust structs are supported; other schemas

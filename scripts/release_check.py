@@ -40,8 +40,8 @@ MEASURING = "loading"
 TOOLS = ROOT / "scripts" / "requirements-release.txt"
 # The trace of an HDFS client that writes files. The check runs `trace report` on this trace.
 TRACE = ROOT / "scenarios" / "data" / "hdfs-trace" / "client-13050.otlp.json"
-# Two names of the platform for which the wheel must be built, one of which its file name has: Linux
-# with glibc 2.17 or newer.
+# Two names of one platform: Linux with glibc 2.17 or newer. The wheel's file name must contain one
+# of the names.
 BASELINES = ("manylinux2014", "manylinux_2_17")
 # Some last lines of a command's output begin with one of these words and a path. Such a line may be
 # wider than the terminal, because paths are not wrapped.

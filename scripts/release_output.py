@@ -110,8 +110,8 @@ def _continues(first: list[str], cells: list[str], is_head: bool) -> bool:
 
 def _row(parts: list[list[str]]) -> str:
     """Returns the lines of one row or paragraph as one text. `parts` has the cells of each line. A
-    word that Rich broke between two lines gets a blank at the break, in the output as in the
-    recorded one.
+    word that Rich broke between two lines gets a blank at the break, both in the output and in the
+    recorded output.
     """
     columns = zip(*parts, strict=True)
     return BAR.join(" ".join(part for part in column if part) for column in columns)

@@ -74,8 +74,7 @@ def test_every_choice_changes_when_it_is_varied(name):
 
 
 def in_a_new_process(program: str) -> None:
-    """Runs a program in a new process, because a constant is varied before its module is
-    imported."""
+    """Runs a program in a new process: a constant is varied before its module is imported."""
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 

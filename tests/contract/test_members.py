@@ -214,7 +214,8 @@ LACKING = "endpoint, port_count, prepare, start"
 
 
 def test_a_testbed_that_lacks_methods_is_refused_by_their_names(monkeypatch):
-    """The class cannot be instantiated, `up` creates nothing, and discovery does not return it."""
+    """A testbed class without all methods cannot be instantiated, its `up` creates nothing, and
+    discovery does not return the class."""
     folder, record = TestbedFolder(Path("none"), "none"), None
     with pytest.raises(TypeError, match="abstract"):
         Unfinished({}, folder, record, print, False)

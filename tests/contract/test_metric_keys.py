@@ -11,8 +11,8 @@ from dfslab.documents import metrics
 
 PYTHON = Path(__file__).parents[2] / "python" / "dfslab"
 HOME = "documents/metrics.py"
-# The types of the net engine's report, which scripts/document_types.py generates. The report has a
-# rate of transitions with the same name as a metric, but it is no metric of a workload.
+# The types of the net engine's report, which scripts/document_types.py generates. One field of the
+# report, a rate of transitions, has the name of a metric, but is not a metric of a workload.
 OTHERS = {"documents/net_report.py"}
 # Matches the name of a metric, or the beginning of a metric's name or key.
 NAME = re.compile(rf"^({metrics.RATE}|{metrics.THROUGHPUT}|(latency|response)_s(_\w*)?\.?)$")

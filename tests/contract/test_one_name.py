@@ -13,7 +13,7 @@ from support.rust_modules import exported_types
 REPOSITORY = Path(__file__).parents[2]
 ROOT = REPOSITORY / "python" / "dfslab"
 # For each JSON Schema that is generated from Rust types: the Python files whose classes are
-# generated from it or compared with it.
+# generated from the schema or compared with the schema.
 SCHEMAS = {
     "load/schema.json": ("documents/load_report.py",),
     "load/plan_schema.json": (

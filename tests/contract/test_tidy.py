@@ -148,7 +148,7 @@ def test_no_dead_python_file():
         if path.stem.startswith("__") or str(relative).startswith(rooms):
             continue
         dotted = "dfslab." + ".".join(relative.with_suffix("").parts)
-        # The table of commands names modules of `dfslab.cli` without that prefix.
+        # The table of commands names modules of `dfslab.cli` without the prefix `dfslab.cli.`.
         listed = dotted.removeprefix("dfslab.cli.")
         by_name = rf"\"(?:{dotted}|{listed})\""
         imported = rf"(?:import|from)\s[^\n]*\b{path.stem}\b|{path.stem},?\n|{by_name}"
@@ -225,13 +225,14 @@ def test_the_check_of_what_tests_import_can_fail():
 
 
 def optional(text: str) -> list[str]:
-    """Returns the lines of a test that skip it if a Python package is not installed."""
+    """Returns the lines of a test module that skip a test if a Python package is not installed."""
     skips = re.compile(r"importorskip\(|skipif\([^)]*find_spec|find_spec\(.*\) is None")
     return [line.strip() for line in text.splitlines() if skips.search(line)]
 
 
 def test_no_test_is_skipped_for_a_missing_package():
-    """`make setup` installs every package that tests import. Without one of them a test fails."""
+    """`make setup` installs every package that tests import. If a package is missing, a test fails
+    and is not skipped."""
     tests = [path for path in tracked(".py") if path.is_relative_to(ROOT / "tests")]
     wrong = {
         str(path): found

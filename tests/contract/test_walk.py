@@ -1,5 +1,5 @@
-"""Tests of the functions that lead from a scenario to the page. Each has exactly the parameters,
-their types and the return type that ARCHITECTURE.md lists for it."""
+"""Tests of the functions that lead from a scenario to the page. Each function has exactly the
+parameters, parameter types and return type that ARCHITECTURE.md lists for the function."""
 
 from __future__ import annotations
 

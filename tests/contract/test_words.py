@@ -100,8 +100,8 @@ QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"")
 
 
 def keys(tree: ast.AST) -> set[ast.AST]:
-    """Returns the fields of a module's typed dictionaries. They are keys of stored JSON, whose
-    names cannot be changed."""
+    """Returns the fields of a module's typed dictionaries. These fields are keys of stored JSON,
+    whose names cannot be changed."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     typed = {"TypedDict"}
     for _ in classes:

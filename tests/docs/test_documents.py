@@ -1,5 +1,5 @@
-"""Tests that the documents are right. The files and `dfslab` commands in them are executed, and the
-error messages in them are compared with the real ones."""
+"""Tests of the documents. The files and `dfslab` commands that documents show are executed, and the
+error messages that they show are compared with the real ones."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def answers_of(requested, folder):
             run = ended_by_ctrl_c if words[0] == "serve" and "--runs" in words else dfslab
             yield words, run(*words, cwd=folder, env=environment)
         return
-    # Additions found by DFSLAB_PATH stay imported, so commands that set it run in a separate
-    # process.
+    # Modules that are found by DFSLAB_PATH stay imported in a process, so commands that set
+    # DFSLAB_PATH run in a separate process.
     done = subprocess.run(
         [sys.executable, "-c", IN_TURN, str(Path(__file__).parents[1])],
         input=json.dumps(lines),

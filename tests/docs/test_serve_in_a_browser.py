@@ -33,7 +33,7 @@ LATER = "mine/20260102T000000.000000Z"
 HOSTS = "/whatif?source=scenario:hdfs-hosts"
 PAGES = ("/", HOSTS, "/whatif", "/nets", "/net?file=protocol", f"/live/{KEY}")
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-# A limit in milliseconds that only ends a test that has failed.
+# Time limit in milliseconds, which is reached only if a test has failed.
 LONGEST_MS = 120_000
 # A millisecond in nanoseconds.
 MS = 1_000_000

@@ -85,7 +85,7 @@ def prediction(name="nfs-1-1", predicted=100.0, factor=1.5, **changes):
 
 def measurement(name="nfs-1-1", rate=100.0, others=0.0, failed=""):
     """Returns a measurement of a point. `others` is the share of the processors that other programs
-    used meanwhile."""
+    used during the measurement."""
     return MeasuredPoint(name, "2026-01-01T00:00:00+00:00", rate, 2.0, 8, others, 0.0, failed)
 
 

@@ -52,8 +52,8 @@ OF_WORKLOADS = {
     "sync_io": "data",
     "mmap": True,
 }
-# Keys that are not tested here: names and tables, which are no quantities of hardware, and keys
-# that only open workloads have.
+# Keys that this module does not vary: names and tables, which are no quantities of hardware, and
+# keys that only open workloads have.
 OTHER = {
     NodeGroup: {"name", "count", "roles", "disk", "adapter", "local_files", "profile", "power"},
     WorkloadChoice: {"name", "arrival", "rate", "ramp"},

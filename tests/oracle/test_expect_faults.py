@@ -76,16 +76,16 @@ def test_half_a_link_and_a_third_of_a_disk_are_named(system):
     suspected = suspects(operations, facts)
     faults = {"client link": 2.0, "server disk": 3.0}
     if system == "juicefs":
-        # JuiceFS's objects are stored in memory here, so no operation uses the disks of the
-        # servers.
+        # JuiceFS's objects are stored in memory in this deployment, so no operation uses the disks
+        # of the servers.
         del faults["server disk"]
     for name, factor in faults.items():
         slow = with_fact(deployment, by_name[name], by_name[name].value / factor)
         measured = rates(operations, slow, 1)
         shift = np.log(measured) - np.log(rates(operations, deployment, 1))
         if shift @ np.linalg.inv(expected.covariance) @ shift < 2 * LEAST_EVIDENCE:
-            # This resource hardly limits any rate, so the shifts of the rates by its fault are
-            # within the intervals and the fault cannot be found.
+            # The slow resource hardly limits any rate. Its fault shifts the rates by less than the
+            # intervals allow and cannot be found.
             continue
         found = diagnosed(suspected, expected, measured)
         assert found, f"{system}: {name} is not found"

@@ -1,6 +1,6 @@
 """Tests the rules of `dfslab check` on recorded results whose faults are known. For each faulty
-result, the rule for its fault reports it and no other rule does. For results without faults, no
-rule reports any."""
+result, the rule for its fault reports the fault, and no other rule reports anything. For results
+without faults, no rule reports anything."""
 
 from __future__ import annotations
 

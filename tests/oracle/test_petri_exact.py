@@ -224,8 +224,8 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
 
 
 def test_the_busiest_station_bounds_a_pipeline():
-    """A pipeline whose stages share one core takes the sum of their demands, because the core is
-    the bottleneck and not a stage."""
+    """A pipeline whose stages share one core takes for each unit the sum of the stages' demands,
+    because the bottleneck is the core and not a single stage."""
     nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(50, op.cpu("client", 0.2), op.cpu("client", 0.3))

@@ -62,8 +62,8 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 
 
 def test_every_recording_of_wu_is_there():
-    """There are fifteen recordings of Wu's reads and writes. The recordings of the first to the
-    fourth plan (list of configurations) are 2, 2, 5 and 6."""
+    """There are fifteen recordings of Wu's reads and writes. They follow four plans (lists of
+    configurations), which have 2, 2, 5 and 6 recordings."""
     assert len(WU) == 15
     plans = {
         plan: len(members)

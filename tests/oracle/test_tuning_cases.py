@@ -1,4 +1,5 @@
-"""Tests of the cases of tuning and of their figures, with planted outcomes and rounds."""
+"""Tests of the figures that are computed from recorded tunings, with planted outcomes and rounds,
+and of the list of tuned cases."""
 
 from __future__ import annotations
 

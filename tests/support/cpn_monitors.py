@@ -25,7 +25,8 @@ def monitor(
     options: dict[str, str] | None = None,
     disabled: str = "false",
 ) -> str:
-    """Returns the XML text of a monitor of the one page instance."""
+    """Returns the XML text of a monitor of the given nodes. The nodes are on the file's only page
+    instance."""
     observed = "".join(f"<node idref='{key}' pageinstanceidref='i'/>" for key in nodes)
     declared = "".join(
         f"<declaration name='{key}'><ml id='{name}{key}'>{escape(text)}"
@@ -54,8 +55,8 @@ def collector(
 
 
 def at_start(function: str, of_start: str, otherwise: str) -> str:
-    """Returns a function of a monitor as CPN Tools generates it, with one value for firings of
-    `start`."""
+    """Returns a function of a monitor in the form that CPN Tools generates. Its value is `of_start`
+    for firings of the transition `start`, and `otherwise` for all other firings."""
     inner = f"{function}BindElem"
     return (
         f"fun {function} (bindelem) = \nlet\n  fun {inner} ({AT_START}) = {of_start}\n"

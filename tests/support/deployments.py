@@ -24,8 +24,7 @@ def node_per_role(*roles: str, **keys: Any) -> list[dict[str, Any]]:
 
 
 def deployment(*nodes: dict[str, Any], **keys: Any) -> Deployment:
-    """Returns the deployment of these nodes. The keys of `keys` may be `network` and `tolerance`.
-    """
+    """Returns the deployment of these nodes. The keywords may be `network` and `tolerance`."""
     return build(Deployment, {"node": list(nodes), **keys})
 
 

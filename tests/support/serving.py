@@ -17,7 +17,7 @@ from dfslab.web.server import bind, server_of
 
 from support.waiting import wait_until
 
-# A limit in seconds that only ends requests that hang.
+# Time limit of a request in seconds, which is reached only if the request hangs.
 LONGEST_S = 60.0
 
 

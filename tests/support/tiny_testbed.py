@@ -25,8 +25,9 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 
 
 class Parameters(CheckedModel):
-    """Parameters of the tiny testbed. If `fail` is true, its start fails. `elsewhere`, unless
-    empty, is a folder outside the testbed's folder, in which the start creates another folder.
+    """Parameters of the tiny testbed. If `fail` is true, the testbed's start fails. If `elsewhere`
+    is not empty, it is a folder outside the testbed's folder, and the start creates another folder
+    in it.
     """
 
     fail: bool = False

@@ -46,7 +46,7 @@ repetitions = 1
 
 def scenario(limits: str, network: str, testbed: str, head: str = "") -> str:
     """Returns the text of a scenario with a brick and a client. `limits` is the TOML text of the
-    hardware limits of both nodes. If it is empty, `head` names a profile with the limits."""
+    hardware limits of both nodes. If `limits` is empty, `head` names a profile with the limits."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
     return (
         'schema = 1\nname = "calibrated"\n'

@@ -1,5 +1,6 @@
 """Tests that the server counters of real file systems count every byte and call of a recorded
-command, and that single calls of GlusterFS and CephFS are spans with their callers."""
+command, and that single calls of GlusterFS and CephFS are spans below the calls that caused them.
+"""
 
 from __future__ import annotations
 

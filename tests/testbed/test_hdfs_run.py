@@ -112,7 +112,7 @@ def test_steps_traces_and_versions_are_reported(outcome):
     result = next(one for one in load_results(run) if one.method == "measure")
     assert any("3.4" in version for version in result.provenance.versions.values())
     assert (run / "results.parquet").stat().st_size > 1000
-    # This is the size of a page with charts as SVG, but without a library of charts.
+    # The page has a size that fits a page with charts as SVG, but without a library of charts.
     assert 100_000 < (run / "report.html").stat().st_size < 1_500_000
 
 

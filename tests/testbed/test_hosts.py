@@ -126,8 +126,8 @@ def test_links_and_disks_are_what_was_declared(testbed):
 
 def test_a_link_is_limited_in_both_directions_and_to_itself(testbed):
     one, two, client = testbed.hosts.hosts
-    # This is only a coarse check that the limit acts, because without a limit the rate would be a
-    # hundred times as high. The exact rate was measured when the testbed started.
+    # The rate is only checked coarsely, because without a limit it would be a hundred times as
+    # high. The exact rate was measured when the testbed started.
     for source, sink in ((client, one), (two, client)):
         assert LINK_BYTES_PER_S / 4 < stream(source, sink) < 2 * LINK_BYTES_PER_S
 

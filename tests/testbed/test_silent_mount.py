@@ -34,8 +34,8 @@ def test_a_mount_that_never_answers_is_given_up_and_its_process_named(tmp_path):
     (tmp_path / "silent.toml").write_text(SCENARIO)
     (tmp_path / "mount").mkdir()
     with silent_mount(tmp_path / "mount"):
-        # The test reads the command's output from a pipe until the pipe ends. It would not end if
-        # the process that the command leaves behind had the pipe open.
+        # The test reads the command's output from a pipe until the pipe ends. The pipe would not
+        # end if the process that the command leaves behind had it open.
         done = subprocess.run(
             [DFSLAB, "measure", "silent.toml"],
             cwd=tmp_path,

@@ -55,7 +55,8 @@ def test_reads_in_flight_follow_littles_law(tmp_path):
     path.write_bytes(bytes(1 << 20))
 
     class Counting(ManualClock):
-        """A clock of which 2 s pass before each reading. A quarter of the time is processor time.
+        """A clock whose time advances by 2 s before each reading. A quarter of it is processor
+        time.
         """
 
         def monotonic_s(self) -> float:

@@ -172,8 +172,8 @@ def with_pattern(**parameters: Any) -> Point:
             },
             64 << 10,
         ),
-        # The transfer sizes are given by a distribution. Such sizes count as random, even if the
-        # distribution is fixed as here, so no lower bound is known.
+        # The transfer sizes are given by a distribution. Such sizes count as random, even if all
+        # values of the distribution are equal, so no lower bound is known.
         (
             {
                 "access": {"order": "same", "transfer_size": {"fixed": 4096}},

@@ -55,7 +55,8 @@ def ticker(tmp_path):
 
 def test_a_command_whose_owner_ended_before_it_started_does_not_run(tmp_path):
     """A command that is bound to its owner does not start if its parent is another process than the
-    owner. Then the owner has ended, and the kernel would send no signal at the owner's end."""
+    owner. In this case the owner has already ended, and the kernel would never send the signal of
+    the owner's end."""
     touched = tmp_path / "touched"
     command = tied_to_owner(["touch", str(touched)])
     assert subprocess.run(command, check=False).returncode == 0

@@ -1,5 +1,6 @@
 """Tests of the commands that docs/howto documents for the first five questions of a storage
-engineer. The sentences that they print answer the question and agree with their JSON output."""
+engineer. The sentences that a command prints answer the question and agree with the command's JSON
+output."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.rate_per_s == pytest.approx(300 / both.window_s)
     assert both.window_s == max(c.last_end_s for c in both.per_client)
     assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
-    # The stonewall is the end of the client that ends first. It counts the operations that were
-    # completed by then: all 60 of this client, and any number of those of the other clients.
+    # The stonewall is the end of the client that ends first. Its rate counts the operations that
+    # were completed by then: all 60 of this client, and any number of those of the other clients.
     assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
     assert sorted(spans.name) == sorted(spans_alone.name)
     assert len(set(spans.span_id)) == len(spans)
@@ -254,7 +254,7 @@ def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
 
 
 def controller(root: Path) -> subprocess.Popen:
-    """Starts a controller process with a long workload in two agents, waits until these have
+    """Starts a controller process with a long workload in two agents, waits until the agents have
     started, and returns the process."""
     long = plan(root, 4, operations=10_000_000).text
     command = [sys.executable, "-c", CONTROLLER, long]

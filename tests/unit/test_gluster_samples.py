@@ -88,8 +88,8 @@ def test_spans_are_a_tree_that_trace_report_reads(tmp_path):
 
 
 class FakeClock:
-    """A clock whose sleeps take no real time. Once its time has reached `writes_at_s`, `write` is
-    called once."""
+    """A clock whose sleeps take no real time. Once its time has reached `writes_at_s`, each sleep
+    calls `write`."""
 
     def __init__(self, writes_at_s: float = 1e9, write=lambda: None) -> None:
         self.now_s, self.writes_at_s, self.write = 37277.0, writes_at_s, write

@@ -1,5 +1,5 @@
-"""Tests of prediction intervals that are made from errors on held-out groups. They are wide where
-errors are large, and contain the true value as often as they state."""
+"""Tests of prediction intervals that are made from errors on held-out groups. The intervals are
+wide where errors are large, and contain the true value as often as they state."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ SOON_S = client_hosts.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
-    """Returns a progress callback. Once clients run, it suspends the processes of the agents, adds
-    them to `found`, and raises KeyboardInterrupt. The suspended processes hang as they would if a
-    server hung."""
+    """Returns a progress callback. Once clients run, the callback suspends the processes of the
+    agents, adds them to `found`, and raises KeyboardInterrupt. The suspended processes hang as they
+    would if a server hung."""
 
     def stop_all(share: float, phase: str) -> None:
         if phase == "running" and share > 0.001:

@@ -80,8 +80,8 @@ def test_a_scheduler_closes_after_its_last_client_has_gone(monkeypatch):
     assert reasons == ["the controller is gone"]
 
 
-# A module whose import does not end. Before, the module starts a child process, which inherits the
-# module's standard input.
+# A module that starts a child process, which inherits the module's standard input. The import of
+# the module then does not end.
 IMPORTING = """
 import subprocess
 import time

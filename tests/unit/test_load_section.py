@@ -206,7 +206,7 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 def test_a_note_of_what_failed_says_what_may_help():
     """The note on failed operations contains advice if the file system's description has advice for
-    this error. The description of HDFS has none."""
+    the error of these operations. The description of HDFS has none."""
     error = ErrorCount(
         operation="read/read",
         kind="other",

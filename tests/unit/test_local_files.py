@@ -114,7 +114,7 @@ def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
 
 def test_a_rate_limiter_that_serves_in_slices_is_measured_at_its_rate():
     """The rate limiter lets 600 requests end at the same moment every 0.1 s. The rate is computed
-    from one such moment to another, so it is 6,000 per second however the measured time begins."""
+    from one such moment to another, so it is 6,000 per second whenever the measured time begins."""
     slices = [at / 10 for at in range(2, 7)]
     ended_s = [time_s for time_s in slices[:-1] for _ in range(600)] + [slices[-1]]
     assert sustained_disk.seconds_between(ended_s) == pytest.approx(1 / 6000)

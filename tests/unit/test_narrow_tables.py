@@ -43,8 +43,7 @@ def test_no_word_is_broken_where_words_fit():
 
 @pytest.mark.parametrize("columns", [50, 70, NARROW])
 def test_every_line_is_whole_at_every_width(columns):
-    """No line of a table is cut: each line fits the width and ends with the table's right border.
-    """
+    """No line of a table is cut: each fits the width and ends with the table's right border."""
     names = ["sequential_write, 64 KiB, 1 client", "metadata, create, 16 clients, 100 files each"]
     lines = printed(table(names), columns)
     assert max(map(len, lines)) <= columns

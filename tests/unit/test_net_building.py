@@ -165,8 +165,8 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "waiting": [[[]]],
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
-    # Lists with equal elements are equal markings. So the markings are [3, 1, 3], its two shorter
-    # lists and [], with one arc between each two.
+    # Lists with equal elements are equal markings. So there are four markings, [3, 1, 3], two
+    # shorter lists and [], and three arcs, each from one list to the next shorter one.
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)

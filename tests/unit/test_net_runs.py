@@ -137,8 +137,8 @@ def test_log_counts_what_it_drops():
 
 
 def test_marking_is_the_exact_time_average():
-    """The monitor of a place reports the exact time average of its tokens. Here 2, 1 and 0 jobs
-    wait during three services of 0.25 s each, and then the net is dead."""
+    """The monitor of a place reports the exact time average of its tokens. In the net, 2, 1 and 0
+    jobs wait during three services of 0.25 s each, and then no transition is enabled any more."""
     net = queue_net()
     net["transitions"][0]["delay"] = "0.25"
     marking = {"kind": "marking", "place": "wait"}

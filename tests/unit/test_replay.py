@@ -324,8 +324,8 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
 def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
     """Two clients replay the trace of several processes on real files at the trace's times.
 
-    No operation starts before its time. The replay is as many times as fast as the trace as
-    requested.
+    No operation starts before its time. The replay runs at the requested multiple of the trace's
+    speed.
     """
     (tmp_path / "trace").write_text({"dxt": DXT, "blkparse": BLOCKS}[form])
     last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
@@ -373,8 +373,8 @@ def test_a_stream_recorded_without_times_is_refused():
 
 
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
-    """A recorded Poisson workload of two clients is replayed at its own start times, here at twice
-    the speed."""
+    """A recorded Poisson workload of two clients is replayed at twice the speed of its recorded
+    start times."""
     stream = {
         "seed": 4,
         "clients": 2,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 
-# A limit that only ends a test that has failed: a wrong read stops the run.
+# Time limit in seconds, which is reached only if a test has failed: a wrong read stops the run.
 HANGS_S = 120
 KINDS = ["read", "pread", "pwrite", "write", "create", "append", "overwrite", "delete", "truncate"]
 

@@ -211,8 +211,8 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
     observed = RateProbe(requested)(400.0, 1)
     assert observed.complete
     assert 0 < observed.value_s < math.inf
-    # The run has few random arrivals (at least 100), so their rate deviates from the requested one.
-    # The seed determines the deviation, not the machine.
+    # The run has few random arrivals (at least 100), so their rate deviates from the requested
+    # rate. The seed determines the deviation, not the machine.
     assert observed.offered_per_s == pytest.approx(400, rel=0.25)
     table["run"]["search"]["objective"] = "latency_s_p99.read <= 1 s"
     with pytest.raises(InputError, match=r"objective = 'read': the workload does only: create"):

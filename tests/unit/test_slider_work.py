@@ -71,8 +71,8 @@ def test_the_net_of_a_slider_fires_a_limited_number_of_times(source, monkeypatch
         asked = WhatIfRequest(source=source, positions={CLIENTS: position})
         whatif_board.net_answer(board, asked)
     assert len(fired) == 2
-    # A net fires more often than required, because it ends after a whole number of operations. Here
-    # at most twice as often is allowed.
+    # A net fires more often than required, because it ends after a whole number of operations. The
+    # test allows twice the required number of firings.
     assert max(fired) <= 2 * petri.REPLICATIONS * petri.RUN_FIRINGS
 
 

@@ -150,7 +150,7 @@ def test_a_parameter_is_set_in_the_table_of_its_system(tmp_path):
 
 def test_two_systems_are_measured_and_stand_side_by_side(tmp_path):
     """Two directories are measured in one run. The terminal, the JSON document and the page each
-    show both in one table."""
+    show both directories in one table."""
     more = '"workload.clients" = [1, 2]\n"workload.processes" = [0, 2]\n'
     scenario(tmp_path, '["plain", "other"]', more, '["measure"]')
     out = tmp_path / "out"

@@ -97,8 +97,7 @@ class Planted:
 
     @contextmanager
     def opening(self, notify):
-        """Opens the measuring function for a `with` block. `is_open` is the number of open blocks.
-        """
+        """Opens the measuring function for a `with` block. `is_open` counts the open blocks."""
         self.is_open += 1
         try:
             yield self
@@ -146,7 +145,7 @@ def test_rounds_alternate_in_order_and_cancel_drift(source):
 
 
 def test_intervals_cover_the_planted_gain_as_often_as_they_say(source):
-    """The 90 % intervals of 300 noisy trials contain the planted gain in 85 to 97 % of them."""
+    """Of the 90 % intervals of 300 noisy trials, 85 to 97 % contain the planted gain."""
     drawn = random.Random(7)
     inside = 0
     for _ in range(300):

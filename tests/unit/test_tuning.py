@@ -169,7 +169,7 @@ def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
 
 
 def test_a_wrong_description_is_corrected_by_measurements(plan):
-    """If one setting does the opposite of its prediction, later runs avoid it."""
+    """If one setting does the opposite of its prediction, later runs avoid this setting."""
     planned = plan(runs=4)
     known = predicted_law(planned)
     first, _ = tuned(plan(runs=1), Planted(law_of(known)))
@@ -282,8 +282,8 @@ def test_copies_and_forced_writes_change_only_if_they_may(source):
 
 
 def test_more_copies_need_permission_and_are_no_risk(source):
-    """One more copy is offered only with permission, and only if the number of bricks is a multiple
-    of three copies: for six bricks, but not for four. It adds no risk of losing data."""
+    """A third copy is offered only with permission, and only if the bricks can be divided into
+    groups of three: six bricks can, but four cannot. A third copy adds no risk of losing data."""
     assert "copies +1" not in {one.text for one in settings_of(read(source), ("copies",))}
     source.write_text(SCENARIO.replace("count = 4", "count = 6"))
     scenario = read(source)
