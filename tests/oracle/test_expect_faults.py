@@ -157,6 +157,12 @@ def test_a_late_metadata_server_is_named_by_its_round_trips(system, role):
     assert long_round_trip(operations, {role: [2.4e-4]}, facts) is None
 
 
+# Uncached reads whose data the file system's client keeps in its own process: 200 MiB by default in
+# ceph-fuse. The kernel does not drop this data with its caches, so links and disks limit no such
+# read, and the processor time of the client has a wider interval.
+KEPT_BY_CLIENTS = {("cephfs", "read, 4 streams")}
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
     operations, _, expected = plan(place(system))
@@ -165,7 +171,8 @@ def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
         assert low < expected.centre_per_s[at] * 1.3, one.operation.name
         assert high > expected.centre_per_s[at] / 1.3, one.operation.name
         assert high / low > 1.2, f"{one.operation.name}: no interval is this sure"
-        if one.operation.large and one.point.scenario.workload.cache == "cold":
+        kept = (system, one.operation.name) in KEPT_BY_CLIENTS
+        if one.operation.large and one.point.scenario.workload.cache == "cold" and not kept:
             # Links and disks are declared, so the upper end of a stream's interval is at most about
             # 2.6 times its lower end.
             assert high / low < 2.6, f"{system} {one.operation.name}: {low} to {high}"

@@ -231,7 +231,7 @@ PARAMETERS = Parameters(
         6e-5,
     ),
     Parameter(
-        "client_byte_cpu", "Client time of a byte sent or received", "s/B", "calibrated", 1.1e-9
+        "client_byte_cpu", "Client time of a byte sent or received", "s/B", "calibrated", 1.6e-9
     ),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
     # Shards are distributed over bricks like balls into bins: with 32 shards on 4 bricks, a brick

@@ -134,9 +134,13 @@ _spread_rename = seq(
     *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
 )
 
-# The client's kernel has IN_FLIGHT_BYTES in flight during one round trip, so a request waits for
-# the share of a round trip that corresponds to its bytes.
-_in_flight = delay("client", 2 * P.network_latency * ahead_bytes / IN_FLIGHT_BYTES, "read_ahead")
+# The client's kernel has IN_FLIGHT_BYTES in flight during one round trip. The first IN_FLIGHT_BYTES
+# of a file need no further round trip. For the other bytes, a request waits for the share of a
+# round trip that corresponds to its bytes.
+_waiting = Max(0, 1 - IN_FLIGHT_BYTES / P.file_size)
+_in_flight = delay(
+    "client", 2 * P.network_latency * ahead_bytes / IN_FLIGHT_BYTES * _waiting, "read_ahead"
+)
 # The kernels of client and brick read ahead, so disk, network and client work at the same time.
 _stream = pipeline(
     ahead_requests,
@@ -222,7 +226,10 @@ KNOWN_S = 1
 # Number of round trips for writing a file: one each for lookup, create, write and flush, and one
 # for the lock of the directory entry on a replicated volume.
 WRITING_ROUNDS = 4 + select(copied & ~dispersed, 1, 0)
-WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000 + 2 * P.network_latency * WRITING_ROUNDS
+WRITING_S = named(
+    "writing_s",
+    Rational(1, 500) + P.clients * P.copies / 2000 + 2 * P.network_latency * WRITING_ROUNDS,
+)
 _age_s = named(
     "age_s",
     P.entries
