@@ -1,12 +1,13 @@
 //! The compiled net, which the engine reads while it fires. Names are resolved to indices.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 use crate::cluster::Cluster;
 use crate::cluster_run::ClusterPlan;
 use crate::definition::FieldType;
 use crate::expression::{BinaryOperator, Code, Instruction, Library, Value};
 use crate::lists::Lists;
+use crate::name_index::NameIndex;
 
 /// Largest number of fields that one join compares. Further equalities in the guard are tested on
 /// combinations of tokens.
@@ -22,8 +23,8 @@ pub struct CompiledNet {
     pub(crate) name: String,
     pub(crate) places: Vec<Place>,
     pub(crate) transitions: Vec<Transition>,
-    pub(crate) place_numbers: HashMap<String, usize>,
-    pub(crate) transition_numbers: HashMap<String, usize>,
+    pub(crate) place_numbers: NameIndex,
+    pub(crate) transition_numbers: NameIndex,
     pub(crate) views: Vec<View>,
     pub(crate) clusters: Vec<Cluster>,
     /// The plan by which the faster engine `cluster_run` fires the net; None if `cluster_run`
@@ -39,6 +40,8 @@ pub struct CompiledNet {
     /// Length of a token's row of field values, in 64-bit words: the number of fields of the widest
     /// colour.
     pub(crate) stride: usize,
+    /// The definition without initial tokens, output arcs, and names of places and transitions,
+    /// which are in `places` and `transitions`.
     pub(crate) definition: crate::definition::NetDefinition,
 }
 
@@ -66,7 +69,7 @@ pub(crate) struct Place {
     pub(crate) views: Vec<u32>,
     /// Views that require one value of one field. They are looked up by the value, so that not
     /// every view has to be tested.
-    pub(crate) dispatch: Option<Dispatch>,
+    pub(crate) dispatch: Option<Box<Dispatch>>,
     /// Transitions that have an inhibitor arc from this place, each with the number of tokens at
     /// which it is blocked.
     pub(crate) inhibits: Vec<(u32, u32)>,
@@ -84,7 +87,7 @@ pub(crate) struct Seat {
     pub(crate) cluster: u32,
     /// The fields of a token that select its cell: none, one or several.
     pub(crate) key_kind: KeyKind,
-    pub(crate) keys: Vec<u16>,
+    pub(crate) keys: Box<[u16]>,
     pub(crate) lanes: Lanes,
 }
 
@@ -152,7 +155,7 @@ pub(crate) struct View {
     /// if the arc is not joined: all tokens of the view are then in one bucket.
     pub(crate) joined: Option<u32>,
     /// The fields that are compared with those of the other joined arcs.
-    pub(crate) keys: Vec<u16>,
+    pub(crate) keys: Box<[u16]>,
     /// The number of fields that select the bucket which a token enters: none, one or several.
     pub(crate) key_kind: KeyKind,
 }
@@ -239,34 +242,32 @@ fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
 #[derive(Debug, Default)]
 pub(crate) struct Transition {
     pub(crate) name: String,
-    pub(crate) page: String,
+    pub(crate) page: Cow<'static, str>,
     /// Rank of the transition's priority among the priorities of the net; 0 is the highest
     /// priority.
     pub(crate) level: u32,
     pub(crate) weight: Option<f64>,
     /// The other transitions with weights that have the same priority and share an input place.
     /// They compete with this transition for tokens.
-    pub(crate) rivals: Vec<u32>,
+    pub(crate) rivals: Box<[u32]>,
     pub(crate) inputs: Vec<Input>,
     /// The input arcs that are joined, in arc order. The guard requires equal values of some fields
     /// of their tokens.
-    pub(crate) joined: Vec<u16>,
+    pub(crate) joined: Box<[u16]>,
     /// Position in `joined` of the first joined arc whose place does not draw its tokens at random.
     /// If several sets of joined tokens are complete, the first token of this arc decides which set
     /// is taken.
     pub(crate) lead: u32,
-    /// The input arcs that are not joined, in arc order.
-    pub(crate) free: Vec<u16>,
     /// Conditions on several tokens that no join ensures. They are tested on combinations of
     /// tokens.
-    pub(crate) residual: Vec<Residual>,
+    pub(crate) residual: Box<[Residual]>,
     /// True when the first token of each bucket may violate a condition of the guard, so that the
     /// engine must search for a binding.
     pub(crate) searches: bool,
     pub(crate) has_random: bool,
-    pub(crate) inhibit: Vec<(u32, u32)>,
+    pub(crate) inhibit: Box<[(u32, u32)]>,
     /// Places that the transition's reset arcs empty, each listed once.
-    pub(crate) reset: Vec<u32>,
+    pub(crate) reset: Box<[u32]>,
     /// The whole guard as one program, for code that tries every combination of tokens.
     pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
@@ -274,7 +275,7 @@ pub(crate) struct Transition {
     pub(crate) locals: Box<[Value]>,
     pub(crate) outputs: Vec<Output>,
     /// The input arcs whose tokens no output arc forwards; these tokens are freed.
-    pub(crate) released: Vec<u16>,
+    pub(crate) released: Box<[u16]>,
     /// The cluster of which the transition is a member, and its position among the members.
     pub(crate) member: Option<(u32, u32)>,
 }
@@ -345,11 +346,12 @@ impl CompiledNet {
     }
 
     pub(crate) fn transition_index(&self, name: &str) -> Option<usize> {
-        self.transition_numbers.get(name).copied()
+        self.transition_numbers
+            .find(name, |at| &self.transitions[at].name)
     }
 
     pub(crate) fn place_index(&self, name: &str) -> Option<usize> {
-        self.place_numbers.get(name).copied()
+        self.place_numbers.find(name, |at| &self.places[at].name)
     }
 
     /// Number of 64-bit words that a run needs for parameters: the largest number of locals of a

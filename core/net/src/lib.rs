@@ -24,6 +24,7 @@ mod lint;
 mod lists;
 mod marking;
 mod monitor;
+mod name_index;
 mod options;
 #[cfg(test)]
 mod random_nets;

@@ -168,7 +168,7 @@ fn move_of_separate(transition: &Transition, net: &CompiledNet) -> Move {
         masks: [0; LANES_MAX],
         delay: delay_of(transition.delay.as_ref()),
         puts: outputs.map(|one| put_of(one, transition, net)).collect(),
-        released: transition.released.clone().into_boxed_slice(),
+        released: transition.released.clone(),
         shape: Shape::General,
         formulas: None,
     }
@@ -213,7 +213,7 @@ fn move_of_member(transition: &Transition, (number, local): (u32, u32), net: &Co
         masks,
         delay,
         puts,
-        released: transition.released.clone().into_boxed_slice(),
+        released: transition.released.clone(),
         shape,
         formulas: None,
     }

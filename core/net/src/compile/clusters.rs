@@ -6,8 +6,6 @@
 //! (first-in first-out lists). The seat of a place says which lane a token of the place enters. A
 //! view is the set of tokens of a place that satisfy the condition of one input arc.
 
-use std::collections::BTreeMap;
-
 use crate::cluster::{Cluster, Member, LANES_MAX, MEMBERS_MAX};
 use crate::compiled::{Discipline, Filter, KeyKind, Lanes, Place, Seat, Test, Transition, View};
 
@@ -23,8 +21,12 @@ pub(super) fn recognise(
     views: &[View],
 ) -> Vec<Cluster> {
     let mut found = Vec::new();
-    for group in groups(places.len(), transitions) {
-        let Some((cluster, seats)) = cluster_of(&group, places, transitions, views) else {
+    let group_of = group_numbers(places.len(), transitions);
+    let mut by_group: Vec<u32> = (0..transitions.len() as u32).collect();
+    by_group.sort_by_key(|&transition| group_of[transition as usize]);
+    let alike = |one: &u32, other: &u32| group_of[*one as usize] == group_of[*other as usize];
+    for group in by_group.chunk_by(alike) {
+        let Some((cluster, seats)) = cluster_of(group, places, transitions, views) else {
             continue;
         };
         let number = found.len() as u32;
@@ -42,9 +44,9 @@ pub(super) fn recognise(
     found
 }
 
-/// Returns the transitions of a net, grouped by shared input places. Transitions are in ascending
-/// order within a group.
-fn groups(places: usize, transitions: &[Transition]) -> Vec<Vec<usize>> {
+/// Groups the transitions of a net by shared input places. Returns for each transition the number of
+/// its group. Groups are numbered in the order of their first transitions.
+fn group_numbers(places: usize, transitions: &[Transition]) -> Vec<u32> {
     let mut parents: Vec<usize> = (0..places).collect();
     fn root(parents: &mut [usize], mut place: usize) -> usize {
         while parents[place] != place {
@@ -60,25 +62,22 @@ fn groups(places: usize, transitions: &[Transition]) -> Vec<Vec<usize>> {
             parents[other] = first;
         }
     }
-    let mut group_of = vec![usize::MAX; places];
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (index, transition) in transitions.iter().enumerate() {
-        let place = root(&mut parents, transition.inputs[0].place as usize);
-        match groups.get_mut(group_of[place]) {
-            Some(group) => group.push(index),
-            None => {
-                group_of[place] = groups.len();
-                groups.push(vec![index]);
-            }
+    let (mut group_of_root, mut groups) = (vec![u32::MAX; places], 0);
+    let number = |transition: &Transition| {
+        let root = root(&mut parents, transition.inputs[0].place as usize);
+        if group_of_root[root] == u32::MAX {
+            group_of_root[root] = groups;
+            groups += 1;
         }
-    }
-    groups
+        group_of_root[root]
+    };
+    transitions.iter().map(number).collect()
 }
 
 /// Returns the cluster of a group of transitions and the seats of its places. None if the tokens of
 /// the group must wait in buckets instead of cells.
 fn cluster_of(
-    group: &[usize],
+    group: &[u32],
     places: &[Place],
     transitions: &[Transition],
     views: &[View],
@@ -86,22 +85,25 @@ fn cluster_of(
     if group.len() > MEMBERS_MAX {
         return None;
     }
-    let mut readers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    // Pairs of a place and a view that takes tokens from it.
+    let mut readers: Vec<(u32, u32)> = Vec::with_capacity(2 * group.len());
     for &index in group {
-        let transition = &transitions[index];
+        let transition = &transitions[index as usize];
         let joined = transition.joined.len();
         let alike = joined == 0 || joined == transition.inputs.len();
         if transition.searches || transition.has_random || !alike {
             return None;
         }
-        for input in &transition.inputs {
-            readers.entry(input.place).or_default().push(input.view);
-        }
+        let inputs = transition.inputs.iter();
+        readers.extend(inputs.map(|input| (input.place, input.view)));
     }
+    readers.sort_unstable();
     let mut seats = Vec::with_capacity(readers.len());
-    let mut lanes_of_view: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut lanes_of_view = Vec::with_capacity(readers.len());
     let mut lanes = 0;
-    for (&place, readers) in &readers {
+    for of_place in readers.chunk_by(|one, other| one.0 == other.0) {
+        let place = of_place[0].0;
+        let readers: Vec<u32> = of_place.iter().map(|one| one.1).collect();
         let definition = &places[place as usize];
         // A transition with one input arc takes the token that arrived first, whatever its key. It
         // can therefore share the cells of transitions that join tokens by a key.
@@ -123,20 +125,24 @@ fn cluster_of(
         lanes_of_view.extend(readers.iter().copied().zip(masks));
         seats.push((place as usize, seat));
     }
+    lanes_of_view.sort_unstable();
     Some((members_of(group, transitions, &lanes_of_view), seats))
 }
 
-/// Returns the members of a cluster for a group of transitions. `lanes_of_view` has the lanes from
-/// which each view takes tokens, as a set of bits.
-fn members_of(
-    group: &[usize],
-    transitions: &[Transition],
-    lanes_of_view: &BTreeMap<u32, u32>,
-) -> Cluster {
-    let mut cluster = Cluster::default();
+/// Returns the members of a cluster for a group of transitions. `lanes_of_view` has, in ascending
+/// order, pairs of a view and the lanes from which the view takes tokens, as a set of bits.
+fn members_of(group: &[u32], transitions: &[Transition], lanes_of_view: &[(u32, u32)]) -> Cluster {
+    let mut cluster = Cluster {
+        members: Vec::with_capacity(group.len()),
+        ..Cluster::default()
+    };
+    let lanes_of = |view: u32| {
+        let at = lanes_of_view.partition_point(|entry| entry.0 < view);
+        lanes_of_view[at].1
+    };
     for (local, &index) in group.iter().enumerate() {
-        let inputs = transitions[index].inputs.iter();
-        let arcs: Box<[u32]> = inputs.map(|input| lanes_of_view[&input.view]).collect();
+        let inputs = transitions[index as usize].inputs.iter();
+        let arcs: Box<[u32]> = inputs.map(|input| lanes_of(input.view)).collect();
         let bit = 1 << local;
         for lane in 0..LANES_MAX {
             if arcs.iter().any(|mask| mask & (1 << lane) != 0) {
@@ -147,7 +153,7 @@ fn members_of(
             }
         }
         cluster.members.push(Member {
-            transition: index as u32,
+            transition: index,
             arcs,
         });
     }
@@ -170,7 +176,7 @@ fn seat_of(
             [field] => KeyKind::One(field),
             _ => KeyKind::Several,
         },
-        keys: keys.to_vec(),
+        keys: keys.into(),
         lanes,
     };
     let mut next_lane = || {

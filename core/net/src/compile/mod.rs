@@ -11,6 +11,7 @@ mod transition;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::take;
 
 use serde_json::Value as Json;
 
@@ -22,6 +23,7 @@ use crate::expression::{
     compile as compile_expression, convert, is_function, parse, Code, Library, Scope, Table,
 };
 use crate::lists::{Lists, EMPTY};
+use crate::name_index::NameIndex;
 use name::is_name;
 use transition::Builder;
 
@@ -34,7 +36,7 @@ const PARAMETERS_MAX: usize = 16;
 
 /// Checks a net and compiles it. The error describes the first problem in one line.
 pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
-    check_names(&definition)?;
+    let (place_numbers, transition_numbers) = check_names(&definition)?;
     let mut places = Vec::with_capacity(definition.places.len());
     let mut lists = Lists::default();
     for place in &definition.places {
@@ -49,24 +51,27 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
     };
     let lists = RefCell::new(lists);
     let functions = functions_of(&definition, &lists)?;
+    // The definition of an output arc is dropped as soon as the arc is compiled, so that its memory
+    // serves the next transitions.
+    let written = definition.transitions.iter_mut();
+    let written: Vec<_> = written.map(|one| take(&mut one.outputs)).collect();
+    let arcs = definition.transitions.iter().map(|one| one.inputs.len());
     let mut builder = Builder {
         lists: &lists,
         definition: &definition,
         disciplines,
-        place_numbers: numbers(places.iter().map(|place| &place.name)),
+        place_numbers: &place_numbers,
         places,
-        views: Vec::new(),
+        views: Vec::with_capacity(arcs.sum()),
     };
     let mut transitions = Vec::with_capacity(definition.transitions.len());
-    for (index, transition) in definition.transitions.iter().enumerate() {
+    for (index, outputs) in written.into_iter().enumerate() {
+        let transition = &definition.transitions[index];
         let level = levels[&transition.priority];
-        transitions.push(builder.transition(index, transition, level)?);
+        transitions.push(builder.transition((index, level), transition, &outputs)?);
     }
     let Builder {
-        mut places,
-        place_numbers,
-        views,
-        ..
+        mut places, views, ..
     } = builder;
     let library = Library {
         tables: tables_of(&definition)?,
@@ -83,11 +88,12 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
     for place in &mut definition.places {
         place.initial = Vec::new();
     }
+    move_names(&mut definition, &mut places, &mut transitions);
     let mut net = CompiledNet {
         name,
         places,
         place_numbers,
-        transition_numbers: numbers(transitions.iter().map(|one| &one.name)),
+        transition_numbers,
         transitions,
         views,
         clusters,
@@ -103,8 +109,20 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
     Ok(net)
 }
 
-fn numbers<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
-    names.cloned().zip(0..).collect()
+/// Moves the names of places and transitions, and the pages of transitions, from the definition to
+/// the compiled net. In a net of many places, a copy would take much of the memory.
+fn move_names(
+    definition: &mut NetDefinition,
+    places: &mut [Place],
+    transitions: &mut [Transition],
+) {
+    for (place, written) in places.iter_mut().zip(&mut definition.places) {
+        place.name = take(&mut written.name);
+    }
+    for (transition, written) in transitions.iter_mut().zip(&mut definition.transitions) {
+        transition.name = take(&mut written.name);
+        transition.page = take(&mut written.page);
+    }
 }
 
 /// Whether any value of the net is a list, so that a run has to free unused cells of lists.
@@ -160,7 +178,9 @@ fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Ve
     Ok(made)
 }
 
-fn check_names(definition: &NetDefinition) -> Result<()> {
+/// Checks all names of a net. Returns the indexes by which the places and the transitions of the net
+/// are found by their names.
+fn check_names(definition: &NetDefinition) -> Result<(NameIndex, NameIndex)> {
     for (name, number) in &definition.constants {
         if !is_name(name) || number.as_f64().is_none_or(|value| !value.is_finite()) {
             let reason = "a constant has a name of letters, digits and _, and a 64-bit number";
@@ -190,28 +210,22 @@ fn check_names(definition: &NetDefinition) -> Result<()> {
         }
     }
     check_enums(definition)?;
-    let unique = |kind: &str, names: Vec<&String>| {
-        let mut known = HashSet::new();
-        match names
-            .into_iter()
-            .find(|&name| name.is_empty() || !known.insert(name))
-        {
-            Some(name) if name.is_empty() => Err(NetError::input(kind, "a name must not be empty")),
-            Some(name) => Err(NetError::input(
-                format!("{kind} {name}"),
-                "is defined twice",
-            )),
-            None => Ok(()),
-        }
-    };
-    unique(
-        "place",
-        definition.places.iter().map(|place| &place.name).collect(),
-    )?;
-    unique(
-        "transition",
-        definition.transitions.iter().map(|t| &t.name).collect(),
-    )
+    let (places, transitions) = (&definition.places, &definition.transitions);
+    Ok((
+        unique("place", places.len(), |at| &places[at].name)?,
+        unique("transition", transitions.len(), |at| &transitions[at].name)?,
+    ))
+}
+
+/// Indexes the names of the elements of one kind. The error describes the first name that is empty
+/// or that another element has.
+fn unique<'n>(kind: &str, count: usize, name_at: impl Fn(usize) -> &'n str) -> Result<NameIndex> {
+    let index = NameIndex::new(count, &name_at);
+    let repeated = index.as_ref().err().copied().unwrap_or(count);
+    if (0..repeated).any(|at| name_at(at).is_empty()) {
+        return Err(NetError::input(kind, "a name must not be empty"));
+    }
+    index.map_err(|at| NetError::input(format!("{kind} {}", name_at(at)), "is defined twice"))
 }
 
 fn check_enums(definition: &NetDefinition) -> Result<()> {
@@ -262,7 +276,7 @@ fn compile_place(
         initial.push(words);
     }
     Ok(Place {
-        name: place.name.clone(),
+        name: String::new(),
         fields: fields.clone(),
         initial,
         views: Vec::new(),
@@ -367,7 +381,7 @@ fn element_word(
 fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Discipline>> {
     let one = |(place, compiled): (&PlaceDefinition, &Place)| {
         let context = format!("place {}", place.name);
-        match place.discipline.as_str() {
+        match &*place.discipline {
             "fifo" => Ok(Discipline::Fifo),
             "lifo" => Ok(Discipline::Lifo),
             "random" => Ok(Discipline::Random),
@@ -418,7 +432,7 @@ fn set_rivals(transitions: &mut [Transition]) {
         rivals.sort_unstable();
         rivals.dedup();
         rivals.retain(|&other| other != index);
-        this.rivals = rivals;
+        this.rivals = rivals.into();
     }
 }
 
@@ -470,7 +484,7 @@ mod tests {
             let mut transitions: Vec<Transition> = (0..12).map(|_| transition()).collect();
             set_rivals(&mut transitions);
             for (index, this) in transitions.iter().enumerate() {
-                assert_eq!(this.rivals, plain_rivals(&transitions, index));
+                assert_eq!(*this.rivals, *plain_rivals(&transitions, index));
                 met += this.rivals.len();
             }
         }

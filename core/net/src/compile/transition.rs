@@ -2,7 +2,6 @@
 //! bindings.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use super::forward::forward;
 use super::inscription::{delay_of, inscription, token_values};
@@ -20,6 +19,7 @@ use crate::engine::event_list::NO_LINE;
 use crate::error::{known, NetError, Result};
 use crate::expression::{Scope, Value, Variable};
 use crate::lists::Lists;
+use crate::name_index::NameIndex;
 
 /// Largest number of arcs of a transition. With this limit 16 bits suffice for an index, and a
 /// mistaken net is reported early.
@@ -59,14 +59,14 @@ fn locals_of(
 }
 
 /// Checks the weight of a transition, and that it has an input arc and not too many arcs.
-/// Inscriptions are checked later.
-fn check_size(definition: &TransitionDefinition, context: &str) -> Result<()> {
+/// `outputs` is the number of its output arcs. Inscriptions are checked later.
+fn check_size(definition: &TransitionDefinition, outputs: usize, context: &str) -> Result<()> {
     let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
     let reason = if definition.weight.is_some_and(bad_weight) {
         "a weight is a finite number above 0".to_owned()
     } else if definition.inputs.is_empty() {
         "has no input arc, so it could fire for ever at one instant".to_owned()
-    } else if definition.inputs.len() + definition.outputs.len() > ARCS_MAX {
+    } else if definition.inputs.len() + outputs > ARCS_MAX {
         format!("has more than {ARCS_MAX} arcs")
     } else {
         return Ok(());
@@ -78,27 +78,31 @@ pub(super) struct Builder<'a> {
     pub(super) definition: &'a NetDefinition,
     pub(super) disciplines: Vec<Discipline>,
     pub(super) places: Vec<Place>,
-    pub(super) place_numbers: HashMap<String, usize>,
+    pub(super) place_numbers: &'a NameIndex,
     pub(super) views: Vec<View>,
     pub(super) lists: &'a RefCell<Lists>,
 }
 
 impl Builder<'_> {
     fn place(&self, name: &str, context: &str) -> Result<usize> {
-        self.place_numbers.get(name).copied().ok_or_else(|| {
-            let names = known(self.places.iter().map(|place| place.name.as_str()));
+        let places = &self.definition.places;
+        let found = self.place_numbers.find(name, |at| &places[at].name);
+        found.ok_or_else(|| {
+            let names = known(places.iter().map(|place| place.name.as_str()));
             NetError::input(context, format!("unknown place '{name}' ({names})"))
         })
     }
 
+    /// Compiles a transition: its number, its level (the rank of its priority), its definition and
+    /// the definitions of its output arcs.
     pub(super) fn transition(
         &mut self,
-        index: usize,
+        (index, level): (usize, u32),
         definition: &TransitionDefinition,
-        level: u32,
+        written: &[OutputDefinition],
     ) -> Result<Transition> {
         let context = transition_context(&definition.page, &definition.name);
-        check_size(definition, &context)?;
+        check_size(definition, written.len(), &context)?;
         let places = self.input_places(definition, &context)?;
         let variables = self.variables(&definition.inputs, &places, &context)?;
         let mut scope = Scope {
@@ -121,8 +125,8 @@ impl Builder<'_> {
         let mut named = Vec::with_capacity(definition.locals.len() + 1);
         let locals = locals_of(&definition.locals, scope, &context, &mut named)?;
         scope.parameters = &named;
-        let mut outputs = Vec::with_capacity(definition.outputs.len());
-        for (arc, output) in definition.outputs.iter().enumerate() {
+        let mut outputs = Vec::with_capacity(written.len());
+        for (arc, output) in written.iter().enumerate() {
             let where_ = output_context(&definition.page, &definition.name, arc, &output.place);
             outputs.push(self.output(output, scope, &where_)?);
         }
@@ -134,17 +138,15 @@ impl Builder<'_> {
         let inhibit = self.inhibitors(definition, &context)?;
         let reset = self.resets(definition, &context)?;
         let mut transition = Transition {
-            name: definition.name.clone(),
-            page: definition.page.clone(),
             level,
             weight: definition.weight,
-            inhibit,
-            reset,
+            inhibit: inhibit.into(),
+            reset: reset.into(),
             guard: whole,
             delay,
             locals: locals.into_boxed_slice(),
             outputs,
-            released,
+            released: released.into(),
             ..Transition::default()
         };
         self.bind(index, &mut transition, definition, &places, guard, &context)?;
@@ -298,9 +300,6 @@ impl Builder<'_> {
         transition.inputs.reserve_exact(places.len());
         for (arc, &place) in places.iter().enumerate() {
             let view = self.view((index, transition.searches), arc as u16, place, &guard);
-            if self.views[view as usize].joined.is_none() {
-                transition.free.push(arc as u16);
-            }
             let variable = definition.inputs[arc].var.clone().unwrap_or_default();
             transition.inputs.push(Input {
                 place: place as u32,
@@ -310,7 +309,7 @@ impl Builder<'_> {
                 variable,
             });
         }
-        transition.residual = guard.residual;
+        transition.residual = guard.residual.into();
         for &(place, at_least) in &transition.inhibit {
             self.places[place as usize]
                 .inhibits
@@ -353,7 +352,7 @@ impl Builder<'_> {
         let index = self.views.len() as u32;
         let joined = guard.joined.iter().position(|entry| entry.0 == arc);
         let keys = joined
-            .map(|at| guard.joined[at].1.clone())
+            .map(|at| guard.joined[at].1.clone().into_boxed_slice())
             .unwrap_or_default();
         let mut wanted = guard.constants.iter().filter(|entry| entry.0 == arc);
         let target = &mut self.places[place];
@@ -363,9 +362,11 @@ impl Builder<'_> {
             .find(|entry| field.is_none_or(|field| field == entry.1));
         match served {
             Some(&(_, field, word)) => {
-                let fresh = || Dispatch {
-                    field,
-                    views: Vec::new(),
+                let fresh = || {
+                    Box::new(Dispatch {
+                        field,
+                        views: Vec::new(),
+                    })
                 };
                 let dispatch = target.dispatch.get_or_insert_with(fresh);
                 dispatch.add(word, index);

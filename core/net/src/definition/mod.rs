@@ -4,6 +4,7 @@ mod field_type;
 mod functions;
 mod written;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -180,7 +181,7 @@ pub struct PlaceDefinition {
     /// Order in which waiting tokens are taken: `fifo` (default), `lifo`, `random` or
     /// `min:<field>`.
     #[serde(default = "fifo")]
-    pub discipline: String,
+    pub discipline: Cow<'static, str>,
     /// Field values of the tokens that are available at time zero, one row for each token. The
     /// tokens arrive in this order.
     #[serde(default, deserialize_with = "exact_list")]
@@ -199,7 +200,7 @@ pub struct TransitionDefinition {
     pub name: String,
     /// The page on which the transition is drawn; used in messages.
     #[serde(default = "main_page")]
-    pub page: String,
+    pub page: Cow<'static, str>,
     /// Priority: among transitions that are enabled at the same instant, the highest fires first.
     #[serde(default)]
     pub priority: i64,
@@ -306,12 +307,12 @@ fn unresolved() -> FieldType {
     FieldType::Int
 }
 
-fn fifo() -> String {
-    "fifo".to_owned()
+fn fifo() -> Cow<'static, str> {
+    Cow::Borrowed("fifo")
 }
 
-fn main_page() -> String {
-    "main".to_owned()
+fn main_page() -> Cow<'static, str> {
+    Cow::Borrowed("main")
 }
 
 fn one() -> u32 {

@@ -174,7 +174,7 @@ impl Reference {
         let tokens = &self.places[place];
         let mut order: Vec<usize> = (0..tokens.len()).collect();
         let definition = &self.net.places[place];
-        match definition.discipline.as_str() {
+        match &*definition.discipline {
             "lifo" => order.reverse(),
             "fifo" | "random" => {}
             least => {
