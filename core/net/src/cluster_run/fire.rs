@@ -1,9 +1,10 @@
 //! Fires one transition of a cluster: takes the tokens of its binding and makes those of its output
 //! arcs.
 
+use super::ahead::fetch;
 use super::plan::{Delay, Move, Put, Shape, Target};
 use super::waiting::{links, position_of};
-use super::{ClusterRun, Failed, HEADER, UNKNOWN};
+use super::{ClusterRun, Failed, HEADER, MANY, UNKNOWN};
 use crate::cluster::LANES_MAX;
 use crate::engine::event_list::{Event, NO_LINE};
 use crate::marking::bucket::{reserve, NONE};
@@ -132,6 +133,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             bound[at] = token;
             let links = self.records[token as usize][1];
             let next = links as u32;
+            if self.records.len() >= MANY {
+                fetch(&self.records, next);
+            }
             *first = next;
             filled &= !(u8::from(next == NONE) << lane);
             let place = (links >> 32) as u32;
@@ -280,6 +284,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         let token = self.free_token;
         self.free_token = self.records[token as usize][1] as u32;
+        if self.records.len() >= MANY {
+            fetch(&self.records, self.free_token);
+        }
         token
     }
 

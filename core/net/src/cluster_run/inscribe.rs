@@ -114,27 +114,19 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 let word = exponential(*mean_s, &mut self.states[transition].stream);
                 self.in_range(f64::from_bits(word), transition, arc)
             }
-            Delay::Formula(at, value) => {
-                self.formula_delay_ns(*at, value, (transition, arc), chosen)
-            }
+            Delay::Formula(at, value) => match self.formula_delay_ns(*at) {
+                Some(delay_ns) => Ok(delay_ns),
+                None => self.computed_delay_ns(value, (transition, arc), chosen),
+            },
             Delay::Any(value) => self.computed_delay_ns(value, (transition, arc), chosen),
         }
     }
 
-    /// Returns a delay of the formulas in nanoseconds. `at` is the position of its value, and
-    /// `value` is the same delay as an inscription.
+    /// Returns the delay, in nanoseconds, whose position among the values of the formulas is `at`.
+    /// None if the values could not be computed for this firing, or if the value is no delay.
     #[inline(never)]
-    fn formula_delay_ns(
-        &mut self,
-        at: u8,
-        value: &Value,
-        (transition, arc): (usize, Option<usize>),
-        chosen: &[u32],
-    ) -> Result<u64, Failed> {
-        match self.formula_value(at) {
-            Some(word) => self.in_range(f64::from_bits(word), transition, arc),
-            None => self.computed_delay_ns(value, (transition, arc), chosen),
-        }
+    fn formula_delay_ns(&self, at: u8) -> Option<u64> {
+        nanoseconds(f64::from_bits(self.formula_value(at)?))
     }
 
     /// Evaluates a delay of any kind and returns it in nanoseconds.

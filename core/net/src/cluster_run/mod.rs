@@ -8,6 +8,7 @@
 //! run finds the next firing with fewer steps. A token is one record: its position and its field
 //! values are adjacent in memory.
 
+mod ahead;
 mod cells;
 mod fire;
 mod formulas;
@@ -20,7 +21,6 @@ mod transfer;
 mod update;
 mod waiting;
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ending::{Reason, STOP_INTERVAL};
@@ -37,6 +37,10 @@ const HEADER: usize = 2;
 
 /// The number that stands for the position of a token in transit whose cell is not known yet.
 const UNKNOWN: u64 = u64::MAX;
+
+/// Number of records from which the records of tokens fill about the second-level cache of a
+/// processor.
+const MANY: usize = 16_384;
 
 /// The conditions under which a run pauses.
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +219,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
                 break;
             };
             if self.events.is_large() {
-                self.read_ahead();
+                self.fetch_ahead(event.first_token);
             }
             let mut token = event.first_token;
             while token != NONE {
@@ -226,27 +230,6 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             }
         }
         Ok(())
-    }
-
-    /// Reads what the next events need: the record of each event's first token, and the cell and
-    /// the second token's record of the earliest event. In a large net these are seldom in the
-    /// cache. A read while the present event is processed costs less than waiting for it later.
-    #[inline(never)]
-    fn read_ahead(&self) {
-        let [earliest, later @ ..] = self.events.soonest() else {
-            return;
-        };
-        let record = &self.records[earliest.first_token as usize];
-        let (cell, second_token) = (record[0] as u32, record[1] as u32);
-        black_box(self.cells.cells.get(cell as usize).map(|cell| cell.filled));
-        black_box(
-            self.records
-                .get(second_token as usize)
-                .map(|record| record[0]),
-        );
-        for event in later {
-            black_box(self.records[event.first_token as usize][0]);
-        }
     }
 
     /// The enabled transition that fires next, or None.
