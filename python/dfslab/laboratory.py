@@ -258,7 +258,6 @@ class Laboratory:
         """Prepares the session for a measurement of one of several runs that alternate: files and
         live rates are those of this run."""
         _write_traces(session, opened)
-        session.count_calls(_is_traced_command(plan))
         for log in self._logs:
             log.is_measured = log.folder == opened.folder
 
@@ -267,9 +266,8 @@ class Laboratory:
 
         If the first configuration uses a testbed, the testbed is started.
         """
-        session.count_calls(_is_traced_command(plan))
         with stages.of("loading"):
-            session.reach(plan.points[0].scenario)
+            session.reach(plan.points[0].scenario, counts_calls=_is_traced_command(plan))
 
     def measure(
         self, plan: RunPlan, opened: Store, session: access.InstrumentSession, stages: Stages

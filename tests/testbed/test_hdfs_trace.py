@@ -340,9 +340,8 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     )
     (point,) = chosen.points()
     with access.session(trace_directory=tmp_path) as session:
-        session.count_calls(True)
-        session.reach(point.scenario)
-        session.take_warm_up()  # skip the warm-up, because no time is checked
+        session.reach(point.scenario, counts_calls=True)
+        session.mark_warm()  # skip the warm-up, because no time is checked
         result = tracing.Trace(session).run(point)
     (program,) = bottlenecks.bottlenecks([result], tmp_path)
     by_name = {one.name: one for one in program.functions}

@@ -119,7 +119,7 @@ def case(request, nothing_left):
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
-        session.take_warm_up()
+        session.mark_warm()
         yield chosen, session
 
 

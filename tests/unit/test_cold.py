@@ -69,8 +69,8 @@ def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
     """Returns the result of one run on the fake testbed. The check of the clients' page cache is
     switched off."""
     target = PosixTarget(root=str(tmp_path))
-    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
-    monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, scenario: Endpoint())
+    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, *_: target)
+    monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, *_: Endpoint())
     with access.session() as session:
         session.use(testbed)
         return Measure(session).run(at)
@@ -290,7 +290,7 @@ def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
     """A cold run on servers that dfslab did not start notes that the caches of these servers were
     not emptied. A cold run on a local directory has no such note."""
     target = PosixTarget(root=str(tmp_path))
-    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
+    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, *_: target)
     given = point("sequential_read")
     choice = FileSystemChoice.model_validate({"name": "nfs", "access": {"directory": "/mnt"}})
     mounted = given.scenario.model_copy(update={"file_system": choice})

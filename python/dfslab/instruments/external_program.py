@@ -19,7 +19,7 @@ from dfslab import discover
 from dfslab.documents import metrics as metric
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access
-from dfslab.instruments.measuring.warm_up import warm_up, where
+from dfslab.instruments.measuring.warm_up import warm_up_once, where
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.command_profile import host_of, write_increase
 from dfslab.method import RunFailed
@@ -70,7 +70,7 @@ def measured(point: Point, repetition: int, session: access.InstrumentSession) -
     Raises InputError if the program is missing, and RunFailed if it fails.
     """
     with scratch.folder("command") as folder:
-        took_s, words = _run(point, repetition, session, folder, lambda: None)
+        took_s, words = _run(point, repetition, session, folder, lambda: None, False)
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
 
 
@@ -97,7 +97,7 @@ def traced(
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
-    took_s, words = _run(point, repetition, session, folder, begin)
+    took_s, words = _run(point, repetition, session, folder, begin, counts_calls=True)
     after = callprofile.await_written(session.traceable.profiles)
     source = session.traceable.profiles
     write_increase(source, folder, before, after, began_unix_ns, host_of(session.traceable))
@@ -111,22 +111,21 @@ def _run(
     session: access.InstrumentSession,
     folder: Path,
     begin: Callable[[], None],
+    counts_calls: bool,
 ) -> tuple[float, list[str]]:
     """Runs the program.
 
     Returns the seconds of the timed part, and the command line. `begin` is called just before the
-    timed part.
+    timed part. `counts_calls`: whether the processes of the testbed count their calls.
     """
     scenario = point.scenario
-    target = session.target(scenario)
+    target = session.target(scenario, counts_calls)
     testbed = session.testbed
-    if session.take_warm_up():
-        with session.whole_processors():
-            warm_up(point, target, session)
+    warm_up_once(point, target, session)
     workload = discover.workload(scenario.workload.name)
     own: Any = workload_parameters(scenario, workload)
     assert workload.argv is not None
-    reached = session.reach(scenario)
+    reached = session.reach(scenario, counts_calls)
     given = {
         "uri": reached.uri,
         "directory": reached.directory,

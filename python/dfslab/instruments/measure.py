@@ -21,7 +21,7 @@ from dfslab.instruments.measuring import cold, recovery
 from dfslab.instruments.measuring.disturbance import MachineWatch
 from dfslab.instruments.measuring.faults import Conductor, quietly
 from dfslab.instruments.measuring.kept import measured_load
-from dfslab.instruments.measuring.warm_up import shares_vary, warm_up, where
+from dfslab.instruments.measuring.warm_up import shares_vary, warm_up_once, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.files.outputs import Output
@@ -64,7 +64,6 @@ class Measure(access.InSession):
         Raises InputError if the target cannot run the workload, and RunFailed if the run fails.
         """
         with self.opened() as session:
-            session.count_calls(False)
             if external_program.is_command(point):
                 return external_program.measured(point, repetition, session)
             measured = _under_faults(point, repetition, session)
@@ -107,9 +106,7 @@ def run_load(
     # before the daemons run, because the daemons' JIT compilation would use the same processor
     # share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
-    if session.take_warm_up():
-        with session.whole_processors():
-            warm_up(point, target, session)
+    warm_up_once(point, target, session)
     disks = _cold_disks(point, session)
     # With a barrier after each phase (`hold`), disk reads can be counted for the phase alone. Later
     # work, such as checking caches or removing files, reads disks as well.

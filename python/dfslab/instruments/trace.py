@@ -48,9 +48,7 @@ class Trace(access.InSession):
         result's `program.profiles` then names the folder with these.
         """
         with self.opened() as session:
-            is_command = external_program.is_command(point)
-            session.count_calls(is_command)
-            if is_command:
+            if external_program.is_command(point):
                 return external_program.traced(point, repetition, session)
             with scratch.folder("trace") as spare:
                 folder = session.trace_directory or spare

@@ -34,6 +34,20 @@ WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
 
 
+def warm_up_once(point: Point, target: FileTarget, session: access.InstrumentSession) -> None:
+    """Warms up the session's testbed with all processors of its hosts, unless the testbed has been
+    warmed up before.
+
+    The warm-up runs the load generator against `target`. A warm-up that fails is not repeated.
+    Raises RunFailed if the load generator fails.
+    """
+    if session.is_warm:
+        return
+    session.mark_warm()
+    with session.whole_processors():
+        warm_up(point, target, session)
+
+
 def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession) -> None:
     """Runs the warm-up of a fresh testbed and discards its results.
 

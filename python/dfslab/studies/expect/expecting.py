@@ -92,7 +92,7 @@ def compared(
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
             # It is unknown whether the testbed's daemons have served any request yet.
-            session.use(planned_comparison.place.testbed, needs_warm_up=True)
+            session.use(planned_comparison.place.testbed, is_warm=False)
         instrument = Measure().within(session)
         began_s = clock.monotonic_s()
         for at, one in enumerate(operations):

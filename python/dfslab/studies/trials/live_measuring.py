@@ -37,7 +37,7 @@ def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[
     with access.session(notify) as session:
         if place is not None and place.testbed is not None:
             # It is unknown whether the testbed's daemons have served any request yet.
-            session.use(place.testbed, needs_warm_up=True)
+            session.use(place.testbed, is_warm=False)
         instrument = Measure(session)
 
         def measured(scenario: Scenario, repetition: int) -> Result:
