@@ -109,7 +109,7 @@ def sent_bytes(host: Host) -> int:
 
 
 def measured(session: access.InstrumentSession, case: Case, **workload: Any):
-    return Measure(session).run(scenario(case, **workload).points()[0])
+    return Measure().run(scenario(case, **workload).points()[0], session)
 
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])

@@ -31,7 +31,7 @@ def testbed():
 def test_a_session_without_a_testbed_needs_no_warm_up(warmed):
     with access.session() as session:
         assert session.is_warm
-        warming.warm_up_once(requested(), None, session)
+        warming.warm_up_once(requested(), None, session, None)
     assert warmed == []
 
 
@@ -40,7 +40,7 @@ def test_a_fresh_testbed_is_warmed_up_once(warmed):
         session.use(testbed(), is_warm=False)
         assert not session.is_warm
         for _ in range(2):
-            warming.warm_up_once(requested(), None, session)
+            warming.warm_up_once(requested(), None, session, None)
         assert session.is_warm
     assert len(warmed) == 1
 
@@ -49,14 +49,14 @@ def test_another_fresh_testbed_is_warmed_up_again(warmed):
     with access.session() as session:
         for _ in range(2):
             session.use(testbed(), is_warm=False)
-            warming.warm_up_once(requested(), None, session)
+            warming.warm_up_once(requested(), None, session, None)
     assert len(warmed) == 2
 
 
 def test_a_warm_testbed_of_the_caller_is_not_warmed_up(warmed):
     with access.session() as session:
         session.use(testbed())
-        warming.warm_up_once(requested(), None, session)
+        warming.warm_up_once(requested(), None, session, None)
     assert warmed == []
 
 
@@ -68,8 +68,8 @@ def test_a_warm_up_that_fails_is_not_repeated(monkeypatch):
     with access.session() as session:
         session.use(testbed(), is_warm=False)
         with pytest.raises(RunFailed, match="no server answers"):
-            warming.warm_up_once(requested(), None, session)
-        warming.warm_up_once(requested(), None, session)
+            warming.warm_up_once(requested(), None, session, None)
+        warming.warm_up_once(requested(), None, session, None)
 
 
 def test_a_closed_session_needs_no_warm_up(warmed):
@@ -77,7 +77,7 @@ def test_a_closed_session_needs_no_warm_up(warmed):
     with access.session() as session:
         session.use(testbed(), is_warm=False)
         session.close()
-        warming.warm_up_once(requested(), None, session)
+        warming.warm_up_once(requested(), None, session, None)
     assert warmed == []
 
 

@@ -139,11 +139,10 @@ def _testbed(
         return 0
     tried = 0
     with access.session() as session:
-        instrument = Measure(session)
         for one in points:
             if not turn.allows(POINT_S):
                 break
-            row = measured(instrument, one, profile, turn.clock)
+            row = measured(session, one, profile, turn.clock)
             record.append(files.measured, row)
             known.add(one.name)
             tried += 1
@@ -152,13 +151,17 @@ def _testbed(
 
 
 def measured(
-    instrument: Measure, one: FrozenPrediction, profile: MachineProfile, clock: Clock = REAL
+    session: access.InstrumentSession,
+    one: FrozenPrediction,
+    profile: MachineProfile,
+    clock: Clock = REAL,
 ) -> MeasuredPoint:
     """Measures one point. A point that cannot be measured is recorded with the reason."""
     started = date(clock).isoformat(timespec="seconds")
     try:
         scenario = scenario_of(one.point, profile)
-        return _row(one.name, started, instrument.run(Point(scenario=scenario, labels={})))
+        result = Measure().run(Point(scenario=scenario, labels={}), session)
+        return _row(one.name, started, result)
     except (RunFailed, InputError, WrongPlan) as error:
         # A record has no path of the machine.
         reason = " ".join(str(error).split()).replace(str(Path.home()), "~")[:300]

@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from dfslab import discover
 from dfslab.fleet.client_hosts import HERE, ClientHost, ClusterKind, Nodes, directly
-from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.instruments.answering import answered
 from dfslab.method import RunFailed
@@ -57,16 +56,12 @@ class _SessionTestbed:
 class InstrumentSession:
     """Resources that stay open for the duration of one command, such as the running testbed.
 
-    `trace_directory` is the folder for traces; if it is None, no traces are written.
+    `notify` receives a sentence when something takes long, such as the start of a testbed.
+    `versions` has the versions of the programs of the testbeds, by name.
     """
 
     notify: Notify = lambda text: None
-    trace_directory: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
-    progress: Callable[[float, str], None] | None = None
-    watch: Watch | None = None
-    # The file to which the operations of the next measured run are recorded; None: no file.
-    _recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     # Kinds of links and disks whose rates were already measured. They are not measured again:
     # hundreds of testbeds may have only a few kinds.
@@ -88,22 +83,6 @@ class InstrumentSession:
         """Records that the running testbed needs no warm-up any more."""
         if self._testbed is not None:
             self._testbed.is_warm = True
-
-    def record_next(self, file: Path | None) -> None:
-        """Requests that the operations of the next measured run are recorded to a file; None:
-        nothing is recorded."""
-        self._recording = file
-
-    @property
-    def is_recording_due(self) -> bool:
-        """Returns whether a requested recording has not been made yet."""
-        return self._recording is not None
-
-    def take_recording(self) -> Path | None:
-        """Returns the file of the requested recording, which the caller makes; None if nothing is
-        requested. The request is then fulfilled."""
-        file, self._recording = self._recording, None
-        return file
 
     def reach(self, scenario: Scenario, counts_calls: bool = False) -> Endpoint:
         """Returns the endpoint at which clients reach a scenario's file system: a live address, an
@@ -418,38 +397,11 @@ def _answers(uri: str, address: tuple[str, int] | None) -> None:
 
 
 @contextmanager
-def session(
-    notify: Notify = lambda text: None,
-    trace_directory: Path | None = None,
-    progress: Callable[[float, str], None] | None = None,
-    watch: Watch | None = None,
-) -> Iterator[InstrumentSession]:
+def session(notify: Notify = lambda text: None) -> Iterator[InstrumentSession]:
     """Returns a context with one session for everything that runs inside. The session is closed at
     the end."""
-    opened = InstrumentSession(notify, trace_directory, progress=progress, watch=watch)
+    opened = InstrumentSession(notify)
     try:
         yield opened
     finally:
         opened.close()
-
-
-class InSession:
-    """Base class of instruments that work in a session.
-
-    An instrument without a session opens a new one for each run. A derived class does its work
-    inside `with self.opened()`.
-    """
-
-    def __init__(self, session: InstrumentSession | None = None) -> None:
-        self.session = session
-
-    def within(self, session: InstrumentSession) -> Self:
-        """Returns a copy of the instrument that works in the given session."""
-        return type(self)(session)
-
-    def opened(self) -> AbstractContextManager[InstrumentSession]:
-        """Returns a context with the instrument's session.
-
-        An instrument without a session gets a new one that ends with the context.
-        """
-        return session() if self.session is None else nullcontext(self.session)

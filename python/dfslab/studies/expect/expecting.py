@@ -93,7 +93,6 @@ def compared(
         if planned_comparison.place.testbed is not None:
             # It is unknown whether the testbed's daemons have served any request yet.
             session.use(planned_comparison.place.testbed, is_warm=False)
-        instrument = Measure().within(session)
         began_s = clock.monotonic_s()
         for at, one in enumerate(operations):
             if clock.monotonic_s() - began_s > OVERTIME * planned_comparison.time_s:
@@ -102,7 +101,7 @@ def compared(
                 continue
             report(at, len(operations), one.operation.name)
             try:
-                result = instrument.run(one.point)
+                result = Measure().run(one.point, session)
             except (RunFailed, InputError) as error:
                 failures.append(error)
                 measured.append(None)

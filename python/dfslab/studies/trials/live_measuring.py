@@ -38,10 +38,9 @@ def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[
         if place is not None and place.testbed is not None:
             # It is unknown whether the testbed's daemons have served any request yet.
             session.use(place.testbed, is_warm=False)
-        instrument = Measure(session)
 
         def measured(scenario: Scenario, repetition: int) -> Result:
-            return instrument.run(Point(scenario=scenario, labels={}), repetition)
+            return Measure().run(Point(scenario=scenario, labels={}), session, repetition)
 
         yield measured
 
