@@ -10,11 +10,11 @@ also compare traced with untraced testbeds, and testbeds of one kind with each o
 differences that tracing does not cause.
 
 The steady state is compared. A fresh JVM compiles during its first tens of thousands of calls, so
-all testbeds warm up concurrently before any round counts. After half that warm-up, the first
+all testbeds warm up concurrently before any round counts. After half of this warm-up, the first
 quarter of the rounds showed a cost of up to 14 %, the later rounds -5 to 5 %. Snapshots are written
 during turns of both kinds, so their processor time is added separately. All data is in memory,
 since waits for a shared disk would exceed the measured cost. The peer traces the same methods and
-exports nothing. It takes its turns with an untraced testbed afterwards.
+exports nothing. After all other rounds, the peer's testbed takes turns with an untraced testbed.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
 
 @dataclass(frozen=True)
 class Load:
-    """The settings of one measured workload. `warm_up_s` (seconds) and `rounds` (counted rounds)
-    are those of the runs with our tracing agent, `peer_warm_up_s` and `peer_rounds` those of the
-    runs with the OpenTelemetry agent.
+    """The settings of one measured workload. A round takes `round_s` seconds. `warm_up_s` (seconds)
+    and `rounds` (number of counted rounds) apply to the runs with our tracing agent,
+    `peer_warm_up_s` and `peer_rounds` to the runs with the OpenTelemetry agent.
     """
 
     name: str
@@ -68,8 +68,9 @@ class Load:
 
 
 LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
-# A client often closes a file before the DataNode's report has arrived, at random. A short retry
-# delay keeps the resulting variation small.
+# A client often closes a file before the DataNode's report of its last block has arrived, at
+# random. The client then retries the close; with a short retry delay, the time of a file varies
+# little.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
 # Number of the kernel's clock that measures the processor time of one process, including threads
@@ -113,9 +114,9 @@ class OtelTestbed(Testbed):
 
 @dataclass(frozen=True)
 class Loop:
-    """The cost of tracing one call, measured in a loop: the nanoseconds of a recorded call in
-    addition to two readings of the clock, the nanoseconds of a call while recording is paused, and
-    the bytes allocated per call.
+    """The cost of tracing one call, measured in a loop. `over_ns` is the time in ns of a recorded
+    call beyond two readings of the clock, `paused_ns` the time in ns of a call while recording is
+    paused, and `allocated` the number of bytes allocated for each call.
     """
 
     over_ns: float
@@ -146,8 +147,8 @@ def loop_figures(folder: Path) -> Loop:
             runs.stdout.readline()
             join = ["java", "-cp", str(folder), "Join", str(runs.pid), str(agent_jar()), "pause"]
             subprocess.run(join, check=True)
-            # The first values are dropped, because the code is compiled again at the first paused
-            # call.
+            # The first two values are dropped, because the code is compiled again at the first
+            # paused call.
             paused = [float(runs.stdout.readline().split()[0]) for _ in range(2 + LOOPS)][2:]
         finally:
             runs.terminate()
@@ -157,24 +158,25 @@ def loop_figures(folder: Path) -> Loop:
 
 
 def ran_ns(thread: Path) -> int:
-    """Returns the processor time of a thread so far, ns."""
+    """Returns the processor time in ns that a thread has used so far."""
     return int((thread / "schedstat").read_text().split()[0])
 
 
 class OwnTime:
-    """Measures the processor time of JVMs without that of their compiler threads. No call waits for
-    compilation, and the time at which compilation happens is random.
+    """Measures the processor time of JVMs without the time of their compiler threads. Compilation
+    is left out, because no call waits for it and it happens at random times.
     """
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids
-        # Processor time of each compiler thread in ns. Compiler threads start and end; the time of
-        # an ended thread remains part of its process's time.
+        # Processor time of each compiler thread in ns, as last read. When a compiler thread ends,
+        # its time remains part of its process's time, so its last reading is kept.
         self._compiled_ns: dict[Path, int] = {}
 
     def so_far_s(self) -> float:
         """Returns the processor seconds that all processes have used so far, without their compiler
-        threads. A compiler thread's time between its last reading and its end is included.
+        threads. The time that a compiler thread used between its last reading and its end is not
+        known and is included.
         """
         spent = sum(time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK) for pid in self._pids)
         for pid in self._pids:
@@ -183,7 +185,7 @@ class OwnTime:
         return (spent - sum(self._compiled_ns.values())) * 1e-9
 
     def _look(self, thread: Path) -> None:
-        # A thread that ends between two readings has no files, or files that cannot be read.
+        # The files of a thread that ends meanwhile are missing or cannot be read.
         with suppress(FileNotFoundError, ProcessLookupError):
             if COMPILER.match((thread / "comm").read_text()):
                 self._compiled_ns[thread] = ran_ns(thread)
@@ -206,7 +208,8 @@ class Contender:
         self._recorded_files, self._calls_told = 0.0, 0
 
     def round(self, load: Load) -> Took:
-        """Runs one round of `load`. Returns its mean wall-clock and processor time per file."""
+        """Runs one round of `load`. Returns the round's mean wall-clock and processor time per
+        file."""
         assert self.client.stdin
         assert self.client.stdout
         before = self._own_time.so_far_s()
@@ -217,8 +220,8 @@ class Contender:
         return Took(took_s / files, (self._own_time.so_far_s() - before) / files)
 
     def calls_per_file(self) -> float:
-        """Returns the mean number of calls per file that all processes have recorded since the
-        previous call of this method.
+        """Returns the number of calls that all processes have recorded since the previous call of
+        this method, divided by the number of files that the client used meanwhile.
         """
         found = callprofile.await_written(self.profiles).values()
         calls = sum(row.count for file in found for row in file.nodes if row.kind != "detail")
@@ -227,10 +230,11 @@ class Contender:
         return told / files
 
     def snapshots_s(self) -> float:
-        """Returns the processor time in seconds that the agents have used for writing snapshots."""
+        """Returns the processor time in seconds that the agents have used so far for writing
+        snapshots."""
         taken_ns = []
         for thread in (one for pid in self.pids for one in Path(f"/proc/{pid}/task").iterdir()):
-            # Threads of other processes may end in the meantime.
+            # Threads may end while they are listed.
             with suppress(FileNotFoundError, ProcessLookupError):
                 if (thread / "comm").read_text().strip() == WRITER:
                     taken_ns.append(ran_ns(thread))
@@ -255,9 +259,10 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """Makes the agents of `contender` record calls if `recording`, else pause. An untraced
-        testbed has no agents, so nothing is done for it. The command is sent before every turn,
-        also when nothing changes, so that all turns have the same cost of the command.
+        """If `recording`, makes the agents of `contender` record calls, else makes them pause. The
+        command is sent before every turn of a traced testbed, even if the mode stays the same, so
+        that all turns have the cost of the command. An untraced testbed has no agents, so no
+        command is sent.
         """
         if not contender.traced:
             return
@@ -279,9 +284,9 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """One of the compared alternatives. It is a testbed together with a mode of its tracing agents:
-    during the turns of this team, the agents record or are paused. A traced testbed belongs to two
-    teams.
+    """One of the compared alternatives: a testbed together with the mode of its tracing agents,
+    which record (`recording`) or are paused during the turns of this team. A traced testbed belongs
+    to two teams, one for each mode.
     """
 
     contender: Contender
@@ -299,10 +304,11 @@ def raise_testbed(
 
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
-    """Warms up every testbed concurrently, so that the compilers of the Java machines use every
-    core. Each testbed starts new rounds for `limit_s` seconds (times SCALE), and runs at least two.
+    """Warms up all testbeds at the same time, so that the compilers of their JVMs use every core.
+    Each testbed runs at least two rounds, and begins further rounds for `limit_s` x SCALE seconds.
 
-    A traced testbed records in every second round, so that both code paths are compiled.
+    A traced testbed records in every second round, so that the code with and without recording is
+    compiled.
     """
     end = time.monotonic() + limit_s * SCALE
     testbeds = {id(team.contender): name for name, team in teams.items()}
@@ -328,11 +334,11 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """Runs `rounds` counted rounds (times SCALE) after one uncounted round. Returns for each
-    counted round the cost of each team, by the team's name. A team is a testbed that either records
-    or does not.
+    """Runs `rounds` x SCALE counted rounds, at least two, after one uncounted round. Returns for
+    each counted round a dictionary from the name of each team to its cost in this round.
 
-    The uncounted round is needed because all testbeds have just worked concurrently.
+    The first round is not counted, because all testbeds have worked at the same time just before
+    it.
     """
     told = []
     testbeds: dict[int, list[str]] = defaultdict(list)
@@ -358,9 +364,9 @@ def turns(
 def compared(
     told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
-    """Returns two ratios of the teams (testbeds) `ours` to the teams `theirs`: the ratio of their
-    wall-clock times per file, and the ratio of their processor times per file. `told` holds for
-    each round the cost of each team.
+    """Returns two ratios of the teams `ours` to the teams `theirs`: that of their wall-clock times
+    per file, and that of their processor times per file. `told` has for each round the cost of each
+    team.
     """
     wall = [{name: took.wall_s for name, took in one.items()} for one in told]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
@@ -386,8 +392,9 @@ def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
 def own_figures(
     load: Load, teams: Mapping[str, Team], switch: Switch, loop: Loop
 ) -> dict[str, object]:
-    """Returns the ratios for the tracing agent. They compare recording with paused testbeds, traced
-    with untraced testbeds, and testbeds of each kind with each other.
+    """Warms up the testbeds, runs the counted rounds, and returns the ratios for the tracing agent
+    as JSON data: recording to paused, traced to untraced, paused to untraced, and one testbed to
+    another of the same kind.
     """
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
@@ -416,7 +423,8 @@ def own_figures(
 
 
 def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[str, object]:
-    """Returns the ratios of the OpenTelemetry agent (the peer) to the first untraced testbed."""
+    """Warms up the testbeds, runs the counted rounds, and returns the ratios of the testbed with
+    the OpenTelemetry agent (the peer) to the first untraced testbed, as JSON data."""
     warm_up(teams, switch, load, load.peer_warm_up_s)
     told = turns(teams, switch, load, load.peer_rounds)
     return told_as(f"otel_{load.name}", *compared(told, ["otel"], PLAIN[:1]))

@@ -15,8 +15,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bar:
-    """A limit that a measured figure must keep. `limit` is the largest allowed value if `sense` is
-    "at most", and the smallest if `sense` is "at least".
+    """A pass criterion of a measured figure. `limit` is the largest allowed value if `sense` is "at
+    most", and the smallest allowed value if `sense` is "at least".
     """
 
     limit: float
@@ -43,9 +43,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Pair:
-    """A figure with an absolute bar, and the ratio of this figure to a peer's figure. `peer_then`
-    is the peer's figure on the machine on which the bar was set. `absolute` and `ratio` are the
-    names of the two figures.
+    """A figure with two bars: one of its absolute value, and one of its ratio to a peer's figure.
+    `peer_then` is the peer's figure on the machine on which the absolute bar was set. `absolute`
+    and `ratio` are the names of the two figures.
     """
 
     absolute: str
@@ -57,8 +57,8 @@ class Pair:
 
     @property
     def bars(self) -> dict[str, Bar]:
-        """The bar of the absolute figure and the bar of the ratio, by the names of their
-        figures.
+        """Returns both bars, that of the absolute figure and that of the ratio, by the names of
+        their figures.
         """
         beside = Bar(self.bar.limit / self.peer_then, self.bar.sense)
         return {self.absolute: self.bar, self.ratio: beside}
@@ -85,13 +85,13 @@ class Pair:
 
 
 def of_pairs(pairs: Iterable[Pair]) -> dict[str, Bar]:
-    """Returns all bars of several pairs, by the names of their figures."""
+    """Returns all bars of several pairs by the names of the bars' figures."""
     return {name: bar for pair in pairs for name, bar in pair.bars.items()}
 
 
 def judged(bars: Mapping[str, Bar], figures: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-    """Returns for every bar its limit and whether its figure meets it, as JSON data by figure
-    name.
+    """Returns JSON data with an entry for every bar, by the name of the bar's figure: the limit,
+    and whether the figure meets the bar.
     """
     return {
         name: {"bar": bar.limit, "sense": bar.sense, "kept": bar.kept(figures[name])}

@@ -1,8 +1,8 @@
-"""Measures the error of predictions for a real HDFS from uncalibrated descriptions, compared with
-the error of predicting the mean of the measurements.
+"""Measures the error of predictions for a real HDFS from descriptions that were not calibrated. The
+error is compared with the error of a baseline that predicts the mean of the measurements.
 
-It runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a figure misses its bar
-(pass criterion); the last line is one JSON object. The machine should be otherwise idle.
+The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a figure misses its
+bar (pass criterion); the last line is one JSON object. The machine should be otherwise idle.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ import tomlkit
 ROOT = Path(__file__).parents[1]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 METHODS = ("sequence", "petri")
-# Largest allowed median relative errors: for files that are larger than any file in the fit, and
-# for the fitted configurations.
+# Upper limits of median relative errors: the error for held-out configurations that read or write
+# files, and the error for the fitted configurations.
 LARGE_FILES, FITTED = 0.6, 0.3
 LIMIT_S = 1800.0
 
 
 def shorter() -> dict[str, Any]:
-    """Returns the table of scenarios/hdfs.toml with fewer sizes and clients."""
+    """Returns the table of scenarios/hdfs.toml, changed to fewer file sizes, clients and
+    operations."""
     table = tomlkit.parse((ROOT / "scenarios" / "hdfs.toml").read_text()).unwrap()
     table["run"]["verify"] = "after"
     table["workload"]["data_per_client"] = "16 MiB"
@@ -44,12 +45,12 @@ def shorter() -> dict[str, Any]:
 
 
 def judged(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns each median relative error with its bar (the value that it must stay below), as JSON
-    data.
+    """Returns JSON data with each median relative error and its bar, a value that the error must
+    stay below.
 
-    All held-out files have 4 MB, in the middle of the fitted sizes, where even a mean of the
-    measurements may be right by chance. The sequence model is therefore compared with that mean by
-    cross-validation over all configurations.
+    The error of the sequence model must be below that of the mean of the measurements in a
+    cross-validation over all configurations. Held-out files alone would not do: all have 4 MB, in
+    the middle of the fitted sizes, where even the mean may be right by chance.
     """
     left_out = document["cross_validated"]
     rows = {}

@@ -1,16 +1,17 @@
 """Compares figures of our load generator with those of Hadoop's own benchmarks on the same HDFS,
 Java client and machine.
 
-TestDFSIO and NNThroughputBenchmark run in one Java machine, plain loops with the same calls in a
-second one, our load generator in a third. All keep running and take turns, so that none compiles
-while it is timed. The order in a round is ours, theirs, theirs, ours: a run benefits from what the
-previous one left in caches, which changed reads by a fifth. A figure is the middle of the rounds'
-ratios of ours to theirs (`paired.middle` of their logarithms) with its 95 % interval, since rounds
-differ by a third.
+Three programs take turns: TestDFSIO and NNThroughputBenchmark in one Java machine, plain loops with
+the same calls in a second one, and our load generator in a third. All keep running, so that none
+compiles its code while it is timed. The order in a round is ours, theirs, theirs, ours, because a
+run benefits from what the previous run left in caches; with another order, this changed reads by a
+fifth. A figure is the middle of the rounds' ratios of ours to theirs (`paired.middle` of their
+logarithms) with its 95 % interval, since rounds differ by a third.
 
-A file system that does nothing measures the cost of the border between our process and Java, above
-all the copy of each transfer. An application, whose data is in Java already, does not have this
-cost, so data rates are reported with and without it. The last line is one JSON object.
+Moving data between our process and Java costs time, mostly for a copy of each transfer. This cost
+of the border is measured with a file system that does nothing. An application, whose data is in
+Java already, does not have this cost, so data rates are reported with and without it. The last line
+is one JSON object.
 """
 
 from __future__ import annotations
@@ -47,12 +48,13 @@ ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "9"))
 WARM_UP = 4
 FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
-# TestDFSIO's default size of one call, bytes.
+# The size of one call in bytes, TestDFSIO's default.
 TRANSFER = 1_000_000
-# Pause before each file in seconds. A MapReduce task starts at most some 0.4 s after the previous
-# one ended (a job of four takes 1.7 s more than its reads), and reads after a pause are slower: a
-# plain loop that sleeps 0.3 s before each file reads 2536 MiB/s, without the sleep 2991 MiB/s, and
-# TestDFSIO 2349 MiB/s.
+# Pause before each file in seconds. In MapReduce, a task starts up to 0.4 s after the previous task
+# has ended: a job of four reads takes 1.7 s more than its reads.
+#
+# Reads after a pause are slower, so the pause matters. A plain loop reads 2991 MiB/s, with a sleep
+# of 0.3 s before each file only 2536 MiB/s, and TestDFSIO reads 2349 MiB/s.
 PAUSE_S = 0.4
 THREADS, EACH = 4, {"create": 500, "open": 1500}
 BORDER_ROUNDS, BORDER_FILE_MIB = 5, 64
@@ -89,9 +91,10 @@ SAME_WORK = (
     "nn_open_plain",
 )
 BAR = 0.10
-# Verdicts from best to worst. "unsure" means that the interval contains the bar.
+# Verdicts from best to worst. ", unsure" means that the interval of the ratio contains a limit of
+# the allowed range.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
-# Time limit of a round in seconds. A round takes some seconds, so one that takes minutes will never
+# Time limit of a round in seconds. A round takes some seconds. If it takes minutes, it will never
 # end.
 ROUND_LIMIT_S = 120.0
 END_LIMIT_S = 20.0
@@ -101,8 +104,8 @@ Border = dict[str, float]
 
 
 class Peer:
-    """A Java machine that runs Hadoop's benchmarks or plain loops. It ends with the `with`
-    block.
+    """A Java machine that runs Hadoop's benchmarks or plain loops. It is stopped at the end of the
+    `with` block.
     """
 
     def __init__(self, class_path: str, folder: Path, name: str) -> None:
@@ -132,8 +135,8 @@ class Peer:
             self._java.wait()
 
     def figure(self, line: str, key: str) -> float:
-        """Sends `line` to the Java program, which runs one round, and returns the value that it
-        prints after `key`. Ends the bench if there is none.
+        """Sends `line` to the Java program, which then runs one round, and returns the number that
+        the program prints after `key`. Ends the bench with an error if there is none.
         """
         assert self._java.stdin
         assert self._java.stdout
@@ -186,8 +189,8 @@ class Peer:
 
 
 def compiled(testbed: Testbed, folder: Path) -> str:
-    """Compiles the programs that are compared with ours into `folder` and returns their class
-    path.
+    """Compiles into `folder` the Java programs with which our load generator is compared, and
+    returns their class path.
     """
     told = {"hadoop.version": VERSION}
     jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
@@ -211,8 +214,8 @@ def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
 
 def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
     """Runs the load generator once with operations of the type `operation`, and returns its report.
-    `stream` holds further fields of the operation stream. Measuring starts when the prepared files
-    are on disk and a pause of `think_time_s` has passed.
+    `stream` has further fields of the operation stream. The measurement starts when the prepared
+    files are on disk and a pause of `think_time_s` has passed.
     """
 
     def gate() -> float:
@@ -231,8 +234,9 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
 def our_dfsio(
     target: HadoopTarget, kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
 ) -> float:
-    """Returns the throughput of our load generator in MiB/s as TestDFSIO counts it: without the
-    times of opening, creating and pausing.
+    """Returns the throughput of our load generator in MiB/s, computed as TestDFSIO does: only the
+    times of reads or writes (`kind`) and of closing count, not those of opening, creating and
+    pausing.
     """
     size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
@@ -243,8 +247,8 @@ def our_dfsio(
 
 def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
     """Returns the seconds that moving one MiB between our process and Java takes, for reads or
-    writes (`kind`). It is the median over rounds on a file system that does nothing; as many
-    warm-up rounds precede.
+    writes (`kind`). This is the median over BORDER_ROUNDS rounds on a file system that does
+    nothing, after the same number of warm-up rounds.
     """
     changes: dict[str, object] = {
         "uri": "nothing:///",
@@ -271,8 +275,9 @@ def our_namenode(target: HadoopTarget, kind: str) -> float:
 
 
 def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
-    """Returns two dictionaries: for every figure the pairs (ours, theirs) of all rounds, and for
-    "write" and "read" the seconds per MiB that data takes between our process and Java.
+    """Returns two dictionaries. The first has for every figure the pairs (ours, theirs) of all
+    rounds. The second has for "write" and "read" the seconds that moving one MiB between our
+    process and Java takes.
     """
     class_path = compiled(testbed, folder)
     known = java.client(testbed.java_configuration)
@@ -306,23 +311,24 @@ def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float
 
 
 def alone(work: Work) -> float:
-    """Waits until all earlier writes have reached the disk, then runs `work` and returns its
-    figure.
+    """Waits until all earlier writes have reached the disk, then runs `work` and returns the figure
+    that `work` returns.
     """
     os.sync()
     return work()
 
 
 def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
-    """Runs our work and theirs in turn. Returns for every figure the pairs (ours, theirs) of all
-    rounds except warm-up rounds; each value is the geometric mean of two runs.
+    """Runs both programs of each pair in alternation. Returns for every figure the pairs (ours,
+    theirs) of all rounds except the warm-up rounds. Each value of a pair is the geometric mean of
+    two runs.
     """
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
         for name, (our_work, their_work) in pairs.items():
             began = time.perf_counter()
-            # Our program and theirs each run in the outer or the inner two positions, so a slow
-            # drift affects both equally.
+            # Our program has the outer two positions and theirs the inner two, so a slow drift of
+            # the machine affects both equally.
             order = (our_work, their_work, their_work, our_work)
             first, *theirs, last = (alone(work) for work in order)
             both = (math.sqrt(first * last), math.sqrt(math.prod(theirs)))
@@ -344,8 +350,9 @@ def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]
 
 
 def within(pairs: list[tuple[float, float]]) -> str:
-    """Returns one of VERDICTS: "yes" if our figure and theirs differ by at most BAR, else "no". ",
-    unsure" is appended if the interval of their ratio contains a limit of the allowed range.
+    """Returns one of VERDICTS: "yes" if the middle ratio of our figure to theirs is between 1 - BAR
+    and 1 + BAR, else "no". ", unsure" is appended if the ratio's interval contains 1 - BAR or 1 +
+    BAR.
     """
     ratio, low, high = middle_ratio(pairs)
     limits = (1 - BAR, 1 + BAR)
@@ -354,9 +361,7 @@ def within(pairs: list[tuple[float, float]]) -> str:
 
 
 def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str) -> float:
-    """Adds a row for the figure `name` to the table and returns the ratio of ours to theirs in
-    it.
-    """
+    """Adds a row for the figure `name` to the table, and returns the ratio of ours to theirs."""
     ratio, low, high = middle_ratio(pairs)
     medians = (f"{statistics.median(side):.1f}" for side in zip(*pairs, strict=True))
     table.add_row(name, *medians, f"{ratio:.3f}", f"{low:.2f} to {high:.2f}", why)
@@ -366,8 +371,8 @@ def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str)
 def agreement(
     seen: dict[str, list[tuple[float, float]]], border: Border
 ) -> tuple[Table, dict[str, Any]]:
-    """Returns a table of the differences between our figures and theirs with the reasons, and the
-    figures as JSON data.
+    """Returns two results: a table that compares our figures with theirs and gives the reasons for
+    differences, and the figures as JSON data.
     """
     table = Table(
         title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
@@ -386,7 +391,8 @@ def agreement(
             without = [(1 / (1 / ours - spent), theirs) for ours, theirs in pairs]
             why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"
             figures[f"{name}_ratio_without_border"] = add_row(table, "", without, why)
-            # Of the verdicts with and without the cost of the border, the worse one is reported.
+            # Of the two verdicts, with and without the cost of the border, the worse one is
+            # reported.
             verdicts = [figures[f"{name}_within"], within(without)]
             figures[f"{name}_within"] = max(verdicts, key=VERDICTS.index)
     same = [figures[f"{name}_within"] for name in SAME_WORK]

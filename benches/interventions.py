@@ -1,10 +1,10 @@
-"""Slows single parts of a real HDFS in turn and checks the ranking of parts that is computed from
-traces. Does the ranking name the slowed part first, and is the predicted saving observed?
+"""Slows one part of a real HDFS after another, and checks the ranking of parts that is computed
+from traces. Does the ranking name the slowed part first, and is the predicted saving observed?
 
 One traced testbed runs on hosts; one client repeats the same mixed workload. In every second round
-one disk, one link or the NameNode's processor is actually slower. The ranking from this round's
-trace names a part and predicts the saving if that part were faster. Both are compared with the
-rounds before and after.
+one disk, one link or the NameNode's processor is slowed. The ranking from this round's trace names
+a part and predicts the saving if that part were faster. The named part is compared with the slowed
+one, and the predicted saving with the difference to the rounds before and after.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
 
 @dataclass(frozen=True)
 class Intervention:
-    """A slowed part: a host's disk, link or processor (`resource`), slower than declared by
-    `factor`.
+    """A slowdown of one part: the `resource` ("disk", "link" or "processor") of the host `host`
+    becomes slower than declared by `factor`.
     """
 
     host: str
@@ -74,8 +74,8 @@ class Intervention:
         return f"{process}: {self.resource}"
 
     def applied(self, group: NodeGroup) -> NodeGroup:
-        """Returns the host's node group, changed so that the part of this intervention is
-        slower.
+        """Returns the host's node group with the disk, link or processor of this intervention
+        slowed.
         """
         if self.resource == "processor":
             return group.model_copy(update={"share": group.share / self.factor})
@@ -102,7 +102,7 @@ INTERVENTIONS = (
 
 class Lab:
     """A traced testbed and its client. The profile of a round is the difference between the
-    snapshots before and after it.
+    snapshots before and after the round.
     """
 
     def __init__(self, testbed: Testbed, profiles: Path, client: Mix) -> None:
@@ -111,7 +111,7 @@ class Lab:
 
     def round(self) -> float:
         """Runs a round: writes files, reads them from disk with empty caches, and runs metadata
-        operations. Returns the seconds that the client took."""
+        operations. Returns the seconds that the client took in total."""
         took_s = self._client.does(f"write {FILES} {FILE_BYTES}")
         self._forget()
         return took_s + self._client.does(f"read {FILES}") + self._client.does(f"metadata {NAMES}")
@@ -142,8 +142,8 @@ class Lab:
 
 
 def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartRanking:
-    """Returns the ranking of the testbed's parts (disks, links and processors) by the profiles of
-    one round. The ranking predicts the saving if a part were faster by `factor`.
+    """Returns the ranking of the testbed's parts (disks, links and processors), computed from the
+    profiles of one round. The ranking predicts the saving if a part were `factor` times as fast.
     """
     top = callprofile.merge((file.instance, file) for file in files)
     return parts.ranking(top, processors(files), factor)
@@ -152,8 +152,9 @@ def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartR
 def judged(
     one: Intervention, slow_s: float, healthy_s: float, files: list[callprofile.File]
 ) -> dict[str, Any]:
-    """Compares the ranking's prediction with the observed times of the round with an intervention
-    (`slow_s`) and of the rounds around it (`healthy_s`). Returns both as JSON data.
+    """Compares the ranking's prediction with the observed times. `slow_s` is the time of the round
+    with the intervention, `healthy_s` that of the rounds around it, both in seconds. Returns the
+    prediction and the observation as JSON data.
     """
     found, undone = ranked(files), ranked(files, one.factor)
     gains = [row for row in undone.parts if row.part == one.part]
@@ -179,8 +180,8 @@ def judged(
 
 
 def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[str, Any]]:
-    """Runs every intervention in turn, between rounds without one. Returns for each intervention a
-    row with the predicted and the observed saving.
+    """Runs each intervention in a separate round, between rounds without an intervention. Returns
+    for each intervention a row with the predicted and the observed saving.
     """
     keep = os.environ.get("DFSLAB_BENCH_KEEP", "")
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as profiles:
@@ -213,10 +214,10 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
 
 
 def _around(healthy_s: list[float], number: int) -> float:
-    """Returns the median duration in seconds of the rounds around the intervention with index
-    `number`: up to three rounds before it and up to three after it, in which nothing was slowed.
+    """Returns the median duration in seconds of the rounds without an intervention around the
+    intervention with index `number`: up to three before it and up to three after it.
 
-    Several rounds are used because a disturbance by other machines affects only one or two.
+    Several rounds are used, because a disturbance of the machine affects only one or two of them.
     """
     return statistics.median(healthy_s[max(0, number - 2) : number + 4])
 
@@ -227,7 +228,8 @@ def _keep(
     healthy_s: list[float],
     seen: list[tuple[float, list[callprofile.File]]],
 ) -> None:
-    """Stores all rounds and their profiles in `file`, so that they can be ranked again."""
+    """Stores the intervention, times and profiles of each slowed round in `file`, so that the parts
+    can be ranked again."""
     rows = [
         {
             **asdict(one),

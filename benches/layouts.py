@@ -26,8 +26,9 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ("glusterfs", "moosefs", "cephfs", "juicefs", "nfs", "hdfs-hosts", "alluxio")
 LARGE = 0.25
-# The keys are (name of the scenario, workload). The values hold the lower and upper bound of the
-# relative error with its sign, and the explanation of the error.
+# The keys are (name of the scenario, workload). Each value is (lower bound, upper bound,
+# explanation). The bounds are those of the relative error with its sign, for which the explanation
+# holds.
 EXPLAINED = {
     ("cephfs", "sequential_read"): (
         0.25,
@@ -59,8 +60,8 @@ def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str,
 
 
 def explanation(row: dict[str, Any]) -> str:
-    """Returns the explanation of a row's error if the error is large. Returns "" for a small error,
-    and "not explained" if EXPLAINED has no explanation or the error is outside the bounds of its
+    """Returns the explanation of the error of a row, or "" if the error is small. Returns "not
+    explained" if EXPLAINED has no explanation, or the error is outside the bounds of its
     explanation.
     """
     if abs(row["error"]) <= LARGE:
@@ -85,7 +86,8 @@ def main(names: list[str]) -> int:
     for name in names or SCENARIOS:
         points = read(ROOT / "scenarios" / f"{name}.toml").points()
         with access.session() as session:
-            # Sort configurations by testbed, so that those of one layout use the same testbed.
+            # Sorting by testbed makes configurations of one layout consecutive, so that they use
+            # the same testbed.
             for point in sorted(points, key=_testbed):
                 try:
                     rows.append(one(name, point, session))

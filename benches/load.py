@@ -1,16 +1,17 @@
 """Compares the load generator with raw calls and fio. The last line is one JSON object.
 
-The processor time of one operation is the slope between N and 4 N operations, so start-up has no
-effect. Our runs and the peer's alternate, and the middle of the rounds' ratios is reported, so that
-disturbances of the machine affect both. On a shared machine memory speed changes within seconds, so
-rounds are short and many, and both programs read the same file. A file that fits in the processor's
-cache shows the generator's cost beyond the raw reads; a larger one shows how much that cost matters
-when data comes from memory. A middle (`paired.middle`) is reported with its 95 % interval and the
-quartiles of the rounds.
+The processor time of one operation is the difference between runs of 4 N and N operations divided
+by 3 N, so start-up has no effect. Our runs and the peer's alternate, and the middle of the rounds'
+ratios is reported, so that disturbances of the machine affect both. On a shared machine memory
+speed changes within seconds, so rounds are short and many, and both programs read the same file. A
+file that fits in the processor's cache shows the generator's cost beyond the raw reads; a larger
+file shows how much this cost matters when data come from memory. A middle (`paired.middle`) is
+reported with its 95 % interval and the quartiles of the rounds.
 
 Rates by the wall clock are reported only as ratios. Times in ns are longer on a slower machine, so
-fio's cost of the same work is measured in turns with ours, by the same slope. Each bar (pass
-criterion) in ns is also a bar as a share of fio's cost, and a figure is checked against both.
+fio's cost of the same work is measured in alternation with ours and by the same difference. Each
+bar (pass criterion) in ns is also a bar as a share of fio's cost, and a figure is checked against
+both.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-# Number of rounds when the peer is also a short run of some tens of milliseconds. Both programs
-# then have the same conditions in a round.
+# Number of rounds if the peer's runs take only some tens of milliseconds, as ours do. The
+# conditions of the machine then hardly change within a round.
 SHORT_ROUNDS = 14 * ROUNDS
 READS, NAMES = 15_000, 9_000
-# Numbers of operations of the runs that are compared with fio. fio takes long to start, so its
+# Numbers of operations of the runs that are compared with fio. Starting fio takes long, so these
 # rounds are long and few.
 NOTHINGS, FIO_READS = 1_000_000, 100_000
 FILE_BYTES = 256 << 20
-# Sizes in bytes of the files that show the cost beyond the raw call: one that fits in the
-# processor's cache, where reads are fast and uniform and the cost is most precise, and a larger
-# one.
+# Sizes in bytes of the two files that show the cost beyond the raw call. The first fits in the
+# processor's cache, where reads are fast and uniform, so that the cost is most precise. The second
+# is larger.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
 DIRECTORY = f"dfslab-{os.getpid()}"
 # The bars (pass criteria) in ns. The last number of each pair is fio's cost in ns on the machine on
@@ -54,7 +55,7 @@ PAIRS = (
     Pair("null_ns_per_op", "null_vs_fio", Bar(45.0), "ns", "fio's", 92.0),
     Pair("pread_over_floor_ns", "pread_over_floor_vs_fio", Bar(60.0), "ns", "fio's", 263.0),
 )
-# All bars: those in ns, and those on ratios.
+# All bars: those in ns, and those of ratios.
 BARS = {
     **of_pairs(PAIRS),
     "iops_vs_fio": Bar(1.10, "at least"),
@@ -90,18 +91,18 @@ def cpu_s(report: dict[str, Any]) -> float:
 
 
 def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
-    """Returns the processor time of one operation in ns. `spent_s` returns the seconds of a run
-    with a given number of operations. The difference between runs of four times `count` and of
-    `count` operations excludes the start-up."""
+    """Returns the processor time of one operation in ns. `spent_s` returns the processor seconds of
+    a run with a given number of operations. The start-up has no effect, because the difference
+    between runs of 4 `count` and of `count` operations is used."""
     return (spent_s(4 * count) - spent_s(count)) / (3 * count) * 1e9
 
 
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Returns the processor time of one operation in ns for our generator and for the peer, each as
-    the slope between `count` and four times `count`. The runs are in the order peer, ours, ours,
-    peer, so that drift affects both equally.
+    """Returns the processor time of one operation in ns for our generator and for the peer. Each is
+    the difference between runs of 4 `count` and of `count` operations, divided by 3 `count`. The
+    runs are in the order peer, ours, ours, peer, so that drift affects both equally.
     """
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)
@@ -114,8 +115,8 @@ FIO_READ = ("--ioengine=psync", "--rw=randread")
 
 
 def null_s(count: int) -> float:
-    """Returns the processor seconds of `count` random reads and writes on the target that does
-    nothing, on an open schedule that is always late.
+    """Returns the processor seconds of `count` random reads and writes on a target that does
+    nothing. The operations have an open schedule that is so fast that each is late.
     """
     mix = [{"operation": "pread", "weight": 4}, {"operation": "pwrite", "weight": 1}]
     stream = {"mix": mix, "access": {"order": "random"}, "arrival": {"open": {"rate_per_s": 1e9}}}
@@ -124,8 +125,8 @@ def null_s(count: int) -> float:
 
 def null_rounds() -> list[tuple[float, float]]:
     """Returns for each round two processor times in ns of an operation on a target that does
-    nothing: by our generator, and by fio with the same mix of operations and otherwise its
-    defaults, which have no schedule.
+    nothing: that of our generator and that of fio. Both have the same mix of operations. fio has no
+    schedule, as by default.
     """
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
@@ -186,8 +187,9 @@ def fio_s(*options: str) -> Callable[[int], float]:
 def over_floor_ns(
     program: Path, folder: Path, file_bytes: int, with_fio: bool = False
 ) -> list[list[float]]:
-    """Returns for each round of 4 KiB random reads of one file three costs in ns per read: the raw
-    call, and what our generator and fio (if `with_fio`) need beyond the raw call.
+    """Returns for each round of random reads of 4 KiB from one file two or three times in ns per
+    read: that of the raw call, what our generator needs in addition, and, if `with_fio`, what fio
+    needs in addition to the raw call.
     """
     target = {"kind": "posix", "root": str(folder)}
     path = folder / DIRECTORY / "c0" / "f0"
@@ -196,8 +198,8 @@ def over_floor_ns(
     fio = fio_s(*FIO_READ, f"--filename={path}", f"--size={file_bytes}")
 
     def spent_s(count: int) -> list[float]:
-        # The placement of a file's pages affects the read rate, so both programs read the same
-        # file.
+        # All programs read the same file, because the placement of its pages in memory affects the
+        # rate.
         ours = cpu_s(run(target, count, keep=True, **stream))
         floor = raw(count)
         others = [fio(count) - floor] if with_fio else []
@@ -215,8 +217,8 @@ def over_floor_ns(
 
 
 def two_threads(folder: Path) -> list[float]:
-    """Returns for each round a ratio: the processor time per operation with two threads over that
-    with one thread.
+    """Returns for each round the processor time per operation with two threads divided by that with
+    one thread.
     """
     target = {"kind": "posix", "root": str(folder)}
 
@@ -237,7 +239,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def iops_ratios(folder: Path) -> list[float]:
-    """Returns the ratios of our rate of operations to fio's, one for each round, from runs that
+    """Returns for each round the ratio of our operations per second to fio's, from runs that
     alternate.
     """
     target, count = {"kind": "posix", "root": str(folder)}, 600_000
@@ -256,8 +258,8 @@ def iops_ratios(folder: Path) -> list[float]:
 
 
 def names_ratios(program: Path, folder: Path) -> list[float]:
-    """Returns for each round the ratio of the processor time of create, stat and delete to that of
-    the same calls in C.
+    """Returns for each round the ratio of our processor time for create, stat and delete to that of
+    a C program that makes the same calls.
     """
     (folder / "c0").mkdir()
     target = {"kind": "posix", "root": str(folder)}
@@ -278,8 +280,8 @@ def names_ratios(program: Path, folder: Path) -> list[float]:
 
 
 def write_peer(path: Path) -> None:
-    """Writes the file that fio reads. Like our file, it is written 4 KiB at a time, because tmpfs
-    stores large writes in large folios, which are read faster.
+    """Writes the file that fio reads. The file is written 4 KiB at a time, as our generator writes
+    its file, because tmpfs stores large writes in large folios, from which reads are faster.
     """
     block = os.urandom(4096)
     with path.open("xb", buffering=0) as file:
@@ -288,7 +290,8 @@ def write_peer(path: Path) -> None:
 
 
 def measured(program: Path, folder: Path) -> dict[str, dict[str, float]]:
-    """Returns every figure by name, with its middle and its spread over the rounds."""
+    """Returns for every figure, by its name, the middle of its rounds, the middle's interval, and
+    the quartiles of the rounds."""
     nothings = null_rounds()
     figures = {
         "null_ns_per_op": spread([ours for ours, _ in nothings]),

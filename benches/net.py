@@ -41,15 +41,15 @@ COMPARED = (
 
 @dataclass(frozen=True)
 class Figures:
-    """Measured figures by their names, and the lower and upper end of the interval of each."""
+    """Measured figures by name, and the interval (lower and upper end) of each."""
 
     values: dict[str, float]
     intervals: dict[str, tuple[float, float]]
 
 
 def last_json(command: list[str]) -> Figures:
-    """Returns the figures in the JSON object on the last line of a command's output; prints the
-    lines before it."""
+    """Runs a command and returns the figures in the JSON object on the last line of its output. The
+    other lines are printed."""
     answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     *shown, last = answer.stdout.strip().splitlines()
     print("\n".join(shown))
@@ -58,8 +58,8 @@ def last_json(command: list[str]) -> Figures:
 
 
 def with_peers(ours: Figures, peers: Figures) -> Figures:
-    """Returns our figures together with the rates of the other simulators in firings per second,
-    and with the ratio of our rate to each of them."""
+    """Returns our figures together with those of the other simulators: the rate of each in firings
+    per second, and the ratio of our rate to this rate."""
     values, intervals = dict(ours.values), dict(ours.intervals)
     rate, (low, high) = values["pvfs_exp_firings_per_s"], intervals["pvfs_exp_firings_per_s"]
     for name, peer in peers.values.items():

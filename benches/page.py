@@ -1,9 +1,10 @@
 """Measures pages and what-if sliders in a real browser (Chromium), each figure with its limit.
 
-Of each kind of page: its size, and the time from the request to the first paint, also as a ratio to
-that of an empty page. Of the sliders of `dfslab serve`: the time from a movement to the answer of
-the queueing model, and from rest to the answer of the net. Times are medians over rounds. The last
-line is one JSON object. Tests check what does not depend on time: sizes, requests, model runs.
+For each kind of page, it measures the size and the time from the request to the first paint, also
+as a ratio to that of an empty page. For the sliders of `dfslab serve`, it measures the time from a
+movement to the answer of the queueing model, and from the end of the movement to the answer of the
+net. Times are medians over rounds. The last line is one JSON object. Figures that do not depend on
+time (sizes, requests, model runs) are also checked by tests.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ FIRST_PAINT = """() => new Promise((done) => {
   new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
     .observe({type: "paint", buffered: true});
 })"""
-# Limits, chosen so that a page opens and a slider answers without a noticeable wait.
+# Limits of the figures, chosen so that a page opens and a slider answers without a noticeable wait.
 SIZE_BYTES, PAINT_MS, PREDICTED_MS, SIMULATED_MS = 1_500_000, 1000, 200, 2000
 RUN_KEY = "mine/20260101T000000.000000Z"
-# What the sliders change: ready scenarios, and the recorded run.
+# The sources whose predictions the sliders change: ready scenarios, and the recorded run.
 SOURCES = {
     "quickstart": "scenario:quickstart",
     "hdfs-hosts": "scenario:hdfs-hosts",
@@ -48,13 +49,14 @@ SOURCES = {
     "run": f"run:{RUN_KEY}",
 }
 CLIENTS = "input[data-key='workload.clients']"
-# A limit in milliseconds that only ends a bench that hangs.
+# Time limit in milliseconds, which is reached only if the bench hangs.
 LONGEST_MS = 300_000
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Starts the system's Chromium, and stops it at the end of the context."""
+    """Starts the Chromium that is installed on the system, and stops it at the end of the `with`
+    block."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
@@ -72,12 +74,14 @@ def paint_ms(browser: Browser, path: Path) -> float:
 
 
 def pages(browser: Browser, folder: Path) -> dict[str, float]:
-    """Writes a page of each kind and returns its figures. The kinds take turns."""
+    """Writes a page of each kind, and returns the figures of the pages by name: size, time until
+    the first paint in ms, and the ratio of this time to that of an empty page. The kinds are opened
+    in alternation."""
     paths = {EMPTY: written(folder / "empty.html", EMPTY_PAGE)}
     for kind, write in KINDS.items():
         (own := folder / kind).mkdir()
         paths[kind] = write(own)
-    paint_ms(browser, paths[EMPTY])  # the first page of a browser also pays for its start
+    paint_ms(browser, paths[EMPTY])  # the browser's first page is slower: the browser starts
     times: dict[str, list[float]] = {kind: [] for kind in paths}
     for _ in range(ROUNDS):
         for kind, path in paths.items():
@@ -91,15 +95,16 @@ def pages(browser: Browser, folder: Path) -> dict[str, float]:
 
 
 def sliders(browser: Browser, site: Served) -> dict[str, float]:
-    """Moves the slider of clients of each source to and fro. Returns the median times of the
-    answers in milliseconds."""
+    """Moves the slider for the number of clients to and fro, for each source. Returns the median
+    times of the answers in milliseconds, by figure."""
     figures = {}
     for name, source in SOURCES.items():
         tab = browser.new_page()
         tab.set_default_timeout(LONGEST_MS)
         tab.goto(f"{site.address}/whatif?source={source}")
         _answers(tab)
-        # Positions alternate, so that no answer is the one that is shown already.
+        # The positions alternate, because a position that is already shown would not be computed
+        # again.
         found = [_moved(tab, key) for _ in range(ROUNDS) for key in ("ArrowRight", "ArrowLeft")]
         figures[f"predicted_ms.{name}"] = median(one for one, _ in found)
         figures[f"simulated_ms.{name}"] = median(one for _, one in found)
@@ -108,8 +113,8 @@ def sliders(browser: Browser, site: Served) -> dict[str, float]:
 
 
 def _moved(tab: Page, key: str) -> tuple[float, float]:
-    """Presses a key on the slider. Returns the milliseconds until the queueing model has answered,
-    and those of the net from the time at which the slider rests."""
+    """Presses a key on the slider. Returns two times in milliseconds: from the movement to the
+    answer of the queueing model, and from the end of the movement to the answer of the net."""
     tab.evaluate(
         "() => { const one = document.getElementById('whatif').dataset;"
         " delete one.predictedMs; delete one.simulatedMs; }"
@@ -130,7 +135,7 @@ def _answers(tab: Page) -> tuple[float, float]:
 
 
 def bars_of(figures: dict[str, float]) -> dict[str, Bar]:
-    """Returns the limit of every figure that has one."""
+    """Returns the limit of every figure that has one, by the figure's name."""
     limits = {
         "size_bytes": SIZE_BYTES,
         "paint_ms": PAINT_MS,

@@ -32,11 +32,11 @@ class Ratio:
 
 
 def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
-    """Returns for each round the order of the teams (contenders). It is random, so that no team
-    always follows the same one.
+    """Returns for each round the order of the teams (contenders). The order is random, so that no
+    team always follows the same other team.
 
-    The teams of a group are consecutive, because a busy machine changes less within seconds than
-    within minutes.
+    The teams of a group are consecutive, so that they run under similar conditions: a busy machine
+    changes less within seconds than within minutes.
     """
     lots = random.Random(SEED)
     return [
@@ -50,12 +50,13 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
 
 
 def middle(values: Sequence[float], quantile: float) -> tuple[float, float, float]:
-    """Returns the median of the means of all pairs of values (the estimator of Hodges and Lehmann
-    1963), and the lower and upper bound of its interval.
+    """Returns (middle, lower bound, upper bound). The middle is the median of the means of all
+    pairs of values (the estimator of Hodges and Lehmann 1963); the bounds are those of its
+    interval.
 
-    This estimator is as robust against single bad rounds as the median, and its spread is a fifth
-    smaller. The interval is that of Wilcoxon's signed ranks; `quantile` is its normal quantile,
-    such as 1.96 for 95 %.
+    Single bad rounds affect this estimator as little as the median of the values, and its standard
+    error is a fifth smaller than that of the median. The interval is that of Wilcoxon's signed
+    ranks; `quantile` is its normal quantile, such as 1.96 for 95 %.
     """
     told, count = np.array(values), len(values)
     means = np.sort((told[:, None] + told)[np.triu_indices(count)] / 2)
@@ -67,8 +68,8 @@ def middle(values: Sequence[float], quantile: float) -> tuple[float, float, floa
 def ratio(
     rounds: Sequence[Mapping[str, float]], ours: Sequence[str], theirs: Sequence[str]
 ) -> Ratio:
-    """Returns the ratio of the time of the teams `ours` to the time of the teams `theirs`, with its
-    90 % interval. `rounds` holds for each round the time of each team.
+    """Returns the ratio of the mean time of the teams `ours` to the mean time of the teams
+    `theirs`, with its 90 % interval. `rounds` has for each round the time of each team.
 
     Logarithms of the times are averaged, so that a ratio of 2 and a ratio of 1/2 cancel.
     """

@@ -61,9 +61,10 @@ def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
 
 
 def steady(setup: Setup, exact: list[dict[str, float]], precision: float) -> list[dict[str, float]]:
-    """Simulates the setup at every block size of the rows `exact` until its rate is steady and
+    """Simulates the setup at every block size of the rows `exact`, until its rate is steady and
     known to `precision`. Returns for each block size a row with the relative error of the rate
-    compared with whole files, the half-width of its interval, and the processor time.
+    compared with that of whole files (the rate in `exact`), the half-width of the rate's interval,
+    and the processor time.
     """
     rows = []
     for whole in exact:
@@ -84,7 +85,8 @@ def steady(setup: Setup, exact: list[dict[str, float]], precision: float) -> lis
 
 
 def steady_costs(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Returns the cost and the errors of simulations that ended when the rate was steady."""
+    """Returns the processor time, the firings and the errors of simulations that ended when the
+    rate was steady, summarised over the rows."""
     return {
         "slowest_point_cpu_s": max(row["cpu_s"] for row in rows),
         "cpu_s": sum(row["cpu_s"] for row in rows),
@@ -96,8 +98,8 @@ def steady_costs(rows: list[dict[str, float]]) -> dict[str, float]:
 
 
 def page(levels: dict[str, Rows], path: Path) -> None:
-    """Writes a page with six panels to `path`. The finest level has the 20 % intervals of Nguyen &
-    Apon 2012.
+    """Writes a page with six panels to `path`. The rates of the finest level of network detail have
+    the intervals of 20 % that Nguyen & Apon 2012 state.
     """
     panels = [
         Panel(
@@ -118,9 +120,9 @@ def page(levels: dict[str, Rows], path: Path) -> None:
 
 
 def curve(grain: str, number: int, rows: list[dict[str, float]]) -> Series:
-    """Returns the curve of throughput against block size for one level of network detail, `grain`.
-    `number` is the level's position, which selects colour and dashes; only level 0, the finest,
-    gets the interval of 20 % around each rate.
+    """Returns the curve of throughput against block size for the level of network detail `grain`.
+    `number` is the position of the level, which selects the colour and dashes of the curve. Only
+    level 0, the finest, has an interval of 20 % around each rate.
     """
     rates = [row["throughput_bytes_per_s"] for row in rows]
     return Series(
@@ -137,7 +139,7 @@ def curve(grain: str, number: int, rows: list[dict[str, float]]) -> Series:
 
 def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
     """Returns for each level of network detail its cost, and the relative errors of its rates
-    against those of the finest level.
+    compared with the rates of the finest level.
     """
     finest = next(iter(levels.values()))
     answer = {}

@@ -2,8 +2,8 @@
 ratios within one run. The last line is one JSON object.
 
 Figures are differences in processor time between a short and a long run of the same work, so
-neither start-up nor other programs on the machine count. A peer is the smallest loop that does the
-same work with the standard library.
+start-up and other programs on the machine have no effect. The peer of each is the smallest loop
+that does the same work with Python's standard library.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def load_ns(target: dict, operation: str, count: int, size: int) -> float:
 
 
 def python_stat_ns(folder: str, count: int) -> float:
-    """Returns the time in ns of a stat call in a Python loop with a clock around it, the peer of
-    our load generator.
+    """Returns the time in ns of a stat call in a Python loop that reads the clock before and after
+    each call. This loop is the peer of our load generator.
     """
     path = Path(folder) / "peer"
     path.touch()
@@ -94,7 +94,8 @@ def predictions_per_s() -> float:
 
 
 def net_figures() -> dict[str, float]:
-    """Returns the figures of the net engine's own bench, whose last line is a JSON object."""
+    """Returns the figures of the bench of the net engine, which it prints as a JSON object on its
+    last line."""
     answer = subprocess.run(
         ["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net", "--bench", "firings"],
         cwd=ROOT,

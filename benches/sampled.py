@@ -2,15 +2,16 @@
 
 Each round runs every workload once with a sample and once without checks, in random order and for a
 fraction of a second. The files are in memory (/dev/shm); without /dev/shm they are in the folder of
-temporary files, which may be on a disk. The output says where. The cost is the ratio of the times
-per operation with its 90 % interval, and its verdict says if the interval contains the bar. The
-ratio of the processor times is shown too, because other programs disturb it less. The last line is
-one JSON object.
+temporary files, which may be on a disk. The output says where the files are. The cost is the ratio
+of the times per operation with its 90 % interval, and its verdict says if the interval contains the
+bar. The ratio of the processor times is shown too, because other programs disturb processor times
+less. The last line is one JSON object.
 
     python benches/sampled.py
 
-takes four minutes. Run it on a quiet machine: the output has the load at the start and at the end.
-DFSLAB_BENCH_SECONDS and DFSLAB_BENCH_ROUNDS limit the time and the number of rounds.
+takes four minutes. Run it on a quiet machine: the output has the load of the machine at the start
+and at the end. DFSLAB_BENCH_SECONDS and DFSLAB_BENCH_ROUNDS limit the time and the number of
+rounds.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from rich.console import Console
 from rich.table import Table
 
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "100"))
-# No further round begins after this many seconds, but there are at least FEWEST_ROUNDS.
+# After this many seconds no further round begins, unless fewer than FEWEST_ROUNDS have run.
 LIMIT_S = float(os.environ.get("DFSLAB_BENCH_SECONDS", "240"))
 FEWEST_ROUNDS = 5
 MEMORY = Path("/dev/shm")
 KIB, MIB = 1 << 10, 1 << 20
 TEAMS: tuple[Verify, Verify] = ("sample", "none")
-# A check of a sample may cost 3 % of the time of an operation.
+# Checking a sample may make an operation at most 3 % longer.
 MOST = 1.03
 
 
@@ -81,7 +82,7 @@ class Cost:
 
 
 def cost(stream: Stream, verify: Verify, folder: str) -> Cost:
-    """Runs the load generator once and returns the cost of an operation."""
+    """Runs the load generator once and returns the mean cost of an operation."""
     plan = LoadPlan(
         stream=stream, target=PosixTarget(root=folder), run_directory="run", verify=verify
     )
@@ -92,7 +93,8 @@ def cost(stream: Stream, verify: Verify, folder: str) -> Cost:
 
 
 def _ratio(rounds: Sequence[Mapping[str, Cost]], figure: Callable[[Cost], float]) -> Ratio:
-    """Returns the ratio of a figure with a sample to that without checks."""
+    """Returns the ratio of the figure `figure` of the cost with a sample to the same figure without
+    checks."""
     figures = [{team: figure(one) for team, one in each.items()} for each in rounds]
     return ratio(figures, ["sample"], ["none"])
 

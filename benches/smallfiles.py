@@ -22,13 +22,13 @@ from traced import Mix, between, snapshot
 
 DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
 DEFAULT_MS, CURED_MS = 400, 10
-# Number and size of files. On a fast machine a client rarely closes a file before the DataNodes
-# have reported the block. With this number of files that happens some dozen times.
+# Number of files and size of a file in bytes. On a fast machine, a client only rarely closes a file
+# before the DataNodes have reported the block: for some dozen of 250 files.
 FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1
-# Parameters of the testbed. They have Hadoop's own default delays instead of the shorter ones that
-# a testbed normally has.
+# Parameters of the testbed. Testbeds normally have shorter delays than Hadoop's defaults; this one
+# has Hadoop's defaults.
 BED = {
     "datanodes": 3,
     "replication": 3,
@@ -48,8 +48,8 @@ def main() -> None:
         Mix(testbed) as default,
         Mix(testbed, **{DELAY: str(CURED_MS)}) as cured,
     ):
-        # Both clients warm up equally: a client with fewer calls is slower, because less of its
-        # code is compiled.
+        # Both clients have the same warm-up, because a client that has made fewer calls is slower:
+        # less of its code is compiled.
         for _ in range(WARM_UP):
             cured.does(line)
             default.does(line)

@@ -1,5 +1,5 @@
-"""Measures the error of the load generator's response times during stalls, whose true values are
-known. The last line is one JSON object.
+"""Measures the error of the response times that the load generator reports for requests during
+stalls. The true response times are known. The last line is one JSON object.
 
 A target stalls for the last half second of every two seconds, while two agents send 1000 requests
 per second regardless of responses. A generator that is never late, on an idle machine, would report

@@ -1,9 +1,9 @@
 """Measures the start-up time of commands relative to `python -c pass`. The last line is one JSON
 object.
 
-The measure is the processor time of whole processes, user and kernel, which does not depend on
-waiting. Commands alternate, and the smallest time of the rounds counts. Bytecode exists already, as
-after every installation.
+The measure is the processor time (user and kernel) of the whole process, which does not depend on
+waiting. Commands run in alternation, and the smallest time of each command over the rounds counts.
+Bytecode exists already, as after every installation.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ methods = ["measure", "sequence"]
 
 
 def processor_s(command: list[str]) -> float:
-    """Runs a command and returns its processor seconds. Raises an error if the command fails."""
+    """Runs a command and returns its processor seconds. Raises an error if the command's exit code
+    is not 0."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -92,7 +93,7 @@ def measured(folder: Path) -> dict[str, float]:
         "advise": [DFSLAB, "advise", str(runs / "finished" / "latest")],
     }
     for command in commands.values():
-        processor_s(command)  # a first run brings bytecode and files into memory
+        processor_s(command)  # the first run of each only brings bytecode and files into memory
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(ROUNDS):
         for name, command in commands.items():

@@ -1,4 +1,5 @@
-"""Starts every real file system on hosts, checks it, writes and reads back, and stops it.
+"""Starts each real file system on hosts, checks its hardware, writes files and reads them back, and
+stops it.
 
 It prints start times, and declared and measured hardware. It fails when the hardware differs from
 its declaration, content differs, or anything remains on the machine. The last line is one JSON
@@ -32,8 +33,8 @@ COUNTS = {"metadata": 1, "data": SERVERS, "client": 2}
 
 @dataclass(frozen=True)
 class Hardware:
-    """The declared hardware of every node, and the tolerance within which a testbed must meet
-    it."""
+    """The declared hardware of every node: rate of its link, rate of its disk and network delay.
+    `tolerance` is the relative difference to which a testbed must meet the declaration."""
 
     link: str
     disk: str
@@ -46,12 +47,13 @@ class Hardware:
         return {"adapter": {"bandwidth": self.link}, "disk": disk}
 
 
-# Hardware that a small idle machine can provide, so that a failed check is due to the testbed.
+# Hardware that is so slow that a small idle machine can provide it. If a check of it fails, the
+# fault is the testbed's.
 FREE = Hardware("200 Mbit/s", "60 MiB/s", "1 ms", 0.05)
 # Hardware for a machine whose processors are mostly in use by others.
 BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)
 
-# Layouts of each file system that are tested in addition to its default.
+# Layouts of each file system that are tested in addition to the file system's default layout.
 LAYOUTS: dict[str, list[dict[str, Any]]] = {
     "glusterfs": [
         {"copies": 3},
@@ -68,8 +70,8 @@ LAYOUTS: dict[str, list[dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system in one of its layouts. `layout` holds the keys that declare the layout; it is
-    empty for the default layout.
+    """A file system in one of its layouts. `layout` has the parameters that declare the layout,
+    none for the default layout.
     """
 
     system: str
@@ -116,8 +118,8 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
 
 
 def scenario(case: Case, declared: Hardware) -> Scenario:
-    """Returns a scenario for a case in which each kind of role has separate hosts. Two client hosts
-    write and read back.
+    """Returns a scenario for a case. Hosts have one kind of role each: metadata, data or client.
+    Two client hosts write files and read them back.
     """
     system = discover.file_system(case.system)
     counts = {**COUNTS, **({"data": 1} if case.system == "nfs" else {})}
@@ -150,8 +152,8 @@ def scenario(case: Case, declared: Hardware) -> Scenario:
 
 
 def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
-    """Starts, checks, loads and stops one testbed and returns its results. Raises TestbedError or
-    RunFailed when a step is impossible.
+    """Starts, checks, loads and stops one testbed, and returns its results. Raises TestbedError if
+    the testbed cannot be started or stopped, and RunFailed if the workload cannot run.
     """
     before = holdings()
     point = scenario(case, declared).points()[0]
@@ -175,8 +177,8 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
 
 def _worst(checks: Sequence[Check], kind: str) -> Check | None:
     """Returns the check of the quantity `kind` whose measured value differs most from the declared
-    value. The difference is 0 if nothing is declared. Returns None if there is no check of this
-    quantity.
+    value. A check without a declared value counts as a difference of 0. Returns None if there is no
+    check of this quantity.
     """
     alike = [check for check in checks if check.quantity == kind]
     return max(alike, key=lambda c: abs(c.measured - (c.declared or c.measured)), default=None)

@@ -4,11 +4,12 @@ reduction with peers.
 A trace of block writes is written in both encodings of OTLP, JSON and protobuf. Each reader runs in
 a separate process, so that its peak memory can be measured; medians of a few runs are reported.
 Every reader uses one thread, so its processor time is that of one core; the wall-clock time also
-depends on other programs. DuckDB and plain Python count and sum the same spans by name.
+depends on other programs. The peers DuckDB and plain Python count the same spans and sum their
+times by name.
 
-Each bar (pass criterion) in spans per second is also a bar relative to plain Python reading the
-JSON encoding, in processor time, and a figure is checked against both. This holds for both
-encodings, since no peer reads protobuf.
+Each bar (pass criterion) in spans per second is also a bar relative to the rate at which plain
+Python reads the JSON encoding, in processor time, and a figure is checked against both. The rate
+for protobuf is compared with this rate, too, since no peer reads protobuf.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ print(json.dumps([took, worked, peak, found.get("reduction")]))
 
 @dataclass(frozen=True)
 class Run:
-    """The time and memory that one reader of the trace needed. `reduction` is how much the trace
-    was compressed, as the report says; it is None for readers that do not compress.
+    """The time and memory that one reader of the trace needed. `reduction` has the figures on
+    compression that the reader's report states, or None for a reader that does not compress.
     """
 
     wall_s: float
@@ -98,10 +99,11 @@ class Run:
 
 
 def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, int, int, int]]:
-    """Returns the spans of one piece of the trace: block writes of up to some hundred packets each.
-    Each packet has a disk write and a call to the next replica.
+    """Returns the spans of one piece of the trace: block writes of 50 to 400 packets each. Each
+    packet has a disk write and a call to the next replica. `number` is the position of the piece in
+    the trace.
 
-    A span is (name, start in ns, end in ns, identity, parent's identity, thread, bytes).
+    A span is (name, start in ns, end in ns, span id, span id of the parent or 0, thread, bytes).
     """
     spans, at = [], START_NS + number * 10**12
     while len(spans) < SPANS_A_PIECE:
@@ -120,8 +122,8 @@ def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, 
 
 
 def write(folder: Path) -> tuple[dict[str, Path], int]:
-    """Writes the trace in both encodings, piece by piece. Returns the path of each encoding and the
-    number of spans.
+    """Writes the trace in both encodings, piece by piece, until the JSON file has the required
+    size. Returns the path of each encoding and the number of spans.
     """
     paths = {form: folder / f"trace.{form}" for form in ("json", "protobuf")}
     source, total, number = random.Random(SEED), 0, 0
@@ -138,8 +140,8 @@ def write(folder: Path) -> tuple[dict[str, Path], int]:
 
 
 def run(work: str, path: Path) -> Run:
-    """Runs a reader several times in separate processes. Returns the median times and the largest
-    memory.
+    """Runs the reader `work` several times in separate processes. Returns the medians of its times
+    and its largest memory.
     """
     code, runs = AROUND.format(work=WORK[work]), []
     for _ in range(RUNS[work]):

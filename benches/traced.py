@@ -1,5 +1,5 @@
-"""Common parts of the benches on a traced HDFS: a Java client that a bench controls, and the
-difference between two profiles.
+"""Common parts of the benches on a traced HDFS: a Java client to which a bench sends commands, and
+the difference between two profiles.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def snapshot(profiles: Path) -> dict[str, callprofile.File]:
 def between(
     before: dict[str, callprofile.File], after: dict[str, callprofile.File]
 ) -> list[callprofile.File]:
-    """Returns for each process the profile of its calls between two snapshots, `before` and
-    `after`.
+    """Returns for each process the profile of the calls that it made between the snapshots `before`
+    and `after`.
 
-    A process without a profile in `before` has its whole profile.
+    If `before` has no profile of a process, the result has the process's whole profile.
     """
     return [
         callprofile.since(before[name], file) if name in before else file

@@ -2,8 +2,8 @@
 
 `python scripts/any_share.py` runs mypy once for both checks, on the package and on `verification`.
 It prints the share of each folder of the package. It exits with 1 if mypy finds errors, or if the
-share of the whole package is above `[tool.any-share] percent_max` in pyproject.toml. That number
-may only fall.
+share of the whole package is above `percent_max` in the table `[tool.any-share]` of pyproject.toml.
+This limit may be lowered, but not raised.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[1]
 REPORT = "any-exprs.txt"
 PACKAGE = "dfslab"
-# The share and its limit are compared in hundredths of a per cent.
+# The share is compared with its limit after rounding to this number of decimals of a per cent.
 DIGITS = 2
 
 
 @dataclass(frozen=True)
 class Share:
-    """How many expressions of one module or package folder (`room`) are typed `Any`, and how many
-    expressions it has in total.
+    """The number of expressions typed `Any` and the number of all expressions of a module or of a
+    package folder. `room` is the name of the module or folder.
     """
 
     room: str
@@ -51,8 +51,9 @@ def rows(report: str) -> Iterator[Share]:
 
 
 def by_room(modules: Iterator[Share]) -> list[Share]:
-    """Returns for each folder of the package the share of expressions typed `Any`, the largest
-    first. `modules` has the shares of single modules. Raises ValueError for an empty report.
+    """Returns the counts of each folder of the package, summed over its modules, with the largest
+    share of expressions typed `Any` first. `modules` has the counts of single modules. Raises
+    ValueError if there are no modules.
     """
     counts: dict[str, tuple[int, int]] = {}
     for one in modules:

@@ -15,14 +15,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# The documents of the site and the files that they link to. Links stay valid, because the staged
-# folder has the same layout as the repository.
+# The documents of the site and the files to which they link. The staged folder has the same layout
+# as the repository, so that links stay valid.
 STAGED = (
     *("*.md", "*.cff", "LICENSE", "Containerfile", "docs", "agent/README.md", "scenarios"),
     *("verification/*.md", "verification/*.toml"),
 )
 NOTEBOOKS = ROOT / "docs" / "notebooks"
-# Sphinx is stopped as hanging after this many seconds.
+# Time limit in seconds for Sphinx. A run that takes longer counts as hanging and is stopped.
 LIMIT_S = 600
 BUILDERS = ("html", "man")
 

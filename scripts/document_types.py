@@ -1,8 +1,9 @@
-"""Writes the Python types of documents that are Rust types, from their JSON Schemas.
+"""Writes the Python types of the documents whose types are defined in Rust, from their JSON
+Schemas.
 
 `python scripts/document_types.py` writes the modules; a contract test compares them with the
-schemas. Only the schemas that serde derives from plain structs are supported; others raise
-ValueError.
+schemas. Only the schemas that are derived from plain Rust structs are supported; other schemas
+raise ValueError.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 HOME = Path(__file__).resolve().parents[1]
-# For each JSON Schema, the module that is generated from it, and the module's first sentence.
+# The keys are files of JSON Schemas. Each value is (module that is generated from the schema, first
+# sentence of the module's docstring).
 DOCUMENTS = {
     "core/load/schema.json": (
         "python/dfslab/documents/load_report.py",
@@ -31,8 +33,8 @@ DOCUMENTS = {
         "A net as the engine reads it; generated from core/net/schema.json.",
     ),
 }
-# For each `format` of a string in a schema: the module to import from, and the Python type to use
-# in that module instead of `str`.
+# The keys are values of `format` of a string in a schema. Each value is (module, name of the type
+# in this module that the generated class uses instead of `str`).
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
@@ -66,24 +68,25 @@ def python_type(schema: Mapping[str, Any]) -> str:
 
 
 def default_of(kind: str, schema: Mapping[str, Any]) -> str:
-    """Returns the source text that gives an optional field with the annotation `kind` its default:
-    a value, or the factory of a new list or dictionary.
+    """Returns the source text of the default of an optional field with the annotation `kind`: a
+    value, or `default_factory=` with the type of a new list or dictionary.
     """
     if kind.endswith("| None"):
         return "None"
     if isinstance(schema.get("default"), int | str):
         return json.dumps(schema["default"]) if kind != "bool" else str(schema["default"])
-    # A mutable default is created again for each document, which is faster than pydantic's copy.
+    # A list or dictionary is created by its factory for each document, because pydantic would copy
+    # a default value, which is slower.
     made = {"list": "default_factory=list", "dict": "default_factory=dict", "bool": "False"}
     return made[kind.partition("[")[0]]
 
 
 def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
-    """Yields the source lines of the field `key` of a class. `kind` is its annotation; `default` is
-    the source text of its default, or None for a required field.
+    """Yields the source lines of the field `key` of a class. `kind` is the field's annotation.
+    `default` is the source text of its default, or None for a required field.
 
-    A field named like a Python keyword gets an underscore at its end, and keeps its name in
-    documents.
+    If `key` is a Python keyword, the name of the field is `key` and an underscore. The field keeps
+    the name `key` in documents.
     """
     if not keyword.iskeyword(key):
         if default is not None and default.startswith("default_factory"):
@@ -104,8 +107,8 @@ def base_of(schema: Mapping[str, Any]) -> str:
 
 
 def is_struct(schema: Mapping[str, Any]) -> bool:
-    """Returns whether the schema describes a struct, which becomes a class. Any other schema
-    becomes an alias of a union of types.
+    """Returns whether the schema describes a struct, from which a class is made. From any other
+    schema, an alias of a union of types is made.
     """
     return "properties" in schema
 
@@ -178,8 +181,8 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     bodies: list[str] = []
     for name in in_order(structs):
         make = class_lines if is_struct(structs[name]) else alias_lines
-        # The number of empty lines before a definition follows the formatter: two before a class,
-        # one between the imports and an alias.
+        # The numbers of empty lines are those of the formatter: one between the imports and an
+        # alias, two before any other definition.
         gap = [""] if make is alias_lines and not bodies else ["", ""]
         bodies += [*gap, *make(name, structs[name])]
     pydantic = [

@@ -1,7 +1,8 @@
 """Writes docs/errors.md, which lists every error message that a command can print. The messages are
 extracted from the sources.
 
-`python scripts/errors_table.py` writes the file; `tests/contract/test_errors_table.py` compares it.
+`python scripts/errors_table.py` writes the file. `tests/contract/test_errors_table.py` checks that
+the file equals the messages of the sources.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "dfslab"
 TABLE = ROOT / "docs" / "errors.md"
 HOLE = "…"
-# Largest number of alternatives that are listed for one variable text.
+# Largest number of texts that are listed for a variable in a message which may have several texts.
 MOST_TEXTS = 12
 
 KINDS = {
@@ -46,7 +47,7 @@ KINDS = {
         "Restore the file from a copy, or measure again with `--fresh`.",
     ),
 }
-# Errors of the command line for which dfslab has no exception class (`cli/root.py`).
+# Errors that the command line reports (`cli/root.py`) and that are not exceptions of dfslab.
 OTHERS = [
     (
         "PATH: REASON",
@@ -95,8 +96,8 @@ OTHERS = [
 
 @dataclass(frozen=True, order=True)
 class Message:
-    """One error message of the sources. `module` is the file's path relative to the package; `key`
-    is the key that an InputError names, empty for other kinds of errors."""
+    """One error message of the sources. `module` is the file's path relative to the package. `key`
+    is the key that an InputError names, and empty for other kinds of errors."""
 
     module: str
     kind: str
@@ -105,8 +106,9 @@ class Message:
 
 
 class _Texts(ast.NodeVisitor):
-    """Finds the errors that one module raises. A message may contain names; `scopes` holds the text
-    expressions that are assigned to these names.
+    """Finds the errors that one module raises. A message may contain names of variables. `scopes`
+    has, for the module and each function around the message, the text expressions that are assigned
+    to these names.
     """
 
     def __init__(self, module: str, tree: ast.Module) -> None:
@@ -156,7 +158,8 @@ class _Texts(ast.NodeVisitor):
 
 
 def _assigned(scope: ast.AST) -> dict[str, list[ast.expr]]:
-    """Returns for each name in a scope the text expressions that are assigned to it."""
+    """Returns for each name in a module or function the text expressions that are assigned to the
+    name."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(scope):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.JoinedStr):

@@ -1,4 +1,5 @@
-"""Downloads the jars of Hadoop and Alluxio, so that no test has to wait for the download."""
+"""Downloads the jars of Hadoop and Alluxio before tests need them, so that no test has to wait for
+the download."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from traitlets.config import Config
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "docs" / "notebooks"
-# A cell that runs longer than this many seconds is stopped as hanging.
+# Time limit in seconds for a cell. A cell that runs longer counts as hanging and is stopped.
 LIMIT_S = 300
-# The beginning of a warning that a library prints in notebooks without ipywidgets. It contains a
-# path of the machine.
+# The beginning of a warning that a library prints if ipywidgets is not installed. The warning is
+# switched off, because it contains a path of the machine.
 NO_WIDGETS = "IProgress not found"
 
 
@@ -41,7 +41,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
             "IPYTHONDIR": str(Path(name) / "ipython"),
             "PYTHONWARNINGS": f"ignore:{NO_WIDGETS}",
         }
-        # Sockets of files and not of TCP, which other users of the machine could read.
+        # The kernel is reached by Unix sockets in a private folder. Other users of the machine
+        # could connect to TCP sockets.
         ipc = Config({"KernelManager": {"transport": "ipc", "ip": str(Path(name) / "kernel")}})
         place = {"metadata": {"path": str(folder)}}
         client = NotebookClient(found, timeout=LIMIT_S, resources=place, config=ipc)
@@ -50,7 +51,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
 
 
 def record(path: Path) -> None:
-    """Executes a notebook and writes it back with its outputs, without the times of execution."""
+    """Executes a notebook and replaces the notebook's file by the executed notebook: with its
+    outputs, but without the times of execution."""
     found = executed(path)
     for cell in found.cells:
         cell.metadata.pop("execution", None)

@@ -23,13 +23,13 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path("python") / "dfslab"
 # The files and folders from which the distributions are built.
 SOURCES = ("python", "core", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE")
-# The folder of compiled files. If CARGO_TARGET_DIR names a folder that other builds use too,
-# compiled dependencies are reused.
+# The folder of compiled files. If CARGO_TARGET_DIR names a folder that other builds also use, their
+# compiled dependencies are used again.
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-# The Python of the environment that `make package` fills with Zig.
+# The Python of the environment into which `make package` installs Zig.
 TOOLS = Path(sys.prefix) / "wheel" / "bin" / "python"
-# Zig's linker takes the symbols of glibc 2.17, so that the wheel runs wherever manylinux2014 does:
-# on Linux distributions from 2014 on (docs/decisions/029).
+# Options for a wheel that runs wherever manylinux2014 does: on Linux distributions from 2014 on.
+# Zig's linker takes the symbols of glibc 2.17 (docs/decisions/029).
 BASELINE = ("--zig", "--compatibility", "manylinux2014")
 
 

@@ -2,11 +2,12 @@
 
     python scripts/release_check.py WHEEL [--report FOLDER] [--record]
 
-It installs the wheel, runs the commands of the tutorial at 80 columns, and checks their exit codes,
-widths and words. Outputs are compared with those in `tests/golden/release`, apart from measured
-numbers (`release_output.py`); `--record` writes these files again. With `--report`, a software bill
-of materials (CycloneDX), a licence report of the installed packages and the oldest C library on
-which the wheel runs are written to a folder. Packages are fetched by `uv`, which keeps them.
+The check installs the wheel, runs the commands of the tutorial at 80 columns, and checks their exit
+codes, widths and words. Outputs are compared with those in `tests/golden/release`, apart from
+measured numbers (`release_output.py`); `--record` writes these files again. With `--report`, three
+files are written to a folder: a software bill of materials (CycloneDX), a licence report of the
+installed packages, and the oldest C library on which the wheel runs. Packages are fetched by `uv`,
+which keeps fetched packages in its cache.
 """
 
 from __future__ import annotations
@@ -31,17 +32,19 @@ UV = str(Path(sys.executable).with_name("uv"))
 COLUMNS = 80
 # Largest number of seconds that the whole check may take: a newcomer's first ten minutes.
 LIMIT_S = 600.0
-# Largest number of processor seconds from the last measurement of quickstart to its page.
+# Largest number of processor seconds that the scenario quickstart may take from its last
+# measurement until its page is written.
 PAGE_LIMIT_S = 10.0
 STAGE = re.compile(r"([a-z-]+) ([\d.]+)(?=,|$)", flags=re.MULTILINE)
 MEASURING = "loading"
 TOOLS = ROOT / "scripts" / "requirements-release.txt"
-# The trace that the check reports: an HDFS client that writes files.
+# The trace of an HDFS client that writes files. The check runs `trace report` on this trace.
 TRACE = ROOT / "scenarios" / "data" / "hdfs-trace" / "client-13050.otlp.json"
-# The platform of the wheel: glibc 2.17, in both of its names.
+# Two names of one platform: Linux with glibc 2.17 or newer. The wheel's file name must contain one
+# of the names.
 BASELINES = ("manylinux2014", "manylinux_2_17")
-# The last lines of a command begin with one of these words and a path. The path makes such a line
-# longer than the terminal's width, which is allowed.
+# Some last lines of a command's output begin with one of these words and a path. Such a line may be
+# wider than the terminal, because paths are not wrapped.
 PATHS = ("run: ", "page: ", "trace: ")
 
 
@@ -49,9 +52,9 @@ PATHS = ("run: ", "page: ", "trace: ")
 class Try:
     """A command of the tutorial (`words`), and the texts that its output must contain (`expected`).
 
-    `is_wrapped` tells whether the lines of the output must fit the terminal. It is False for TOML,
+    If `is_wrapped` is true, the lines of the output must fit the terminal. It is false for TOML,
     whose lines are not wrapped. `golden` is the name of the file with the recorded output, without
-    ".txt"; "" if the output is not recorded.
+    ".txt", or "" if the output is not recorded.
     """
 
     words: tuple[str, ...]
@@ -78,7 +81,7 @@ BASE = (
     Try(("whatif", "glusterfs", "servers +1", "-q"), ("servers +1: write", "How sure")),
     Try(("replay", "app.strace", "data", "-q"), ("Replayed 4 of 4 calls", "These calls took")),
 )
-# Commands that need the extras which the tutorial installs.
+# Commands that need extras of the package, which the tutorial installs.
 WITH_EXTRAS = (
     Try(("run", "quickstart", "-q"), ("Measured: highest", "report.html"), golden="quickstart"),
     Try(("trace", "record", "quickstart", "-o", "trace.json", "-q"), ("trace: trace.json",)),
@@ -103,7 +106,7 @@ STRACE = """\
 
 @dataclass(frozen=True)
 class Output:
-    """What a command wrote to its standard output and to its standard error."""
+    """The texts that a command wrote to its standard output and to its standard error."""
 
     text: str
     errors: str
@@ -123,7 +126,8 @@ class Environment:
         _run([UV, "venv", "--quiet", str(self.python.parents[1])], ROOT)
 
     def install(self, *packages: str) -> None:
-        """Installs packages with their dependencies, and compiles them to bytecode, as pip does."""
+        """Installs packages with their dependencies, and compiles the packages to bytecode, as pip
+        does."""
         command = [UV, "pip", "install", "--quiet", "--compile-bytecode"]
         _run([*command, "--python", str(self.python), *packages], ROOT)
 
@@ -145,8 +149,8 @@ class Environment:
 
 
 def fault_of(one: Try, output: str) -> str:
-    """Returns what is wrong with the output of a command: a text that it lacks, or a line that is
-    wider than the terminal; "" if nothing is.
+    """Returns a text that says what is wrong with the output of a command, or "" if nothing is
+    wrong. It is wrong if an expected text is missing, or if a line is wider than the terminal.
     """
     flat = " ".join(output.split())
     if lacking := [text for text in one.expected if text not in flat]:
@@ -156,8 +160,9 @@ def fault_of(one: Try, output: str) -> str:
 
 
 def compare(one: Try, output: str, record: bool) -> None:
-    """Compares the output of a command with the recorded one, apart from measured numbers. With
-    `record`, the output is recorded instead. Raises SystemExit with both lines if they differ.
+    """Compares the output of a command with the recorded output, apart from measured numbers. If
+    `record` is true, the output is recorded instead. Raises SystemExit with the differing lines if
+    the outputs differ. Does nothing for a command whose output is not recorded.
     """
     if not one.golden:
         return
@@ -173,8 +178,9 @@ def compare(one: Try, output: str, record: bool) -> None:
 
 
 def page_s(errors: str) -> float:
-    """Returns the processor seconds from the last measurement of a run to its page: the sum of all
-    stages after the measurements, which the run's last line on standard error lists.
+    """Returns the processor seconds that a run took after its last measurement, until its page was
+    written. This is the sum over all stages except the measurements. The stages are listed in the
+    last line of the run's standard error, `errors`.
     """
     stages = STAGE.findall(errors.rpartition("processor seconds: ")[2])
     assert stages, errors
@@ -186,7 +192,9 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def check(wheel: Path, folder: Path, report: Path | None, record: bool = False) -> None:
-    """Tries the wheel by all commands, and prints the seconds that each takes."""
+    """Tries the wheel by all commands, and prints the seconds that each command takes. Writes the
+    report if `report` is a folder. Raises SystemExit if a command fails or the check takes longer
+    than LIMIT_S."""
     check_platform(wheel)
     began_s = time.monotonic()
     environment = Environment(folder)
@@ -226,8 +234,8 @@ def check_platform(wheel: Path) -> None:
 
 def write_report(wheel: Path, python: Path, tools: Path, report: Path) -> None:
     """Writes the bill of materials and the licences of an environment's packages, and the oldest
-    platform that the symbols in the wheel's libraries allow. Raises SystemExit if that platform is
-    newer than the one that the wheel names.
+    platform on which the libraries in the wheel run, by the symbols that they use. Raises
+    SystemExit if this platform is newer than the one in the wheel's file name.
     """
     report.mkdir(parents=True, exist_ok=True)
     _run([UV, "venv", "--quiet", str(tools)], ROOT)

@@ -1,5 +1,5 @@
 """Reduces the terminal output of a command to what every correct run of the command prints, so that
-it can be compared with a recorded output.
+the output can be compared with a recorded output.
 
 Numbers with their units become "#". A table becomes one line for each row, with wrapped cells
 joined. Sentences that depend on how busy the machine is are left out.
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-# First characters of the lines of a table that Rich draws: border above, heads, rows.
+# First characters of the lines of a table that Rich draws: of a border, of the heads, and of a row.
 BORDERS, HEAD, ROW = ("┏", "┡", "└"), "┃", "│"
-# What separates the cells of a row in the reduced output.
+# The separator between the cells of a row in the reduced output.
 BAR = " | "
 SENTENCE_END = re.compile(
     r"(?<=\.) (?=[A-Z*±])|(?<!by) (?=(?:ignored by|METHOD:|Measured:|page:|run:) )"
@@ -25,14 +25,15 @@ NUMBER = re.compile(
 # The name of a run's folder, which ends with the time of its start.
 RUN_FOLDER = re.compile(r"runs/\S+")
 METHOD = re.compile(r"\b(sequence|petri|regression|mean|ideal|components)\b")
-# The part of a run's output that lists disturbances of the measurements. It ends before a line that
-# begins with one of the words of AFTER_DOUBTS.
+# The heading of a section of a run's output that lists disturbances of the measurements. The
+# section ends before a line that begins with one of the texts in AFTER_DOUBTS.
 DOUBTS = "Figures that are wrong or in doubt"
 AFTER_DOUBTS = ("ignored by", "ideal:", "Measured:", "page:", "run:")
-# First words of paragraphs that a run prints or withholds, depending on its measurements.
+# First words of paragraphs that are not in every run's output, because they depend on the
+# measurements.
 OPTIONAL = ("Inconclusive:", "What limits", "The limit by", "Page cache:", "From ", "Change:")
 MEANWHILE = re.compile(r" Meanwhile other programs used # of this machine's processors\.")
-# Rows of `dfslab doctor` that describe the machine and not the installed package.
+# First words of rows of `dfslab doctor` that describe the machine and not the installed package.
 OF_MACHINE = ("emulated clusters", "HDFS, Alluxio", "mounts of testbeds", "this machine")
 
 
@@ -46,8 +47,9 @@ def reduced(output: str) -> str:
 
 
 def _in_sentences(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the rows of tables unchanged, and the text between them with one line for each
-    sentence. Where Rich breaks the lines of such text depends on the width of the table above.
+    """Yields the rows of tables unchanged, and the text between tables with one line for each
+    sentence. The text's line breaks are not kept, because Rich breaks its lines at the width of the
+    table above.
     """
     for is_row, group in groupby(lines, key=lambda line: BAR in line):
         found = list(group)
@@ -74,8 +76,8 @@ def _without_doubts(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(lines: Iterable[str]) -> Iterator[str]:
-    """Yields one line for the heads of each table, one for each of its rows, and one for each
-    paragraph between tables. Lines of a paragraph after its first are indented.
+    """Yields one line for the heads of each table, one for each row, and one for each paragraph
+    between tables. In the output, all lines of a paragraph except the first are indented.
     """
     pending: list[list[str]] = []
     for line in lines:
@@ -99,23 +101,25 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _continues(first: list[str], cells: list[str], is_head: bool) -> bool:
-    """Returns whether a line of a table continues the row above it: the heads are one row, and a
-    line with an empty first or second cell holds the rest of wrapped cells.
+    """Returns whether a line of a table with the given cells continues the row above it, whose
+    first line has the cells `first`. All lines of heads are one row. A line with an empty first or
+    second cell continues wrapped cells.
     """
     return len(first) == len(cells) and (is_head or "" in cells[:2])
 
 
 def _row(parts: list[list[str]]) -> str:
-    """Returns the lines of one row or paragraph as one text. Cells that Rich broke inside a word
-    are joined with a space there, on both sides of a comparison alike.
+    """Returns the lines of one row or paragraph as one text. `parts` has the cells of each line. A
+    word that Rich broke between two lines gets a blank at the break, both in the output and in the
+    recorded output.
     """
     columns = zip(*parts, strict=True)
     return BAR.join(" ".join(part for part in column if part) for column in columns)
 
 
 def _masked(line: str) -> str:
-    """Returns a joined line with its numbers masked. The first cell of a row names the row, so its
-    numbers stay.
+    """Returns a joined line with its numbers masked. In a row of a table, the numbers of the first
+    cell are kept, because this cell names the row.
     """
     first, bar, others = line.partition(BAR)
     if bar:

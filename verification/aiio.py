@@ -1,5 +1,6 @@
-"""Judges advice from Darshan logs on public pairs of logs: the advice from the log before a change
-must have that change first, with a saving near the measured one.
+"""Judges advice from Darshan logs on public pairs of logs. Each pair has one log from before a
+change of a program and one from after the change. The advice that is computed from the first log
+must rank this change first, and must predict a saving near the measured one.
 
 verification/data/aiio-pairs.csv has counters of logs of one Lustre machine, published by the
 project hpc-io/aiio (revision 82d6cb9, modified BSD licence) and read with PyDarshan 3.5.0. The
@@ -39,8 +40,9 @@ NEAR = 1.5
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair of logs. first: the change that the advice from the log before has first; None if it
-    has none. saved_s: I/O time in seconds of the slowest process that the real change saved."""
+    """A pair of logs. first: the first change of the advice that is computed from the log before
+    the real change; None if the advice has no change. saved_s: I/O time in seconds that the real
+    change saved, in the slowest process."""
 
     letter: str
     first: IoChange | None
@@ -48,19 +50,21 @@ class Pair:
 
     @property
     def is_named(self) -> bool:
-        """Whether the change that was made is first."""
+        """Whether the change that the advice has first is the one that was made."""
         return self.first is not None and self.first.rule == CHANGED[self.letter]
 
     @property
     def ratio(self) -> float:
-        """Predicted over measured saving, or its inverse if that is larger."""
+        """The predicted saving divided by the measured one, or the inverse if it is larger.
+        Infinite if no saving was predicted."""
         if self.first is None or self.first.saved_s <= 0:
             return float("inf")
         return max(self.first.saved_s / self.saved_s, self.saved_s / self.first.saved_s)
 
     @property
     def is_held(self) -> bool:
-        """Whether the measured saving is within the interval of the first change."""
+        """Whether the measured saving is within the interval of the saving that the first change of
+        the advice predicts."""
         one = self.first
         return one is not None and one.saved_s_low <= self.saved_s <= one.saved_s_high
 
@@ -81,7 +85,8 @@ def _rows() -> list[dict[str, str]]:
 
 
 def pairs() -> list[Pair]:
-    """Returns all pairs of logs, each with the first change of the advice from the log before."""
+    """Returns all pairs of logs. Each has the first change of the advice that is computed from the
+    log before the real change."""
     before: dict[str, IoCounters] = {}
     after: dict[str, IoCounters] = {}
     for row in _rows():
@@ -133,8 +138,9 @@ def _direction(row: Mapping[str, str], name: str) -> DirectionCounters:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns the shares of the pairs whose change is first, whose change is first with a saving
-    near the measured one, and whose measured saving is within the interval of the first change."""
+    """Returns three shares of all pairs. They count the pairs for which the advice has the real
+    change first; those for which the predicted saving is also near the measured one; and those
+    whose measured saving is within the interval that the first change of the advice predicts."""
     found = pairs()
 
     def figure(bar: str, hits: int) -> Figure:

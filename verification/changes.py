@@ -84,8 +84,8 @@ def learnt_from() -> list[tuple[str, str]]:
     """Returns (scenario, recording) for every recording from which the errors are computed: the
     first recording of each scenario.
 
-    Designed studies are excluded, because their configurations differ in many factors at once, and
-    so are tables of public measurements, which belong to no scenario.
+    Designed studies are excluded, because their configurations differ in many factors at once.
+    Tables of public measurements are excluded too, because they belong to no scenario.
     """
     names = dict.fromkeys(
         recordings.scenario_of(path.stem) for path in sorted(recordings.DATA.glob("*.csv"))

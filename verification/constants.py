@@ -1,7 +1,7 @@
-"""Reads the table of every numeric constant of models and studies. It states the origin of each
-constant, and how the verification varies it.
+"""Reads the table of all numeric constants of models and studies. The table states the origin of
+each constant, and how the verification varies it.
 
-The table is constants.toml. It holds no values: they are read from the modules.
+The table is constants.toml. It has no values of constants: they are read from the modules.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Constant:
     def varied(self, value: Value, factor: float) -> Value:
         """Returns the varied `value` of a constant. The distance of a float from `about` is
         multiplied by `factor`, and the result is at most `most`. An integer is multiplied by
-        `factor` and rounded, to at least 1; a fraction is multiplied. Each element of a tuple is
-        varied alone."""
+        `factor` and rounded, to at least 1; a `Fraction` is multiplied by `factor`. Each element of
+        a tuple is varied in the same way."""
         if isinstance(value, tuple):
             return tuple(self.varied(one, factor) for one in value)
         if isinstance(value, int):
@@ -132,11 +132,12 @@ def value_of(constant: str) -> Value:
 
 
 def vary(constant: str, factor: float) -> None:
-    """Varies a constant in this process: multiplies it by `factor`, as its row of constants.toml
-    says, at the statement that binds it.
+    """Varies a constant in this process. When the module of the constant is imported, the value is
+    changed at the statement that binds it: it is multiplied by `factor` as the constant's row of
+    constants.toml requires.
 
-    The module of the constant must not be imported yet. So everything that is computed from the
-    constant when modules are imported, such as default arguments, is varied, too.
+    The module must not be imported yet. Then everything that modules compute from the constant when
+    they are imported, such as default arguments, is varied too.
     """
     module, _, name = constant.rpartition(".")
     imported = f"{PACKAGE}.{module}"
@@ -146,7 +147,7 @@ def vary(constant: str, factor: float) -> None:
 
 
 class _VariedFinder(MetaPathFinder):
-    """Finds one module, and has it loaded with a varied constant."""
+    """An import finder for one module. It gives the module a loader that varies a constant."""
 
     def __init__(self, module: str, name: str, change: Callable[[Value], Value]) -> None:
         self._module, self._name, self._change = module, name, change

@@ -1,6 +1,7 @@
-"""Recomputes two kinds of statements of the DFS-Perf report. The first kind compares two rates
-which may differ little: processes and threads, own files and any client's files, memory and the
-file system below it. The second kind is about the growth of throughput with the number of nodes."""
+"""Recomputes two kinds of statements of the DFS-Perf report. The first kind compares two rates that
+may differ little: those of processes and threads, of reads of a client's own files and reads of
+files of any client, or of memory and the file system below it. The second kind is about the growth
+of throughput with the number of nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from verification.figures import Figure
 
 SCENARIO, NODES = "dfs-perf-pairs", "dfs-perf-nodes"
 METADATA, ITERATE = "dfsperf_metadata", "dfsperf_iterate"
-# The systems of each statement.
+# The file systems on which each statement is judged.
 OF_METADATA = ("local", "hdfs", "glusterfs", "alluxio")
 OF_LOCALITY = ("hdfs", "glusterfs", "alluxio")
 OF_PROCESSES = ("glusterfs", "alluxio")

@@ -1,8 +1,8 @@
-"""Compares testbeds with what `dfslab expect` expects of them: healthy testbeds, and testbeds with
-a planted fault that their declared hardware does not have.
+"""Compares testbeds with the rates that `dfslab expect` expects of them. Some testbeds are healthy.
+The other testbeds have a planted fault, but declare the hardware of a healthy testbed.
 
 `python -m verification.expecting FILE_SYSTEM FAULT` starts a testbed, compares it and appends the
-comparison to `data/expecting.jsonl`. Every comparison counts. It needs root.
+comparison to `data/expecting.jsonl`. The figures use every recorded comparison. It needs root.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ FAULTS: tuple[Fault, ...] = ("none", "late metadata server", "slow server")
 RECORDING = EXPERIMENT = "expecting"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 FILE_SYSTEMS = ("cephfs", "juicefs", "glusterfs", "moosefs")
-# Hardware that no ready scenario has: bytes per second of every link and disk, seconds from one
-# host to another, and number of data servers.
+# Hardware that no ready scenario has: bytes per second of every link and every disk, one-way
+# latency between two hosts in seconds, and number of data servers.
 LINK, DISK, LATENCY_S, SERVERS = 45e6, 35e6, 4e-4, 3
 # The late metadata server receives each packet this number of seconds later. The link of the slow
 # server carries this fraction of its declared rate.
 LATE_S, SLOW = 0.02, 1 / 8
 TIME_S = 30.0
-# Texts that the answer has if it names the fault: one of those of the fault.
+# For each fault, the texts by which an answer may name it. An answer names the fault if it contains
+# one of them.
 NAMED_BY: dict[Fault, tuple[str, ...]] = {
     "none": (),
     "late metadata server": ("the mds", "the meta", "the master", "metadata server"),
@@ -54,7 +55,8 @@ NAMED_BY: dict[Fault, tuple[str, ...]] = {
 
 
 class RecordedComparison(BaseModel):
-    """A comparison of a testbed with its expectation. `fault`: what was planted."""
+    """A comparison of a testbed with its expectation. `fault` is the fault that was planted, or
+    "none"."""
 
     written: str
     file_system: str
@@ -78,8 +80,8 @@ def declared(file_system: str) -> Deployment:
 
 @contextmanager
 def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed[Any]]:
-    """A context with a running testbed that has a fault. The testbed's own record has the declared
-    deployment without the fault."""
+    """A context with a running testbed that has a fault. The record of the testbed has the declared
+    deployment, without the fault."""
     roles = discover.file_system(file_system).roles
     metadata = {role.name for role in roles if role.kind == "metadata"}
 
@@ -113,7 +115,7 @@ def compare(file_system: str, fault: Fault) -> RecordedComparison:
         plan = expecting.plan(place, probed, made, TIME_S)
         print(plan.announcement(), flush=True)
         comparison = expecting.compared(plan, _report, _print)
-    # The name of a testbed is random.
+    # The name of a testbed is random, so the name of the file system replaces it.
     comparison = comparison.model_copy(update={"place": file_system})
     written = date(REAL).isoformat(timespec="seconds")
     return RecordedComparison(

@@ -61,9 +61,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that is computed from one recording and judged by the bar named `bar`. It belongs to
-    one part of the recording, such as a step or a factor, and is computed from `points` data
-    points.
+    """A number that is computed from one recording and judged by the bar named `bar`. The figure
+    belongs to one part of the recording, such as a step or a factor, and is computed from `points`
+    data points.
 
     The value is None if no data point is above the noise floor.
     """

@@ -42,7 +42,7 @@ class Conditions:
 
     keeps_file: if true, the file is written before fio starts, in transfers of the job's size, and
     stays in the page cache. If false, fio writes the file and removes it from the page cache, even
-    with `invalidate=0`; its reads bring the file back in pages of 4 KiB.
+    with `invalidate=0`; the reads of fio then bring the file back in pages of 4 KiB.
     aligns_buffer: if true, the transfer buffer starts at a page. If false, buffered transfers of
     fio use memory as `malloc` returns it, at a multiple of 16 bytes and mostly not of 64 bytes.
     """
@@ -89,8 +89,8 @@ JOBS = {
     ),
     "writes of 1 MiB over a file": Job(("--rw=write", "--bs=1m", "--overwrite=1"), 1 << 20),
 }
-# Options of fio that describe what dfslab always does. `dfslab compat fio` refuses them, so they
-# are given to fio only.
+# Options of fio that request what dfslab always does. They are given to fio only, because `dfslab
+# compat fio` refuses them.
 ALWAYS = ("--overwrite=1",)
 
 
@@ -133,8 +133,8 @@ class Agreement:
 
 
 def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> list[str]:
-    """Returns the options of fio that establish the conditions. If the conditions require a file,
-    it is created in `directory`."""
+    """Returns the options of fio that establish the conditions. If the conditions require that the
+    file exists before fio starts, it is created in `directory`."""
     options = [f"--directory={directory}"]
     if conditions.keeps_file:
         with open(directory / FILE_NAME, "xb", buffering=0) as file:
@@ -193,9 +193,9 @@ def measured(
     name: str, directory: Path, pairs: int, seconds: int, causes: dict[str, Conditions]
 ) -> tuple[Agreement, Agreement, list[Agreement]]:
     """Runs both tools in pairs; the tool that runs first changes from pair to pair. Returns three
-    results, each as ratios of dfslab to fio: the rates under equal conditions, the processor times
-    per transfer under equal conditions, and a list of the rates with fio under each of the
-    conditions in `causes`."""
+    results, each with ratios of dfslab to fio. The first has the rates under equal conditions, the
+    second the processor times per transfer under equal conditions. The third is a list with the
+    rates of dfslab under equal conditions and of fio under each of the conditions in `causes`."""
     job, common = JOBS[name], [*COMMON, f"--runtime={seconds}"]
     conditions = job.equal_conditions()
     rates: dict[str, list[float]] = {cause: [] for cause in causes}
@@ -221,7 +221,8 @@ def measured(
 
 
 def main() -> None:
-    """Prints for each job the ratio of rates and the verdict, and below it the other ratios."""
+    """Prints, for each job, the ratio of the rates and the verdict, and below them the ratio of
+    processor times and the ratios with changed conditions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)

@@ -3,10 +3,10 @@ on the file systems from which it was not learnt.
 
 `python -m verification.intervention_errors` writes the table of errors that the package contains.
 
-For the judgement, each file system is left out once: the error is learnt from the interventions of
-the other file systems, and gives the predicted gains of the file system that was left out their
-intervals and their certainty. The predicted gains are those that were recorded before anything was
-measured.
+For the judgement, each file system is left out once, and the error is learnt from the interventions
+of the other file systems. This error determines the intervals and the certainty of the predicted
+gains on the file system that was left out. The predicted gains are those that were recorded before
+any measurement.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from dfslab.studies.trials.measured_gain import START
 from verification.figures import Figure
 
 EXPERIMENT = "interventions"
-# Workloads and kinds of change with fewer interventions have no median error of their own.
+# Smallest number of interventions of a workload, or of a kind of change, for which its median error
+# is computed.
 FEWEST_OF_PART = 5
 
 
@@ -74,16 +75,17 @@ def gain(one: Intervention) -> float:
 
 
 def has_direction(predicted: GainEstimate, measured: float) -> bool:
-    """Returns whether the predicted direction is right: a gain or a loss has the measured sign, and
-    no gain means that the measured gain is within SMALL of 1."""
+    """Returns whether the predicted direction is right. A predicted gain or loss is right if the
+    measured gain has the same direction. A prediction of no gain is right if the measured gain is
+    within the factor 1 + SMALL of 1."""
     if predicted.is_none:
         return abs(math.log(measured)) < math.log1p(SMALL)
     return (predicted.gain > 1) == (measured > 1)
 
 
 def errors_of(interventions: Sequence[Intervention]) -> list[CarriedOutError]:
-    """Returns the errors of the interventions that have a measured gain. Each intervention changes
-    one thing."""
+    """Returns the errors of the interventions that have a measured gain. Each intervention consists
+    of a single change."""
     return [error for one in interventions if (error := _error_of(one)) is not None]
 
 

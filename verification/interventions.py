@@ -1,8 +1,9 @@
 """Records predicted and real gains of changes on testbeds, one resource at a time, and computes the
 figures that judge the predictions.
 
-`python -m verification.interventions SYSTEM WORKLOAD --group N` carries one group of the changes of
-a base out. It appends them to `data/interventions.jsonl`, predictions first. It needs root.
+A base is the unchanged configuration of one file system and workload. `python -m
+verification.interventions SYSTEM WORKLOAD --group N` carries out one group of the changes of a
+base. It appends the interventions to `data/interventions.jsonl`, predictions first. It needs root.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ SYSTEMS = {
     "cephfs": "cephfs",
 }
 ROUNDS = 2
-# Largest number of changes of a group that need testbeds of their own, and the time limit of the
-# trial that measures the group, in seconds.
+# Largest number of changes of a group whose changes each need a separate testbed. Time limit in
+# seconds of the trial that measures a group.
 GROUP, LIMIT_S = 3, 200.0
-# A file system with fewer changes has no figure of its own.
+# Smallest number of changes of a file system for which its coverage is computed separately.
 FEWEST = 5
 
 
@@ -69,7 +70,8 @@ def workloads() -> list[str]:
 
 
 def base_of(system: str, workload: str) -> Base:
-    """Returns the base of one file system and one workload of the table."""
+    """Returns the base of one file system and one workload of the table. The hardware of its hosts
+    is that of the table."""
     table = _table()
     own = next(one for one in table["workload"] if one["name"] == workload)
     scenario = read(SCENARIOS / f"{SYSTEMS[system]}.toml").with_sweep([])
@@ -84,17 +86,19 @@ def base_of(system: str, workload: str) -> Base:
     if system == "hdfs":
         values["file_system.replication"] = hardware["servers"]
     found = scenario.replace(values)
-    # Keys of the ready scenario's workload are not parameters of another workload.
+    # The keys of the ready scenario's workload are dropped, because another workload need not have
+    # them.
     choice = {key.removeprefix("workload."): value for key, value in own["values"].items()}
     kind = type(found.workload)
     found = found.model_copy(update={"workload": kind.model_validate(choice), "judge": Judge()})
-    # The ready scenario's title states other hardware.
+    # The title is replaced, because that of the ready scenario states other hardware.
     names = {"name": f"{system}-{workload}", "title": f"What do changes of {system} gain?"}
     return Base(found.model_copy(update=names).with_methods([MODEL]), own["changes"])
 
 
 def plan_of(base: Base) -> VerificationPlan:
-    """Plans the changes of a base. Changes that are illegal there are left out."""
+    """Plans the changes of a base. Changes that are illegal on the base, that a testbed cannot
+    make, or that change nothing are left out, and the reason is printed."""
     start = base.scenario
     point = Point(scenario=start, labels={})
     model = PairedModel(DecisionInput(TABLE, start, [point], "description"))
@@ -116,9 +120,10 @@ def plan_of(base: Base) -> VerificationPlan:
 
 
 def groups_of(plan: VerificationPlan) -> list[VerificationPlan]:
-    """Returns the groups of a plan's changes. The changes of the workload alone are the first
-    group, because all of them are measured on one testbed. The others, each of which needs a
-    testbed of its own, are divided into as few groups as possible with at most GROUP changes."""
+    """Returns the groups of a plan's changes. The changes that concern the workload alone are the
+    first group, because one testbed is enough for all of them. Each change of the deployment or the
+    file system needs a separate testbed. These changes are divided into as few groups as possible
+    with at most GROUP changes."""
     of_workload = [one for one in plan.interventions if _is_of_workload(one)]
     others = [one for one in plan.interventions if not _is_of_workload(one)]
     count = math.ceil(len(others) / GROUP)
@@ -132,8 +137,8 @@ def _is_of_workload(one: PlannedIntervention) -> bool:
 
 
 def frozen(plan: VerificationPlan) -> str:
-    """Returns the SHA-256 digest of a plan's changes and predicted gains, in hexadecimal digits. It
-    is printed before anything is measured."""
+    """Returns the SHA-256 digest of a plan's changes and predicted gains, in hexadecimal digits.
+    The digest is printed before anything is measured."""
     lines = [f"{one.name} {one.predicted.model_dump_json()}" for one in plan.interventions]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -153,8 +158,8 @@ def measured() -> list[Intervention]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns the figures of all interventions as they were predicted, and those by errors that are
-    learnt on other file systems."""
+    """Returns two sets of figures of all interventions. The first judges the predictions as they
+    were recorded. The second judges them with the errors that are learnt on other file systems."""
     return [*_as_predicted(recording), *intervention_errors.figures(recording, measured())]
 
 
@@ -179,7 +184,7 @@ def _as_predicted(recording: str) -> list[Figure]:
 
 
 def is_sure(one: Intervention) -> bool:
-    """Returns whether the prediction states a direction."""
+    """Returns whether the prediction states a direction (a gain, a loss or no gain)."""
     return one.predicted.predicted.sureness != "cannot tell"
 
 

@@ -21,7 +21,7 @@ from verification import recordings
 from verification.figures import Figure
 
 STUDY, PROGRAM = "kumar-glusterfs", "kumar-application"
-# Number of folds into which the layouts of the study are divided. In turn, each fold is held out.
+# Number of folds into which the layouts of the study are divided. Each fold is held out once.
 FOLDS = 4
 LAYOUTS = "layouts, nothing calibrated"
 
@@ -117,8 +117,8 @@ def _silent(*_: Any) -> None:
 
 
 def _of_program(subject: str) -> list[Figure]:
-    """Returns the errors of predicted times of a program's iterations. They are predicted by a
-    model that was fitted to plain reads and writes."""
+    """Returns the errors of predicted times of a program's iterations. The model that predicts the
+    times was fitted to plain reads and writes."""
     results = recordings.runs(PROGRAM, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
     rates: dict[str, list[float]] = {}

@@ -2,7 +2,8 @@
 
 The direction of an effect is the sign of the slope in a log-linear regression of one operation. The
 rank of a factor is its position among the total sensitivity indices of one regime, such as direct
-I/O. If an interval is too wide for a decision, the verdict is "inconclusive".
+I/O. If the interval of a slope or an index is too wide for a decision, the verdict is
+"inconclusive".
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ TABLE_1 = {
     SEND_PACKET: (0.0005, 0.0004, 0.0002, 0.0001, 0.0001, 0.0002),
     LOCATIONS: (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
-# The job in which the paper found another largest function than in the other six, and the job whose
-# input sizes the paper varied.
+# READING_JOB is the job whose largest function, in the paper, differs from that of the other six
+# jobs. SIZED_JOB is the job whose input sizes the paper varied.
 READING_JOB, SIZED_JOB = "bayes", "wordcount"
 TINY = "tiny"
 # The agent's state of an instrumentation point that is in use.
@@ -46,8 +46,8 @@ INSTRUMENTED = "woven"
 @dataclass(frozen=True)
 class Call:
     """The calls of one function in one configuration: their number, and the sum, mean and 0.99
-    quantile of their durations in seconds. `p99_s` is None for a function with several parts, such
-    as an open and a read. `took_s` is the duration of the whole program."""
+    quantile of their durations in seconds. `p99_s` is None for a function that consists of several
+    calls, such as an open and a read. `took_s` is the duration of the whole program."""
 
     function: str
     calls: int
@@ -82,8 +82,9 @@ def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
 
 @cache
 def points(recording: str) -> dict[str, dict[str, str]]:
-    """Returns the state of each instrumentation point of a recording, by step and point. It is
-    INSTRUMENTED if any process instrumented the point, else the state that the agent reported."""
+    """Returns the state of each instrumentation point of a recording, by step and point. The state
+    is INSTRUMENTED if any process instrumented the point, else the state that the agent
+    reported."""
     path = recordings.path_of(recording).with_suffix(".json")
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))["points"]
     return found

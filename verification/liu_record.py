@@ -100,8 +100,8 @@ def _rows(folder: Path, result: Result, names: Sequence[str]) -> Iterator[Row]:
         if one.mean_s is None:
             continue
         ends = system.functions[one.name]
-        # A function with several ends, such as an open and a read, has no quantile: which of their
-        # calls belong together is not recorded.
+        # A function that consists of several calls, such as an open and a read, has several ends
+        # and no quantile: it is not recorded which calls belong to one use of the function.
         p99_s = quantile_s(top, ends[0], QUANTILE) if len(ends) == 1 else None
         numbers = [one.total_s, one.mean_s, p99_s, result.program.took_s]
         yield [*labels, one.name, one.count, *map(_digits, numbers)]
@@ -113,7 +113,8 @@ def _digits(number: float | None) -> float | str:
 
 def quantile_s(top: MergedStep, end: str, q: float) -> float:
     """Returns the quantile `q` (from 0 to 1) of the durations in seconds of all calls whose path
-    ends with `end`. Calls within another such call are part of the outer one."""
+    ends with `end`. If one of these calls is made within another one, only the outer call
+    counts."""
     merged = MergedStep(durations=defaultdict(int))
     outermost: CallPath | None = None
     for path, node in callprofile.walk(top):

@@ -1,10 +1,11 @@
-"""Compares predicted times of a program of tasks with published times: a file system whose page
-caches hold the files of earlier tasks (local disk, and an NFS server that writes through).
+"""Compares predicted times of a program of tasks with published times. Page caches hold the files
+of earlier tasks. The file system is a local disk, or an NFS server that writes through.
 
-The published programs read, compute and write three times in turn; the caches are dropped before.
-Every input is hardware that the authors measured. A read or write call copies each byte once, into
-memory, so the rate at which memory is written bounds both. The thresholds of dirty pages are not
-published; those of Linux by default are taken (20 % and 10 % of memory).
+The published programs repeat a read, a computation and a write three times. The caches are dropped
+before the program starts. Every input is hardware that the authors measured. A read or write call
+copies each byte once, into memory, so the rate at which memory is written bounds both. The
+thresholds of dirty pages are not published; those of Linux by default are taken (20 % and 10 % of
+memory).
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def predicted_s(subject: str, row: Row) -> float:
 
 @cache
 def _times_s(subject: str, instances: str, file_gb: str) -> dict[tuple[str, int], float]:
-    """Returns the predicted seconds of each operation of a program, by operation and number of the
-    task."""
+    """Returns the predicted seconds of each operation of a program. The keys are (operation, number
+    of the task from 1)."""
     row = next(
         one for one in table(subject) if (one["instances"], one["file_gb"]) == (instances, file_gb)
     )
@@ -79,7 +80,8 @@ def _times_s(subject: str, instances: str, file_gb: str) -> dict[tuple[str, int]
 
 
 def _measured_constants(row: Row) -> dict[str, float]:
-    """Returns the constants that follow from measured hardware: seconds for the copy of a byte."""
+    """Returns a dictionary from names of constants to values that follow from measured hardware:
+    the processor seconds for the copy of a byte."""
     byte_s = 1e-6 / float(row["memory_write_mb_s"])
     return dict.fromkeys(
         ("read_byte_cpu", "write_byte_cpu", "client_byte_cpu", "server_byte_cpu"), byte_s
@@ -87,8 +89,8 @@ def _measured_constants(row: Row) -> dict[str, float]:
 
 
 def scenario(subject: str, row: Row) -> dict[str, object]:
-    """Returns the scenario of one row's program, as a table. The client of NFS has a node of its
-    own, with the same memory as the server."""
+    """Returns the scenario of one row's program, as a table. The client of NFS is on another node
+    than the server, with the same memory."""
     disk = {
         "read_rate": f"{row['disk_read_mb_s']} MB/s",
         "write_rate": f"{row['disk_write_mb_s']} MB/s",

@@ -1,10 +1,11 @@
-"""Tunes file systems on testbeds in at most three runs of other settings, measures the full grid of
-the same settings, and computes how close tuning comes to the best setting of the grid.
+"""Tunes file systems on testbeds in at most three runs of other settings than the start settings.
+Then measures all combinations of the same settings (the grid), and computes how close tuning comes
+to the best combination of the grid.
 
 `python -m verification.tuning FILE_SYSTEM WORKLOAD` records the next part of one case and appends
-it to `data/tuning.jsonl`: first the outcome of the tuning, then each round of the grid. It says if
-no part is missing. A part that was interrupted is not recorded, and is measured again the next
-time. It needs root.
+it to `data/tuning.jsonl`: first the outcome of the tuning, then each round of the grid. It reports
+if all parts are already recorded. A part that was interrupted is not recorded, and is measured
+again the next time. It needs root.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class TunedCase(BaseModel):
 
 
 class GridRound(BaseModel):
-    """The runs of one round of a case's grid, in the order of their measurement. `refused`: for
-    each setting that could not be measured, the reason."""
+    """The runs of one round of a case's grid, in the order of their measurement. `turn` is the
+    number of the round, from 0. `refused` has the reason for each combination of settings that
+    could not be measured."""
 
     event: Literal["grid"] = "grid"
     written: str
@@ -76,7 +78,7 @@ _LINE: TypeAdapter[TunedCase | GridRound] = TypeAdapter(Line)
 @dataclass(frozen=True)
 class Case:
     """A file system with a workload. `singles`: the values of single settings that tuning may set.
-    `grid`: the combinations of these settings, without the start settings."""
+    `grid`: all combinations of these values with at least one change of the start settings."""
 
     file_system: str
     workload: str
@@ -96,7 +98,7 @@ def workloads() -> list[str]:
 
 
 def case_of(file_system: str, workload: str) -> Case:
-    """Returns a case of the table."""
+    """Returns the case of a file system and a workload of the table."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     base = interventions.base_of(file_system, "write").scenario
     values = {**table["workload"][workload], "clients": CLIENTS}
@@ -119,8 +121,8 @@ def case_of(file_system: str, workload: str) -> Case:
 
 
 def record(case: Case) -> bool:
-    """Measures the next part of a case that the file does not have. Returns False if the file has
-    all parts."""
+    """Measures the next part of a case that is not in the file of recordings, and appends it.
+    Returns False if the file has all parts."""
     known = [one for one in lines() if _key_of(one) == (case.file_system, case.workload)]
     if not any(isinstance(one, TunedCase) for one in known):
         _append(_tuned(case))
@@ -142,7 +144,8 @@ def _tuned(case: Case) -> TunedCase:
         print(plan.announcement(), flush=True)
         outcome, _ = tune(plan, measuring, _print, _report, _quiet)
     print("\n".join(outcome.sentences()), flush=True)
-    # The records are gone with their folder; the outcome holds predictions and measured gains.
+    # The path of the records is removed, because the records were in a temporary folder. The
+    # outcome has the predicted and the measured gains.
     outcome = outcome.model_copy(update={"records": ""})
     return TunedCase(
         written=_now(), file_system=case.file_system, workload=case.workload, outcome=outcome
@@ -150,8 +153,9 @@ def _tuned(case: Case) -> TunedCase:
 
 
 def _round(case: Case, turn: int) -> GridRound:
-    """Measures the start settings and the whole grid once, in reverse order in every second
-    round."""
+    """Measures the start settings and each combination of the grid once. In every second round, the
+    grid is measured in reverse order. Raises KeyboardInterrupt if not all of them were measured or
+    refused."""
     grid = case.grid if turn % 2 == 0 else case.grid[::-1]
     configurations = [TrialConfiguration(START, measurable(case.start))]
     configurations += [
@@ -189,9 +193,10 @@ def subjects() -> list[str]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns, for each case that was tuned and whose grid was measured, the gain of the kept
-    settings as a share of the largest gain of the grid, and the share of cases that end worse than
-    the start settings. A case whose grid has fewer than ROUNDS rounds has no value."""
+    """Returns one figure for each case that was tuned and whose grid was measured: the gain of the
+    settings that tuning chose, divided by the largest gain of the grid. The last figure is the
+    share of cases that tuning left worse than the start settings. A case whose grid has fewer than
+    ROUNDS rounds has no value."""
     gains = {key: gains_of(key) for key in dict.fromkeys(map(_key_of, lines()))}
     kept = {
         _key_of(one): one.outcome.kept
@@ -220,8 +225,9 @@ def _key_of(line: TunedCase | GridRound) -> tuple[str, str]:
 
 
 def gains_of(key: tuple[str, str]) -> dict[str, float]:
-    """Returns the measured gain of each setting of a case's grid: the geometric mean over the
-    rounds of value / value of the start settings of the same round."""
+    """Returns a dictionary from each combination of settings of a case's grid to its measured gain.
+    The gain is the geometric mean over the rounds of the value divided by that of the start
+    settings in the same round."""
     rounds = [one for one in lines() if isinstance(one, GridRound) and _key_of(one) == key]
     runs = [run for one in rounds for run in one.runs]
     names = [name for name in dict.fromkeys(run.configuration for run in runs) if name != START]

@@ -20,8 +20,8 @@ from verification import recordings
 from verification.figures import Figure, bars
 
 SCENARIOS = ("wu-write", "wu-read")
-# The classes of steps that Wu 2013 distinguishes in each operation. "write/rest" is the self time
-# of a write without its calls, which Wu calls writeRequest.
+# The classes of steps that Wu 2013 distinguishes in each operation. "write/rest" is the time of a
+# write without the calls that the write makes. Wu names this time writeRequest.
 CLASSES = {
     "write": (
         "whole",

@@ -25,8 +25,9 @@ def subjects() -> list[str]:
 
 @cache
 def curves(subject: str) -> dict[tuple[str, float], ResponseCurve]:
-    """Returns the response curve of each operation ("open" or "stat") at each share of a core, with
-    the same number of files for each client. An open is a getBlockLocations."""
+    """Returns the response curve of each operation at each share of a core, by (operation, share of
+    a core). The operation is "open", which is a getBlockLocations, or "stat". Only runs with the
+    same number of files for each client are used."""
     found = server_law(recordings.runs(SCENARIO, subject))
     assert found is not None, f"{subject} has no curve of four points"
     return {(one.operation, one.share): one for one in found.curves if one.files == "each"}
@@ -41,9 +42,9 @@ class PaperLaw:
 
 
 def paper_law(curve: ResponseCurve) -> PaperLaw:
-    """Returns the paper's law with the least relative errors at the clients of a response curve. It
-    is 0 at one client, which is left out. Three clients are too few for the AICc by which laws are
-    compared with one another."""
+    """Returns the paper's law with the least squared relative errors over the numbers of clients of
+    a response curve. One client is left out, because the law gives 0 s for it. Laws are not
+    compared by AICc, because three numbers of clients are too few for this criterion."""
     points = [
         (clients * math.log(clients), response.value)
         for clients, response in zip(curve.clients, curve.response, strict=True)
@@ -63,7 +64,7 @@ def figures(subject: str) -> list[Figure]:
     for (operation, share), curve in curves(subject).items():
         if operation != LOCATIONS:
             continue
-        # The law is 0 for one client, whose time is left out.
+        # One client is left out, because the law gives 0 s for it.
         part, count = f"{share:g} of a core", sum(one > 1 for one in curve.clients)
         fit, other = paper_law(curve), paper_law(curves(subject)[STAT, share])
         made += [

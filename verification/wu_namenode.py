@@ -38,9 +38,10 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
-    """Returns the figures of one curve of response times. If the number of files grows with the
-    clients, they are R² of the likeliest law and the weight of Wu's law. If it is constant, they
-    are R² of Wu's law and the change of the rate."""
+    """Returns two figures of one curve of response times. If the number of files grows with the
+    clients, they are R² of the most likely law and the weight of evidence of Wu's law. If the
+    number of files is constant, they are R² of Wu's law, and the rate with the most clients divided
+    by the rate with the fewest."""
     part, count = f"{curve.share:g} of a core, files {curve.files}", len(curve.clients)
     paper = next(one for one in curve.fits if one.law == PAPER)
     if curve.files == "each":
@@ -55,10 +56,11 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
-    """Returns one or three errors for a processor that has a share of a core. The first is that of
-    the capacity that follows from the processor's benchmark score. Unless `one` is the reference,
-    two more follow: the error of the score relative to the share, and that of the law's coefficient
-    k relative to the score."""
+    """Returns one or three relative errors for a processor that is limited to a share of a core.
+    The first compares the capacity that follows from the processor's benchmark score with the
+    measured capacity. Unless `one` is the reference, two errors of ratios to the reference follow:
+    the ratio of scores compared with the ratio of shares, and the ratio of the law's coefficients k
+    compared with the ratio of scores."""
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]

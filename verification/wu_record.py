@@ -1,8 +1,8 @@
 """Writes a recording from a run folder, as `python -m verification.wu_record RECORDING RUN`.
 
-The table of runs is that of `dfslab export`. The description beside it has one entry more,
-"contention": how much of the machine other programs used during the runs. Only configurations and
-repetitions of the scenario are recorded.
+The table of runs is that of `dfslab export`. The JSON description has, in addition to that of
+`dfslab export`, the entry "contention": how much of the machine other programs used during the
+runs. Only configurations and repetitions of the scenario are recorded.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def main() -> None:
 
 
 def contention(results: Sequence[Result]) -> dict[str, float]:
-    """Returns the median, and the largest value, over the runs of the fraction of all processors'
-    time that programs used which belong neither to the workload nor to the file system. The
-    dictionary is empty if no run recorded this fraction."""
+    """Returns the median and the maximum, over the runs, of the contention of a run. The contention
+    is the fraction of all processors' time that was used by programs other than the workload and
+    the file system. The dictionary is empty if no run recorded this fraction."""
     found = [
         one.load.machine.others_share
         for one in results

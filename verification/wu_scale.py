@@ -34,8 +34,8 @@ def figures(subject: str) -> list[Figure]:
 
 
 def totals_s(results: Sequence[Result], operation: str) -> dict[float, float]:
-    """Returns the total seconds of moving the blocks of all files of a test, by file size in bytes.
-    It is the geometric mean over the repetitions."""
+    """Returns a dictionary from file size in bytes to the total seconds of moving the blocks of all
+    files of a test. The seconds are the geometric mean over the repetitions."""
     found: dict[float, list[float]] = {}
     for result in results:
         if OPERATIONS[str(result.labels["workload.name"])] != operation:

@@ -305,4 +305,4 @@ def net(file: AnyPath) -> NetDefinition:
 
 
 def _ignored(text: str) -> None:
-    """Discards a note. A Python program finds the notes in the finished run instead."""
+    """Discards a note. A Python program can read the notes in the finished run instead."""

@@ -98,10 +98,10 @@ def roots() -> list[Path]:
 
 def members(room: Room) -> dict[str, Path]:
     """Returns a dictionary with the file (or folder) of every member of the type `room`, including
-    those in installed packages. The keys are the members' names, sorted.
+    members in installed packages. The keys are the members' names, in ascending order.
 
-    If the files of this type declare NAMES, the members are sorted by file instead. Raises
-    DiscoveryError if two members have the same name.
+    If the files of this type declare NAMES, the members are in the order of their files instead.
+    Raises DiscoveryError if two members have the same name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -162,9 +162,9 @@ def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Pat
 
 def _names(room: Room, path: Path) -> tuple[str, ...]:
     """Returns the names of the members in the file (or folder) `path`. For a type with `by_names`,
-    these are the names that the file declares as NAMES. A file that declares neither NAMES nor
-    `make` has no members, but help for members. For other types, it is the name of the folder, or
-    that of the file without its extension.
+    these are the names that the file declares as NAMES; a file that declares neither NAMES nor
+    `make` only helps other files and has no members. For other types, the only name is that of the
+    folder, or that of the file without its extension.
 
     Raises DiscoveryError for a file with `make` and without NAMES.
     """
@@ -197,18 +197,20 @@ class _Entry:
     path: Path
 
 
-# The module search path is the key of the caches below, because it determines which packages are
-# installed.
+# The caches of installed packages have the module search path as their key, because it determines
+# which packages are installed.
 @lru_cache(maxsize=1)
 def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
     """Returns the entry points for members of all types.
 
-    If a package is installed twice, only those of the first copy are returned.
+    If a package is installed twice, only the entry points of the copy that is found first are
+    returned.
     """
     groups = {room.group for room in ROOMS}
     found: dict[str, list[metadata.EntryPoint]] = {}
     for package in metadata.distributions():
-        # Searching the text takes a tenth of the time of parsing it. Few packages have members.
+        # First search the text for a group, which takes a tenth of the time of parsing the entry
+        # points. Few packages have members.
         text = package.read_text("entry_points.txt") or ""
         if not any(group in text for group in groups):
             continue
@@ -226,7 +228,8 @@ def installed() -> tuple[metadata.EntryPoint, ...]:
 def _entries(room: Room, search_path: tuple[str, ...]) -> tuple[_Entry, ...]:
     """Returns the entry points in installed packages for members of the type `room`.
 
-    To find a member's file, the packages that contain the member are imported, but not the member.
+    To find a member's file, the package that contains the member is imported, but the member itself
+    is not.
     """
     found = [one for one in _installed(search_path) if one.group == room.group]
     return tuple(_Entry(one.name, one.module, _place(room, one)) for one in found)
@@ -261,8 +264,8 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 
 def source(path: Path) -> str:
-    """Returns the origin of the member in `path` as text for display: the entry point that names
-    its module if an installed package contains it, else the path."""
+    """Returns the origin of the member in `path` as text for display. If an installed package
+    contains the member, the text names the entry point; otherwise it is the path."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)
@@ -277,9 +280,9 @@ def is_ours(path: Path) -> bool:
 def load(path: Path) -> ModuleType:
     """Imports the module in the file `path` and returns it.
 
-    A module of this package or of an installed package keeps its import name. A module of
-    DFSLAB_PATH is imported as if it were in the folder of this package that has members of the same
-    type.
+    A module of this package or of an installed package keeps its import name. A module in a folder
+    of DFSLAB_PATH gets the import name that it would have in the folder of this package for members
+    of the same type.
     """
     for root in roots():
         if path.is_relative_to(root):
@@ -337,8 +340,8 @@ def named(room: Room, name: str, key: str) -> Path:
     Raises InputError for the setting `key`, with the known names, if there is no such member.
     """
     # Members of this package and of DFSLAB_PATH are searched first, because most members are there.
-    # The entry points of installed packages are searched only if that fails, because it takes the
-    # most time.
+    # The entry points of installed packages are searched only if the member is not found there,
+    # because this search takes the most time.
     if name in (found := _in_files(room)) or name in (found := members(room)):
         return found[name]
     raise InputError(key, name, unknown(name, sorted(found)))

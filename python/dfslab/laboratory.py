@@ -151,9 +151,10 @@ class Laboratory:
     ) -> tuple[FinishedRun, FinishedRun]:
         """Executes two runs whose measurements alternate, and returns both finished runs.
 
-        Slow drift of the machine therefore affects both equally. Raises InputError if the runs
-        cannot be compared (`paired_runs.check_comparable`). The folder of the second run is below
-        `out/against` if both scenarios are equal, else below `out`.
+        Because the measurements alternate, a slow drift of the machine affects both runs equally.
+        Raises InputError if the runs cannot be compared (`paired_runs.check_comparable`). The
+        folder of the second run is below `out/against` if both scenarios are equal, else below
+        `out`.
         """
         first, second = plans
         check_comparable(first.scenario, second.scenario)
@@ -162,7 +163,8 @@ class Laboratory:
         with self.session() as session, ExitStack() as locks:
             for plan in plans:
                 _check_programs(plan)
-            # The first run is reached last, because its testbed then runs for its measurement.
+            # A session has one testbed at a time. The file system of the first run is reached last,
+            # so that its testbed is running when the first run's measurements begin.
             for plan in (second, first):
                 self._reach(plan, session, stages)
             folders = (out, out / "against" if is_same else out)
@@ -285,8 +287,8 @@ class Laboratory:
             allowed = "all runs are stored already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
-            # Closing the session ends daemons and clients. Only then is their processor time known,
-            # which is counted in the stage "loading".
+            # Closing the session ends daemons and clients. The processor time of child processes is
+            # known only after their end; it is counted in the stage "loading".
             with stages.of("loading"):
                 session.close()
         return results
@@ -308,8 +310,8 @@ class Laboratory:
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
         """Runs one study and adds its result to the run.
 
-        If the study fails, the reason is stored instead of a result, so that the study is not run
-        again.
+        If the study raises RunFailed, the reason is stored instead of a result, so that the study
+        is not run again.
         """
         try:
             found = stages.timed(study.stage, lambda: study.run(run, self.progress))
@@ -367,8 +369,8 @@ class Laboratory:
         if earlier := result_file.number_without_checksum(folder):
             stated = f"results without a checksum: {earlier}; an earlier version wrote them"
             notify(f"{folder}: {stated}")
-        # The hash is computed before the results are read. Therefore a result that is added in
-        # between makes the stored findings invalid.
+        # The hash of the results is computed before they are read. So if a result is added between
+        # these two steps, the stored findings count as outdated.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)
@@ -410,9 +412,9 @@ def _lacking(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> list[type[
 
 
 def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRun:
-    """Returns the run if the studies with the result types `kinds` have succeeded.
+    """Returns the run unchanged if the studies with the result types `kinds` have succeeded.
 
-    Otherwise raises an error with the reason why a study failed.
+    If one of these studies has failed, raises RunFailed with the reason.
     """
     for reason in contract.refusals(run, kinds):
         raise RunFailed(f"{run.folder}: {reason}")

@@ -56,7 +56,7 @@ class BatchModel(Model, Protocol):
 def predictions(model: Model, points: Sequence[Point]) -> list[Result]:
     """Returns the predictions of a model, in the order of the configurations.
 
-    They are computed in one call if the model supports this.
+    If the model is a BatchModel, all predictions are computed in one call.
     """
     if isinstance(model, BatchModel):
         return model.run_many(points)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
-# NEARLY_NORMAL: from this number of degrees of freedom on, the quantile of Student's t is computed
-# from the normal quantile. _STEPS: maximum number of terms of a continued fraction; one that has
-# not converged by then never will, because a double has 53 bits.
+# NEARLY_NORMAL: above this number of degrees of freedom, the quantile of Student's t is computed
+# from the normal quantile. _STEPS: maximum number of terms of a continued fraction. A fraction that
+# has not converged after these terms never converges, because of the rounding of doubles.
 NEARLY_NORMAL = 1000.0
 _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
 
@@ -27,9 +27,9 @@ def normal(probability: float) -> float:
 
 
 def p90(values: Sequence[float]) -> float:
-    """Returns the 90 % quantile of a sample, such as the errors of predictions, which must not be
-    empty. It is interpolated linearly between neighbouring values (type 7 of Hyndman and Fan 1996,
-    The American Statistician 50), as NumPy does."""
+    """Returns the 90 % quantile of a sample, such as the errors of predictions. The sample must not
+    be empty. The quantile is interpolated linearly between neighbouring values (type 7 of Hyndman
+    and Fan 1996, The American Statistician 50), as NumPy does."""
     ordered = sorted(map(float, values))
     place = 0.9 * (len(ordered) - 1)
     below = math.floor(place)
@@ -54,7 +54,8 @@ def student(probability: float, freedom: float) -> float:
     upper = 2 * (1 - probability)
 
     def excess(square: float) -> float:
-        """Returns the target probability minus the probability that |t| exceeds sqrt(square).
+        """Returns `upper`, the two-sided tail probability of the wanted quantile, minus the
+        probability that |t| exceeds sqrt(square).
 
         At the root of this function, `square` is the square of the quantile.
         """
@@ -116,8 +117,8 @@ def _halley(probability: float, shape: float) -> float | None:
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Returns the root of an increasing function of positive numbers; 0 if the root is below the
-    smallest double."""
+    """Returns the root of an increasing function of positive numbers. Returns 0 if the root is
+    below the smallest positive double."""
     low, high = 1.0, 1.0
     while rising(high) < 0:
         high *= 4

@@ -17,8 +17,8 @@ class _CriticalOnly(logging.Filter):
 @contextmanager
 def quiet(*names: str) -> Iterator[None]:
     """Returns a context, also usable as a decorator, in which the loggers with these names and
-    their handlers drop records below CRITICAL. Several contexts may overlap; each ends for itself.
-    """
+    their handlers drop records below CRITICAL. Contexts may overlap; the end of one context does
+    not end the others."""
     silence = _CriticalOnly()
     loggers = [logging.getLogger(name) for name in names]
     silenced = [*loggers, *(handler for logger in loggers for handler in logger.handlers)]

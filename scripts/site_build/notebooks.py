@@ -12,7 +12,8 @@ from typing import Any
 
 # The style sheet that pandas puts before each table.
 STYLE = re.compile(r"<style scoped>.*?</style>", flags=re.DOTALL)
-# Links between notebooks name the notebook's file; the site has a page of the same name.
+# Matches links to notebooks. A link names the notebook's file, while the site has a page with the
+# same name and another suffix.
 LINK = re.compile(r"\(([\w./-]+)\.ipynb\)")
 
 
@@ -24,8 +25,8 @@ def pages(folder: Path) -> dict[str, str]:
 
 
 def page(notebook: str) -> str:
-    """Returns the Markdown of a notebook, which is given as JSON text: its texts, its code, and
-    below the code what it printed and displayed.
+    """Returns the Markdown of a notebook, which is given as JSON text. It has the notebook's texts
+    and code, and below the code of each cell its outputs.
     """
     parts: list[str] = []
     for cell in json.loads(notebook)["cells"]:
@@ -40,7 +41,8 @@ def page(notebook: str) -> str:
 
 
 def linked(text: str) -> str:
-    """Returns Markdown whose links to notebooks lead to the pages that are made of them."""
+    """Returns Markdown in which each link to a notebook is replaced by a link to the page that is
+    made from the notebook."""
     return LINK.sub(r"(\1.md)", text)
 
 

@@ -94,9 +94,9 @@ HEAD = ("key", "type", "default", "meaning")
 
 
 def _sections(model: type[BaseModel], path: str) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yields the TOML tables of a model and of the models nested in it, down to the depth
-    MOST_DEPTH, as (name of the table, rows for its keys). `path` is the name of the model's own
-    table.
+    """Yields (name of the table, rows for its keys) for the TOML table of a model, and for those of
+    the models nested in it down to the depth MOST_DEPTH. `path` is the name of the model's own
+    table, "" for the top level.
     """
     yield path or "Top level", list(_rows(model))
     for name, field in model.model_fields.items():
@@ -139,8 +139,8 @@ def _type(annotation: Any) -> str:
 
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """Returns the pydantic model that the type `annotation` contains, or None if it contains none,
-    and whether the model is inside a list.
+    """Returns two values: the pydantic model that the type `annotation` contains, or None if it
+    contains none, and whether the model is inside a list.
     """
     origin = typing.get_origin(annotation)
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):

@@ -40,8 +40,8 @@ def _page(system: FileSystem) -> str:
 
 
 def _parameters(system: FileSystem) -> str:
-    """Returns a table of the file system's own parameters, such as its settings and calibrated
-    constants. Parameters that the deployment or the workload determines are left out.
+    """Returns a table of the file system's own parameters: its settings and calibrated constants.
+    Parameters that the deployment or the workload determines are left out.
     """
     rows = []
     for row in description.parameter_rows(system, list(system.operations)):

@@ -1,5 +1,5 @@
-"""Tests that no module of the package reads the machine's clock, except the modules in REAL_TIME.
-All others get a clock as a parameter."""
+"""Tests that modules of the package do not read the machine's clock but get a clock as a parameter.
+Only the modules in REAL_TIME read the machine's clock."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ READINGS = {
     "asyncio": {"sleep"},
     "threading": {"Timer"},
 }
-# A module of the package can read the clock only if it imports one of these names. Other modules
-# are not parsed.
+# A module of the package can read the clock only if one of its import lines contains one of these
+# names. Modules without one are not parsed.
 IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\b", re.MULTILINE)
 
 
@@ -79,7 +79,8 @@ def readings(source: str) -> list[tuple[int, str]]:
 
 def _owner(value: ast.expr, modules: dict[str, str]) -> str | None:
     """Returns the name of the imported module or class that `value` stands for, or None if `value`
-    was not imported. `modules` holds the imported names."""
+    was not imported. `modules` maps each name that an import binds to the name of what was
+    imported."""
     if isinstance(value, ast.Name):
         return modules.get(value.id)
     if isinstance(value, ast.Attribute) and _owner(value.value, modules) is not None:

@@ -60,8 +60,8 @@ def test_a_choice_is_varied_about_the_value_that_means_nothing():
 
 
 def test_a_choice_that_reaches_nothing_says_why():
-    """The origin of a choice without experiments states the choice and, in a sentence of its own,
-    why no recording judges it."""
+    """If no experiment depends on a constant of the kind "choice", the text of its origin has a
+    second part after "." or ";", which says why no recording can confirm the choice."""
     for row in table():
         if row.kind == "choice" and not row.reaches:
             assert re.search(r"[.;] \S", row.origin), row
@@ -74,8 +74,7 @@ def test_every_choice_changes_when_it_is_varied(name):
 
 
 def in_a_new_process(program: str) -> None:
-    """Runs a program in a new process, because a constant is varied before its module is
-    imported."""
+    """Runs a program in a new process: a constant is varied before its module is imported."""
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
@@ -95,7 +94,8 @@ assert section.BOUND_S == law.BOUND_S == 2.0
 
 
 def test_what_is_computed_from_a_constant_at_import_is_varied_too():
-    """A default argument, the default of a field and another constant take the varied value."""
+    """Varying a constant also varies what is computed from it at import: the default of an
+    argument, the default of a field, and another constant."""
     in_a_new_process("""
 import inspect
 from verification import constants

@@ -29,8 +29,8 @@ from support import synthetic
 from support.stored import keep_only, store_only
 from typer.testing import CliRunner
 
-# The grid of configurations that the test's runs measure: five for each workload. Only one of the
-# five is held out, because a fit of step functions needs four.
+# The grid of configurations that the test's runs measure has five configurations for each workload.
+# Only one of the five is held out, because a fit of step functions needs four.
 GRID = {"sizes": synthetic.SIZES, "clients": (1,)}
 COMMANDS = {
     "compare": ("compare",),
@@ -69,8 +69,8 @@ def results():
 
 
 def run(folder: Path, *methods: str) -> Path:
-    """Writes the folder of a run whose measurements come from a table instead of a real system, and
-    returns the folder's path."""
+    """Writes the folder of a run with the given methods besides "measure", and returns the folder's
+    path. The measurements come from a table instead of a real system."""
     folder.mkdir(exist_ok=True)
     csv_runs.write(results(), Output("-o", folder / "runs.csv"))
     laboratory = Laboratory()
@@ -242,7 +242,8 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     """A study that failed is not run again: the command prints the stored reason.
 
     With one configuration, `fit` fails, because a step function needs four configurations. Without
-    any result, `advise` uses the description of the file system and says so."""
+    any result, `advise` uses only the description of the file system, and its output says so.
+    """
     folder = run(tmp_path / "measured")
     kept = load_results(folder)[0]
     keep_only(folder, lambda result: result == kept)

@@ -25,7 +25,7 @@ CRATES = {
 }
 MAY_IMPORT_CORE = {
     "testbeds/hosts/delay_line.py",
-    "documents/rows.py",  # imports the core only for the type of a table
+    "documents/rows.py",  # imports a class of the core, only to check types
     "fleet/agent.py",
     "fleet/run.py",
     "fleet/shards.py",
@@ -34,7 +34,7 @@ MAY_IMPORT_CORE = {
     "nets/engine.py",
 }
 
-# Names of the declaration that a network is emulated.
+# Names by which the package's code declares that a network is emulated.
 EMULATION = {"Emulation", "emulated", "emulation"}
 
 
@@ -96,8 +96,8 @@ def test_the_import_check_can_fail():
 
 @pytest.mark.parametrize("module", ["cli.commands", "cli.commands_work", "laboratory"])
 def test_what_few_commands_need_is_loaded_by_those(module):
-    """Importing a module of the command line does not import libraries that only few commands need,
-    because they would make every start four times as slow."""
+    """Importing one of these modules does not import the libraries that only few commands need,
+    because such imports would make the start of every command four times as slow."""
     heavy = {"sympy", "pint", "scipy.stats", "scipy.optimize", "sklearn", "dask", "distributed"}
     program = f"import sys, dfslab.{module}; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -123,17 +123,17 @@ def test_the_search_for_cycles_can_fail(tmp_path):
 
 @pytest.mark.parametrize("crate", CRATES)
 def test_no_rust_file_uses_itself_through_others(crate):
-    """Among the source files of a crate, no file names what another file defines if that file
-    names, directly or through others, what the first one defines. Calls of methods and unit tests
-    are not counted."""
+    """Within a crate, the graph of uses has no cycle: file A uses file B if A names an item that B
+    defines. Calls of methods and uses in unit tests are not counted."""
     graph = uses_of_files(ROOT / "core" / crate / "src")
     assert graph, "the crate has no source files"
     assert cycles(graph) == []
 
 
 def crate_of(folder, **files):
-    """Writes a Rust crate and returns its graph. A key of `files` is the path of a source file
-    without suffix, with two underscores for a slash."""
+    """Writes a Rust crate into `folder` and returns its graph: for each source file, the files
+    whose items it names. Each keyword in `files` is the path of a source file without suffix, with
+    two underscores for a slash, and its value is the source."""
     for name, text in files.items():
         path = folder / (name.replace("__", "/") + ".rs")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +146,7 @@ def test_the_search_for_rust_cycles_can_fail(tmp_path):
     child = "use super::Tree;\npub fn grow() {}\nimpl Tree { fn g(&self) {} }\n"
     graph = crate_of(tmp_path / "a", lib="mod tree;\n", tree__mod=parent, tree__child=child)
     assert cycles(graph) == [["tree/child.rs", "tree/mod.rs"]]
-    # A qualified path, an alias, a list of imports, a glob and a re-export count as well.
+    # A use is also found in a qualified path, an alias, a list of imports, a glob or a re-export.
     graph = crate_of(
         tmp_path / "b",
         lib="mod a;\nmod b;\nmod c;\npub use c::Last;\n",
@@ -162,7 +162,7 @@ def test_what_is_no_cycle_of_rust_files(tmp_path):
     in_test = "#[cfg(test)]\nmod tests {\n    use crate::two;\n    fn t() { two() }\n}\n"
     graph = crate_of(
         tmp_path,
-        # A parent that only declares its children and re-exports what they define.
+        # This parent module only declares its child modules and re-exports their items.
         lib="mod a;\nmod b;\npub use a::One;\npub use b::{self, two};\n",
         a=in_text + in_test,
         b="use crate::One;\npub fn two() -> One { One }\n",
@@ -191,7 +191,7 @@ def imports_of_files(folder):
 
 
 def cycles(graph):
-    """Returns every cycle of the import graph, each as a sorted list of modules."""
+    """Returns every cycle of the import graph, each cycle as a sorted list of its modules."""
     reached = {module: reach(graph, module) for module in graph}
     found = {
         tuple(sorted(other for other in beyond if module in reached[other]))

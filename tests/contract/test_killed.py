@@ -42,7 +42,7 @@ KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * REPETITIONS
 
 # A program that forks a child for each kill. Each child resumes the sweep and kills itself at one
 # of three moments of a run: when operations begin, when half of the result's record is written, or
-# when the whole record is. At the end the program itself completes the sweep.
+# when the whole record is written. After the last child, the program itself completes the sweep.
 KILLER = f"""
 import os, random, signal
 from pathlib import Path

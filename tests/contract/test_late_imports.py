@@ -12,14 +12,15 @@ from support.late_libraries import HEAVY, PARSING, STANDARD
 
 PYTHON = Path(__file__).parents[2] / "python"
 LATE = HEAVY | PARSING | STANDARD
-# The entry point of the command line: each command line imports what answers it.
+# The entry point of the command line. It imports only the module of the command that was given.
 ENTRY_POINT = "dfslab.cli"
 
 
 @dataclass(frozen=True)
 class Import:
-    """One import statement of a module. `modules`: the modules that it names. `function`: name of
-    the outermost function around it; "" if it runs when the module is imported."""
+    """One import statement of a module. `modules` are the names of the imported modules. `function`
+    is the name of the outermost function around the statement, or "" if the statement runs when its
+    module is imported."""
 
     module: str
     line: int
@@ -38,7 +39,8 @@ def sources(folder: Path) -> dict[str, str]:
 
 
 def imports_of(module: str, source: str) -> Iterator[Import]:
-    """Yields the imports of a module. Those for type checking only are left out."""
+    """Yields the imports of the module `module` with the text `source`, except imports that only
+    serve type checking."""
 
     def walk(body: list[ast.stmt], function: str) -> Iterator[Import]:
         for node in body:
@@ -66,8 +68,9 @@ def _named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def loaded(modules: frozenset[str], graph: Mapping[str, frozenset[str]]) -> set[str]:
-    """Returns all modules that importing `modules` loads, as far as our own files tell: ours, and
-    those of others that ours import."""
+    """Returns all modules that importing `modules` loads: `modules`, and what the package's modules
+    among them import, directly or through others. `graph` has the imports of each module of the
+    package. What other libraries import is unknown and not returned."""
     found: set[str] = set()
     left = [*modules]
     while left:
@@ -79,9 +82,9 @@ def loaded(modules: frozenset[str], graph: Mapping[str, frozenset[str]]) -> set[
 
 
 def without_reason(texts: Mapping[str, str]) -> list[Import]:
-    """Returns the imports inside functions that have no reason: they load no library of LATE that
-    the module itself does not load, the module is not the entry point, and the function is not
-    sent to another host as source."""
+    """Returns the imports inside functions that have none of three reasons. The reasons are: the
+    import loads a library of LATE that importing the module does not load; the module is the entry
+    point; the source of the function is sent to another host."""
     every = [one for module, text in texts.items() for one in imports_of(module, text)]
     graph: dict[str, frozenset[str]] = {}
     for one in every:
@@ -103,9 +106,9 @@ def test_every_late_import_has_a_reason():
 
 
 def test_a_function_is_the_only_place_of_late_imports():
-    """Only modules whose imports have no fixed name import by `importlib`: the discovery of
-    members, the table of commands, the table of kinds of Dask clusters, and the names of
-    `dfslab`."""
+    """`importlib.import_module` is used only where the name of the imported module is not fixed: in
+    the discovery of members, for the table of commands, for the kinds of Dask clusters, and for the
+    names that `dfslab` exports. `__import__` is not used at all."""
     dynamic = {
         module
         for module, text in sources(PYTHON).items()

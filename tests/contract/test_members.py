@@ -125,8 +125,8 @@ def draws(spec: dict) -> bool:
 
 
 def _single(parts: list[dict]) -> bool:
-    """Returns whether any of `parts`, the parts of a stream, uses pread or pwrite instead of
-    operations on whole files.
+    """Returns whether any of `parts`, the parts of a stream, has the operation pread or pwrite,
+    which transfers a part of a file.
     """
     return any(part.get("operation") in ("pread", "pwrite") for part in parts)
 
@@ -153,8 +153,8 @@ def test_every_workload_gives_a_valid_stream_of_described_operations(name):
 
 
 def test_nets_of_their_own_stay_rare():
-    """Only PVFS has a Petri net in addition to its operation trees. Such a net should stay rare,
-    because it describes the file system a second time."""
+    """Among the discovered file systems, only PVFS has a Petri net in addition to its operation
+    trees. Such a net should stay rare, because it describes the file system a second time."""
     own = [
         name
         for name, path in discover.members(discover.FILE_SYSTEMS).items()
@@ -164,7 +164,8 @@ def test_nets_of_their_own_stay_rare():
 
 
 BEDS = [name for name in SYSTEMS if discover.file_system(name).has_testbed]
-# The capabilities of each testbed in addition to the contract of all testbeds.
+# The optional capabilities of each testbed. Every testbed also fulfils the contract of all
+# testbeds.
 CAPABILITIES = {
     "alluxio": {Mounting, Traceable},
     "cephfs": {Mounting, Counting},
@@ -186,8 +187,8 @@ def test_a_testbed_keeps_its_contract(name, tmp_path):
     described = discover.file_system(name).parameters.of_origin("filesystem")
     assert set(described) >= kind.NOT_SET
     if issubclass(kind, Traceable):
-        # `traced` adds the parameters that switch tracing on in a testbed; the testbed must accept
-        # them.
+        # `traced` returns the parameters that switch tracing on, and the testbed's `parse` must
+        # accept these parameters.
         for folder in (None, tmp_path):
             assert kind.parse(kind.traced(folder))
 
@@ -200,7 +201,7 @@ def test_a_testbed_has_the_capabilities_that_its_class_derives_from(name):
 
 
 class Unfinished(BaseTestbed):
-    """A testbed class that defines one of five abstract methods."""
+    """A testbed class that defines `parse` and lacks the other four abstract methods."""
 
     SYSTEM = "local"
 
@@ -213,7 +214,8 @@ LACKING = "endpoint, port_count, prepare, start"
 
 
 def test_a_testbed_that_lacks_methods_is_refused_by_their_names(monkeypatch):
-    """The class cannot be instantiated, `up` creates nothing, and discovery does not return it."""
+    """A testbed class without all methods cannot be instantiated, its `up` creates nothing, and
+    discovery does not return the class."""
     folder, record = TestbedFolder(Path("none"), "none"), None
     with pytest.raises(TypeError, match="abstract"):
         Unfinished({}, folder, record, print, False)
@@ -226,8 +228,9 @@ def test_a_testbed_that_lacks_methods_is_refused_by_their_names(monkeypatch):
 
 
 def test_callers_ask_testbeds_for_capabilities_only():
-    """Outside the testbeds, no module asks whether a testbed derives from one of the classes that
-    share code, such as MountedTestbed."""
+    """Outside the folder of testbeds, no module checks whether a testbed derives from a base class
+    whose name ends in Testbed, such as MountedTestbed. Modules check for capabilities instead. Only
+    testbeds/found.py, which discovers testbeds, is excepted."""
     package = Path(discover.__file__).parent
     asking = [
         path.relative_to(package).as_posix()

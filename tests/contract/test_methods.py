@@ -31,9 +31,10 @@ FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"
 # Twelve configurations, because learnt methods need eleven.
 SIZES, CLIENTS = ["64 KiB", "1 MiB", "16 MiB"], (1, 4)
 Found = TypeVar("Found")
-# Characters of an error message, which is printed as one line.
+# Largest number of characters in an error message, which is printed as one line.
 MOST_CHARACTERS = 300
-# The configurations that each model refuses. A model that is not listed refuses only the first.
+# REFUSED lists the configurations that each model refuses, by their names in `cases`. A model that
+# is not listed refuses only PROGRAM.
 PROGRAM = "an external program"
 REFUSED = {
     "components": {PROGRAM, "reads", "writes", "an open workload", "metadata"},
@@ -48,8 +49,8 @@ LINEAR = {"linear", "linear-split", "regression-linear"}
 
 @cache
 def cases() -> dict[str, Point]:
-    """Returns the configurations for all models, by a name: four of a local directory, one of PVFS,
-    and one that no model can predict."""
+    """Returns the configurations with which all models are tested, by name: four of a local
+    directory, one of PVFS, and an external program, which no model can predict."""
     plain = synthetic.scenario(sizes=["4 MiB"], clients=(2,), hold_out=())
     offered = {"workload.arrival": "poisson", "workload.rate": "5 /s"}
     pvfs = read_scenario(FIGURES, ["workload.file_size=1 MiB"]).points()
@@ -65,7 +66,8 @@ def cases() -> dict[str, Point]:
 
 @cache
 def measured(system: str) -> list[Result]:
-    """Returns results of twelve configurations of a file system as if they had been measured."""
+    """Returns results of twelve configurations of the file system `system`, with planted rates in
+    place of measured ones."""
     if system == "local":
         return synthetic.planted(noise=0.1, sizes=SIZES, clients=CLIENTS, hold_out=())
     points = read_scenario(FIGURES, ["workload.file_size=1 MiB"]).points()
@@ -75,18 +77,20 @@ def measured(system: str) -> list[Result]:
 
 
 def fitted(name: str, point: Point) -> Model:
-    """Returns a new model, fitted to measured results of the file system of a configuration."""
+    """Returns a new model with the given name, fitted to results of the file system that `point`
+    uses."""
     return discover.model(name).fit(measured(point.scenario.file_system.name))
 
 
 @cache
 def predicted(name: str, case: str) -> Result | InputError | RunFailed:
-    """Returns the prediction of a fitted model, or the error by which the model refuses it."""
+    """Returns what a fitted model predicts for a configuration of `cases`, or the error by which
+    the model refuses the configuration."""
     return outcome(lambda: fitted(name, cases()[case]).run(cases()[case]))
 
 
 def outcome(work: Callable[[], Found]) -> Found | InputError | RunFailed:
-    """Returns what `work` returns, or the error by which it refuses."""
+    """Returns what `work` returns, or the InputError or RunFailed that `work` raises."""
     try:
         return work()
     except (InputError, RunFailed) as error:
@@ -94,8 +98,9 @@ def outcome(work: Callable[[], Found]) -> Found | InputError | RunFailed:
 
 
 def usual(name: str) -> str:
-    """Returns a case that the model predicts with a rate. `components` has a net of PVFS only, and
-    `ideal` has no bound where no hardware is declared."""
+    """Returns the name of a configuration for which the model predicts a rate. The model
+    `components` has a net of PVFS only. The model `ideal` has no bound for a configuration without
+    declared hardware."""
     return "reads of PVFS" if name in ("components", "ideal") else "reads"
 
 
@@ -159,8 +164,8 @@ def test_the_same_model_and_configuration_give_the_same_prediction(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_without_a_fit_says_that_nothing_was_measured(name):
-    """A model that needs measured results raises NothingLearnt before its fit, and predicts after
-    it. Any other model predicts, with a note that nothing was measured."""
+    """A model in NEED_RESULTS raises NothingLearnt if it was not fitted, and predicts after a fit.
+    Any other model predicts without a fit, with a note that nothing was measured."""
     case = usual(name)
     found = outcome(lambda: discover.model(name).run(cases()[case]))
     assert isinstance(found, NothingLearnt) == (name in NEED_RESULTS)
@@ -173,8 +178,8 @@ def test_a_model_without_a_fit_says_that_nothing_was_measured(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_ignores_what_was_not_measured_completely(name):
-    """Predictions, results of other instruments and incomplete measurements, all with rates that
-    are ten times too high, do not change the fit."""
+    """A fit ignores predictions, results of another instrument ("trace") and incomplete
+    measurements. All of these have rates that are ten times too high and would change the fit."""
     case = usual(name)
     point = cases()[case]
     results = measured(point.scenario.file_system.name)
@@ -217,7 +222,8 @@ def test_many_predictions_in_one_call_are_those_of_single_calls(name):
         for one, point in zip(model.run_many(points), points, strict=True):
             alone = model.run(point)
             assert one.metrics.keys() == alone.metrics.keys()
-            # Linear algebra on one row and on several rows adds in different orders.
+            # Linear algebra adds in another order for several rows than for one row, so results
+            # differ by rounding.
             for key, metric in alone.metrics.items():
                 assert one.value(key) == pytest.approx(metric.value, rel=1e-9)
                 assert one.metrics[key].low == pytest.approx(metric.low, rel=1e-9)

@@ -11,15 +11,16 @@ from dfslab.documents import metrics
 
 PYTHON = Path(__file__).parents[2] / "python" / "dfslab"
 HOME = "documents/metrics.py"
-# Types of the net engine's report, written by scripts/document_types.py. A rate of transitions is
-# no metric of a workload.
+# The types of the net engine's report, which scripts/document_types.py generates. One field of the
+# report, a rate of transitions, has the name of a metric, but is not a metric of a workload.
 OTHERS = {"documents/net_report.py"}
-# A name, or the beginning of a name or key.
+# Matches the name of a metric, or the beginning of a metric's name or key.
 NAME = re.compile(rf"^({metrics.RATE}|{metrics.THROUGHPUT}|(latency|response)_s(_\w*)?\.?)$")
 
 
 def spelled(source: str) -> Iterator[int]:
-    """Yields the line of each text in a module that is a name of a metric or its beginning."""
+    """Yields the line number of each text constant in a module's source that is the name of a
+    metric or the beginning of a metric's name or key."""
     for node in ast.walk(ast.parse(source)):
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         if is_text and NAME.match(node.value):

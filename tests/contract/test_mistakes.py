@@ -28,8 +28,8 @@ repetitions = 1
 HDFS = GOOD.replace('"local"', '"hdfs"\naccess = { uri = "hdfs://127.0.0.1:1" }').replace(
     "storage = 1", "namenode = 1, datanode = 1"
 )
-# The keys are names of scenario files. Each value is the text of the file, which has one mistake,
-# unless the file is called "good".
+# The keys are names of scenario files. Each value is the text of the file. Each text has one
+# mistake, except the text of the file "good".
 FILES = {
     "good": GOOD,
     "empty": "",

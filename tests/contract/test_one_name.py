@@ -13,7 +13,7 @@ from support.rust_modules import exported_types
 REPOSITORY = Path(__file__).parents[2]
 ROOT = REPOSITORY / "python" / "dfslab"
 # For each JSON Schema that is generated from Rust types: the Python files whose classes are
-# generated from it or compared with it.
+# generated from the schema or compared with the schema.
 SCHEMAS = {
     "load/schema.json": ("documents/load_report.py",),
     "load/plan_schema.json": (
@@ -25,7 +25,8 @@ SCHEMAS = {
     "net/schema.json": ("documents/net_definition.py",),
     "trace/schema.json": ("documents/traces/trace_profile.py",),
 }
-# For each class and Rust type of one name that no schema connects: why they have one name.
+# Each key is the name of both a Python class and a Rust type, for which no schema shows that they
+# mean the same. The value says why they have one name.
 ONE_MEANING = {
     "Game": "the token game: the Python class calls the Rust type",
     "Histogram": "a histogram of latencies: the Python class is its JSON",
@@ -66,7 +67,8 @@ def declared(text: str) -> set[str]:
 
 
 def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Returns for each class or type alias that several files declare the paths of these files."""
+    """Returns a dictionary from each class or type alias that several files declare to the paths of
+    these files."""
     homes: dict[str, list[str]] = {}
     for path, text in texts.items():
         for name in declared(text):
@@ -91,8 +93,8 @@ def meaning(path: str) -> str:
 
 
 def shared_modules(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Returns for each module name that has several meanings these meanings, as `meaning` defines
-    them."""
+    """Returns a dictionary from each module name that has several meanings to its meanings, which
+    are texts as returned by `meaning`."""
     found: dict[str, set[str]] = {}
     for path in paths:
         if not path.endswith("__init__.py"):
@@ -138,8 +140,8 @@ def test_the_check_finds_a_class_an_alias_and_a_module_of_two_meanings():
 
 
 def of_schemas() -> dict[tuple[str, str], str]:
-    """Returns the description of each type in a JSON Schema of the core by (Python file with the
-    class, name of the type)."""
+    """Returns the description of each type in a JSON Schema of the core. A key is (Python file with
+    the class of the type, name of the type)."""
     found = {}
     for schema, files in SCHEMAS.items():
         document = json.loads((REPOSITORY / "core" / schema).read_text("utf-8"))
@@ -155,12 +157,12 @@ def other_meanings(
     texts: Mapping[str, str],
     described: Mapping[tuple[str, str], str],
 ) -> dict[str, list[str]]:
-    """Returns for each class that has the name of a Rust type with another meaning the crates and
-    the Python files that define the name.
+    """Returns a dictionary from each class name that is also the name of a Rust type with another
+    meaning to the crates and the Python files that define this name.
 
-    `exported` has the documentation of each type that a crate exports, `texts` the sources of the
-    Python files, and `described` what `of_schemas` returns. A class and a type have one meaning if
-    the schema from which the class is made describes it with the documentation of the Rust type.
+    `exported` has, for each crate, the documentation of each exported type, `texts` the sources of
+    the Python files, and `described` what `of_schemas` returns. A class and a type have the same
+    meaning if the description of the class in its schema equals the documentation of the Rust type.
     """
     found: dict[str, list[str]] = {}
     for path, text in texts.items():

@@ -94,8 +94,8 @@ def test_the_overview_and_the_list_load_no_parser():
 
 
 def commands() -> list[list[str]]:
-    """Returns the words that start each command: its name, after the name of its group if it has
-    one."""
+    """Returns the words that start each command: the command's name, preceded by the name of its
+    group if the command is in a group."""
     found = []
     for name, entry in command_table.COMMANDS.items():
         found.append([name])

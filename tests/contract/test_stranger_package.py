@@ -161,8 +161,8 @@ def test_a_net_of_its_format_is_read_and_written(installed, tmp_path):
     assert again.stdout == path.read_text()
 
 
-# The keys are names that the third-party package adds. Each value is the kind of member, and so the
-# folder below DFSLAB_PATH in which a single file could add the same member.
+# The keys are names that the third-party package adds. Each value is the kind of the member, which
+# is also the name of the folder below DFSLAB_PATH in which a single file could add the same member.
 FOLDERS = {
     "mostly_listed": discover.WORKLOADS,
     "stopwatch": discover.INSTRUMENTS,

@@ -97,8 +97,8 @@ def make(name):
     ],
 )
 def test_no_declaration_of_a_study_is_ignored(tmp_path, monkeypatch, before, after, message):
-    """A study with the title of a section needs the place of the section, and a file with `make`
-    needs the names of its members."""
+    """If a study states the title of a section, it must state the section's position, too. A file
+    that makes studies by a function `make` must state the studies' names."""
     (tmp_path / "studies").mkdir()
     (tmp_path / "studies" / "own.py").write_text(STUDY.replace(before, after, 1))
     monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))

@@ -107,8 +107,8 @@ def test_modules_open_with_one_sentence():
 
 
 def test_rooms_are_small_enough_to_read():
-    """A folder of the package has at most 15 files. Folders of discovered members are excepted,
-    because they grow with the members."""
+    """A folder of the package has at most 15 files. Folders of discovered members, except that of
+    studies, may have more, because they grow with the members."""
     package = ROOT / "python" / "dfslab"
     members = {room.folder for room in discover.ROOMS if room is not discover.STUDIES}
     sizes: dict[str, int] = {}
@@ -120,8 +120,8 @@ def test_rooms_are_small_enough_to_read():
 
 
 def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
-    """Returns the number of files in each folder that has more than 15 of the files `paths`, by the
-    folder's path."""
+    """Returns a dictionary from each folder with more than 15 of the files `paths` to the number of
+    these files."""
     counts = Counter(path.parent.as_posix() for path in paths)
     return {folder: count for folder, count in counts.items() if count > MOST_FILES}
 
@@ -148,7 +148,7 @@ def test_no_dead_python_file():
         if path.stem.startswith("__") or str(relative).startswith(rooms):
             continue
         dotted = "dfslab." + ".".join(relative.with_suffix("").parts)
-        # The table of commands names modules of `dfslab.cli` without that prefix.
+        # The table of commands names modules of `dfslab.cli` without the prefix `dfslab.cli.`.
         listed = dotted.removeprefix("dfslab.cli.")
         by_name = rf"\"(?:{dotted}|{listed})\""
         imported = rf"(?:import|from)\s[^\n]*\b{path.stem}\b|{path.stem},?\n|{by_name}"
@@ -187,10 +187,11 @@ def is_private(name: str) -> bool:
 
 
 def borrowed(text: str, own: str = "") -> list[str]:
-    """Returns the imports of a test that are not allowed: of another test module, or of a private
-    name of dfslab.
+    """Returns the imports that a test must not contain: imports from another test module, and
+    imports of a private name of dfslab.
 
-    `own` is the name of the test: a test may import itself in a program that it writes.
+    `text` is the source of the test. `own` is the name of its module, which a program within the
+    test may import.
     """
     return [
         f"{module}.{name}"
@@ -224,13 +225,14 @@ def test_the_check_of_what_tests_import_can_fail():
 
 
 def optional(text: str) -> list[str]:
-    """Returns the lines of a test that skip it if a Python package is not installed."""
+    """Returns the lines of a test module that skip a test if a Python package is not installed."""
     skips = re.compile(r"importorskip\(|skipif\([^)]*find_spec|find_spec\(.*\) is None")
     return [line.strip() for line in text.splitlines() if skips.search(line)]
 
 
 def test_no_test_is_skipped_for_a_missing_package():
-    """`make setup` installs every package that tests import. Without one of them a test fails."""
+    """`make setup` installs every package that tests import. If a package is missing, a test fails
+    and is not skipped."""
     tests = [path for path in tracked(".py") if path.is_relative_to(ROOT / "tests")]
     wrong = {
         str(path): found

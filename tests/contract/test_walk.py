@@ -1,5 +1,5 @@
-"""Tests of the functions that lead from a scenario to the page. Each has exactly the parameters,
-their types and the return type that ARCHITECTURE.md lists for it."""
+"""Tests of the functions that lead from a scenario to the page. Each function has exactly the
+parameters, parameter types and return type that ARCHITECTURE.md lists for the function."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LINE = re.compile(
 @dataclass(frozen=True)
 class Step:
     """One function on the way from a scenario to the page, with the signature that ARCHITECTURE.md
-    states for it.
+    states for this function.
 
-    `given`: name and annotation of each parameter, in order, without `self`. `gives`: annotation of
-    the returned value.
+    `given` has the name and annotation of each parameter, in order, without `self`. `gives` is the
+    annotation of the returned value.
     """
 
     file: str

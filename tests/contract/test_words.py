@@ -82,8 +82,8 @@ KEPT_NAMES = {
 KEPT_PROSE = {("python/dfslab/cli/testbed_commands.py", "of its own"): "a help text"}
 # Words that are banned in names of Rust and Java, in addition to `WORDS` and `IN_NAMES`.
 IN_RUST_AND_JAVA = {"together": "shared state, merge, batch"}
-# Words of Rust names that are allowed although they are banned. The key is (start of the path, name
-# or word), and the value is the reason.
+# Words of Rust names that are allowed although they are banned. The key is (beginning of the file's
+# path, name or word), and the value is the reason.
 KEPT_IN_RUST = {
     ("core/net/", "lane"): "a first-in first-out list of a cell",
     ("core/net/", "lanes"): "the first-in first-out lists of a cell",
@@ -100,8 +100,8 @@ QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"")
 
 
 def keys(tree: ast.AST) -> set[ast.AST]:
-    """Returns the fields of a module's typed dictionaries. They are keys of stored JSON, whose
-    names cannot be changed."""
+    """Returns the fields of a module's typed dictionaries. These fields are keys of stored JSON,
+    whose names cannot be changed."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     typed = {"TypedDict"}
     for _ in classes:

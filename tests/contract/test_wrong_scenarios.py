@@ -210,7 +210,7 @@ def test_no_such_file(tmp_path):
 
 def test_directory_that_is_not_writable(tmp_path):
     """A directory on a read-only file system is refused with a one-line error message. Even root
-    cannot write there."""
+    cannot write to such a directory."""
     table = local(file_system__access={"directory": "/proc"})
     (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
     answer = dfslab("run", "scenario.toml", cwd=tmp_path)

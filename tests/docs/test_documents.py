@@ -1,5 +1,5 @@
-"""Tests that the documents are right. The files and `dfslab` commands in them are executed, and the
-error messages in them are compared with the real ones."""
+"""Tests of the documents. The files and `dfslab` commands that documents show are executed, and the
+error messages that they show are compared with the real ones."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *G
 COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ")
-# Commands whose exit code is a verdict on how this machine behaved during a run. The exit code is 1
-# if other programs used the processors meanwhile.
+# Commands that judge how this machine behaved during a run, and so may exit with 1 instead of 0:
+# the code is 1 if other programs used the processors during the run.
 JUDGING = ("check",)
 # Exit code of a command that Ctrl-C has ended.
 INTERRUPTED = 130
 BLOCK = re.compile(r"^ *```([^\n`]*)\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
-# The languages that blocks of code may have. Commands are executed in blocks of the language "sh",
-# and compared with their error messages in blocks of the language "console".
+# The languages that blocks of code may have. Commands in blocks of the language "sh" are executed
+# and must succeed. Commands in blocks of the language "console" are executed and must fail with the
+# error message that the block shows.
 LANGUAGES = {"sh", "console", "python", "toml", "json", "text", "{toctree}"}
-# Commands in blocks of other languages, which are not executed, with the reason. Each key is the
-# document and the first words of the command.
+# Commands that documents show in blocks of other languages and that no test executes. Each key is
+# (document, first words of the command), and the value is the reason.
 NOT_EXECUTED = {
     ("docs/guide/expecting.md", "expect /mnt/x"): "needs a mounted file system",
     ("docs/guide/replaying.md", "measure my.toml --record"): "the scenario is the reader's own",
@@ -74,7 +75,7 @@ EXECUTED = [name for name, text in TEXTS.items() if commands(text)]
 @pytest.fixture
 def place(tmp_path):
     """Creates a folder with the ready scenarios, the files that the README shows, and a finished
-    run of the README's scenario. Returns the folder's path."""
+    run of the README's scenario. Returns the path of the folder."""
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     write_files(README, tmp_path)
     copied(tmp_path / "runs" / "mine")
@@ -107,8 +108,8 @@ json.dump([[one.returncode, one.stdout, one.stderr] for one in answers], sys.std
 
 def ended_by_ctrl_c(*words, cwd, env):
     """Starts a command that serves a page until Ctrl-C, on a free port and without a browser. Sends
-    Ctrl-C after the first line of its output. Returns 0 if the command then ended with INTERRUPTED,
-    otherwise the command's exit code."""
+    Ctrl-C after the first line of the command's output. Returns 0 if the command's exit code is
+    INTERRUPTED, otherwise the exit code."""
     command = [DFSLAB, *words, "--port", "0", "--no-browser"]
     with subprocess.Popen(
         command,
@@ -139,8 +140,8 @@ def answers_of(requested, folder):
             run = ended_by_ctrl_c if words[0] == "serve" and "--runs" in words else dfslab
             yield words, run(*words, cwd=folder, env=environment)
         return
-    # Additions found by DFSLAB_PATH stay imported, so commands that set it run in a separate
-    # process.
+    # Modules that are found by DFSLAB_PATH stay imported in a process, so commands that set
+    # DFSLAB_PATH run in a separate process.
     done = subprocess.run(
         [sys.executable, "-c", IN_TURN, str(Path(__file__).parents[1])],
         input=json.dumps(lines),
@@ -168,7 +169,7 @@ def test_a_command_of_another_program_is_noticed():
 
 
 def unexecuted(text):
-    """Returns the words of each `dfslab` command, as one text, in the blocks of a document that no
+    """Returns each `dfslab` command, as one text, in those blocks of a document whose commands no
     test executes."""
     lines = [
         line.strip().removeprefix("$ ")
@@ -203,7 +204,8 @@ def test_blocks_have_known_languages():
 
 
 def programs():
-    """Returns the blocks of Python in the documents that are not files, as test parameters."""
+    """Returns test parameters: one for each block of Python code in the documents that is not the
+    content of a file."""
     return [
         pytest.param(body, id=name)
         for name, text in TEXTS.items()
@@ -242,8 +244,8 @@ def test_every_command_does_its_job(name, place):
 
 
 def judge(document):
-    """Asserts that every method has scores on the two held-out configurations of the README's
-    scenario."""
+    """Asserts, for the JSON output of a run of the README's scenario, that each of four methods has
+    scores on the two held-out configurations."""
     for method in ("sequence", "petri", "regression", "mean"):
         score = document["held_out"][method]
         assert set(score) >= {"n", "median_abs_error", "p90_abs_error", "coverage_90"}
@@ -251,8 +253,8 @@ def judge(document):
 
 
 def errors():
-    """Returns (words of the command, line of the error) for each command that a document shows
-    together with its error message."""
+    """Returns test parameters (words of the command, line of the error), one for each command that
+    a document shows together with its error message."""
     found = []
     for name, text in TEXTS.items():
         for body in blocks(text, "console"):
@@ -298,7 +300,7 @@ def documents():
 def test_every_file_that_the_documents_name_is_there():
     for document, text in {**TEXTS, **documents()}.items():
         if document == "CHANGELOG.md" or "decisions" in document:
-            continue  # dated records are not changed when a name changes later
+            continue  # dated records keep names that have changed since
         for name in re.findall(r"`((?:[\w-]+/)+[\w.-]+\.\w+)`", text):
             candidates = [ROOT / name, ROOT / "python" / "dfslab" / name, ROOT / "core" / name]
             known = any(path.exists() for path in candidates)

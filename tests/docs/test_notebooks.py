@@ -1,5 +1,5 @@
-"""Tests that the notebooks of the documentation run without an error, that their recorded outputs
-are those of the code beside them, and that they are pages of the documentation site."""
+"""Tests that the notebooks of the documentation run without an error, that the recorded outputs of
+each cell are those of its code, and that the notebooks are pages of the documentation site."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cells(name: str, kind: str) -> list[dict]:
 
 
 def shape(cell: dict) -> list[tuple[str, list[str]]]:
-    """Returns the kind and the formats of each output of a cell."""
+    """Returns for each output of a cell (kind of output, its formats)."""
     return [(one["output_type"], sorted(one.get("data", {}))) for one in cell["outputs"]]
 
 
@@ -54,8 +54,9 @@ def test_there_are_three_stories():
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_runs_and_its_outputs_are_as_recorded(name, scripts):
-    """Every cell has outputs of the recorded kinds. The notebook that reads a recorded trace prints
-    the recorded texts; the others print what they measured."""
+    """Every cell has outputs of the recorded kinds. In the notebook that reads a recorded trace,
+    the text of each output is also as recorded. Outputs of other notebooks contain new
+    measurements, so their texts may differ."""
     done = scripts("notebooks").executed(ROOT / "docs" / "notebooks" / f"{name}.ipynb")
     ran = [cell for cell in done.cells if cell.cell_type == "code"]
     recorded = cells(name, "code")

@@ -61,8 +61,8 @@ TRACE = tree_profile(
 
 @pytest.fixture(scope="module")
 def study():
-    """Returns a finished run that gives content to almost every section of the page. Its results
-    are computed from a known formula for the rate, with noise.
+    """Returns a finished run that gives content to most sections of the page. Its results are
+    computed from a known formula for the rate, with noise.
     """
     results = synthetic.planted(noise=0.05)
     scenario = synthetic.scenario().model_copy(update={"title": HOSTILE})
@@ -117,7 +117,7 @@ def test_every_section_is_there_and_full(study):
         "traced_runs",
         "provenance",
     ]
-    # These sections are empty. The planted run was not checked, and it has no processes, IO500
+    # These sections are empty: the planted run was not checked, and it has no processes, IO500
     # workload, faults, generator report, traced program, separate metadata server or designed
     # sweep.
     empty = [
@@ -154,8 +154,8 @@ def test_a_single_configuration_without_models_is_shown():
 
 
 def test_results_without_a_rate_are_borne(study):
-    """For a baseline without an upper bound and for a failed run, the page shows a dash, and it
-    does not crash."""
+    """The page of a run with a baseline without an upper bound and with a failed run is written
+    without an error. It shows a dash for each missing rate."""
     failed = study.results[0].model_copy(update={"metrics": {}, "complete": False})
     compared = Findings.of(study.find(Comparison))
     changed = FinishedRun(study.scenario, [failed, *study.results], compared)
@@ -188,7 +188,7 @@ def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
         complaints = open_page(tab, path)
         assert complaints == []
         for section in page.sections(study):
-            # A link to a section opens the tab that holds it.
+            # A link to a section opens the tab that contains the section.
             tab.evaluate(f"location.hash = '#{section.name}'")
             place = tab.locator(f"#{section.name}")
             place.wait_for(state="visible")

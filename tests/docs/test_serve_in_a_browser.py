@@ -33,11 +33,11 @@ LATER = "mine/20260102T000000.000000Z"
 HOSTS = "/whatif?source=scenario:hdfs-hosts"
 PAGES = ("/", HOSTS, "/whatif", "/nets", "/net?file=protocol", f"/live/{KEY}")
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-# A limit in milliseconds that only ends a test that has failed.
+# Time limit in milliseconds, which is reached only if a test has failed.
 LONGEST_MS = 120_000
 # A millisecond in nanoseconds.
 MS = 1_000_000
-# JavaScript that drops a file with a name and a text on the page.
+# JavaScript that drops a file on the page. The file's name and text are its argument.
 DROP = """([name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name));
@@ -94,10 +94,12 @@ def site(tmp_path_factory) -> Iterator[Served]:
 def opened(
     browser: Browser, site: Served, path: str, size: Any = WIDE, refused: int = 0, **options: Any
 ) -> Iterator[Page]:
-    """Opens a page of the application within the context, and yields its tab. Asserts at the end
-    that the console has no errors and that nothing was requested from elsewhere.
+    """Opens the page of the application at `path` in a browser tab and yields the tab, which is
+    closed at the end of the `with` block. Asserts then that the console has no errors and that the
+    page requested nothing from other addresses.
 
-    `refused`: number of requests that the server refuses, which the browser reports in the console.
+    `refused` is the number of requests that the server is expected to refuse. The browser reports
+    each as an error in the console.
     """
     complaints: list[str] = []
     context = browser.new_context(viewport=size, **options)
@@ -167,7 +169,8 @@ def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
             clients.press("ArrowRight")
             tab.locator(f"#whatif[data-answered='{{\"workload.clients\":{place}}}']").wait_for()
             times.append(int(board.get_attribute("data-predicted-ms")))
-        # Each movement makes one request. tests/unit/test_slider_work.py counts its model runs.
+        # Each movement of a slider makes one request. How often the server runs a model for a
+        # request is tested in tests/unit/test_slider_work.py.
         assert asked.count(f"{site.address}/api/whatif") == 3
         assert sentence.inner_text().startswith("× ")
         assert clients.get_attribute("aria-valuetext") == "4"
@@ -236,8 +239,8 @@ def test_a_refused_file_is_one_line(browser, site):
 
 
 def test_each_second_of_a_running_measurement_is_drawn(browser, site):
-    """The test stands for the measuring process: it holds the lock of a run and reports counts by a
-    clock of its own."""
+    """The page shows the counts of a running measurement second by second. This test takes the part
+    of the measuring process: it locks the run and reports counts by a manual clock."""
     planted, clock = synthetic.scenario(), ManualClock()
     run, log = store.open_run(planted, site.settings.runs), LiveLog(clock)
     with run.locked(), opened(browser, site, "/?q=" + planted.name) as tab:
@@ -253,7 +256,8 @@ def test_each_second_of_a_running_measurement_is_drawn(browser, site):
         charts = tab.locator("#charts")
         for text in ("operations/s", "(p50)", "(p99)", "longest operation"):
             assert text in charts.inner_text(), text
-        # Each of the four panels has a line for each client host and one for both together.
+        # Each of the four panels has one line for each of the two client hosts, and one line for
+        # all hosts.
         assert charts.locator(".panel").count() == 4
         for place, host in enumerate(("node-1", "node-2", "all hosts")):
             assert host in charts.locator(".legend").inner_text()
@@ -269,7 +273,8 @@ def test_each_second_of_a_running_measurement_is_drawn(browser, site):
 
 
 def test_a_measurement_is_listed_and_followed_to_its_end(browser, site, tmp_path):
-    """How long the measurement takes decides nothing: it is listed while it runs and afterwards."""
+    """A measurement is listed while it runs, and its page follows it to the end. The test does not
+    depend on how long the measurement takes."""
     runs = site.settings.runs
     (tmp_path / "live.toml").write_text(SCENARIO)
     command = [DFSLAB, "measure", "live.toml", "--out", runs, "--quiet"]

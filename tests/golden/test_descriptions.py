@@ -1,6 +1,6 @@
 """Tests that three properties of every file system's description are as recorded, for a grid of
-parameter values: its numbers, its formulas and its nets. A description states the steps of each
-operation.
+parameter values: the times of each operation, the symbolic formulas, and the nets. A description
+states the steps of each operation.
 
 A description may be rewritten if latency, demand at each resource, formula and structure of the net
 stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records new values.
@@ -42,8 +42,8 @@ COUNTS = {
     "goal": (1, 2, 3),
     "stripe_count": (1, 2, 4),
 }
-# Parameters that were added after the recording. They keep their defaults here, because drawing
-# values for them would change all values drawn later.
+# Parameters that were added after the recording. They keep their defaults in these tests, because
+# drawing values for them would change the random values of later parameters.
 ADDED = ("read_streams", "server_write_through")
 # The keys are file systems whose names have changed since their numbers were recorded. The values
 # are their names at that time.

@@ -43,8 +43,7 @@ WORKLOADS = {
     "replay": {"form": "recorded"},
 }
 CLIENTS, OPERATIONS, CALLS = 2, 8, 12
-# Operation types of the replayed trace. In the description of some file systems, fsync has no
-# separate step.
+# Operation types of the replayed trace. Some file systems have no separate step for fsync.
 KINDS = ("pread", "pwrite", "open", "close", "fsync")
 
 
@@ -85,8 +84,8 @@ def situation(system: str, workload: str, folder: Path) -> Situation:
 
 
 def compiled(system: str, workload: str, folder: Path) -> list[str]:
-    """Returns two digests, of the net and of its firings, for each of two distributions of service
-    times. The net is that of `workload` on the file system `system`."""
+    """Returns four digests for the net of `workload` on the file system `system`: for each of two
+    distributions of service times, a digest of the net and a digest of its firings."""
     given = situation(system, workload, folder)
     calibrated = given.system.parameters.of_origin("calibrated")
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}

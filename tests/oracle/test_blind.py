@@ -85,7 +85,8 @@ def prediction(name="nfs-1-1", predicted=100.0, factor=1.5, **changes):
 
 
 def measurement(name="nfs-1-1", rate=100.0, others=0.0, failed=""):
-    """Returns a measurement with the processor share `others` of other programs."""
+    """Returns a measurement of a point. `others` is the share of the processors that other programs
+    used during the measurement."""
     return MeasuredPoint(name, "2026-01-01T00:00:00+00:00", rate, 2.0, 8, others, 0.0, failed)
 
 
@@ -110,7 +111,7 @@ def planted(folder, predictions, measurements):
 
 @pytest.fixture(scope="module")
 def of_seed():
-    """The points of a small campaign."""
+    """Returns the points of a small campaign, drawn with the seed 5."""
     return drawn(5, 60, MACHINE)
 
 
@@ -257,7 +258,8 @@ def test_the_serial_baseline_finds_a_planted_law():
 
 
 class Planted:
-    """An instrument that takes 50 s for a point, and fails at the first one of each testbed."""
+    """An instrument that takes 50 s for a point. In each session on a testbed, it fails with
+    RunFailed at the first point and refuses all later points with InputError."""
 
     clock: ManualClock
     # The session of the last run. Each testbed has another session.
@@ -359,7 +361,9 @@ def test_the_profile_of_an_earlier_campaign_freezes_the_same_predictions(tmp_pat
 
 
 def test_the_group_without_which_errors_are_smallest_is_named_first():
-    """Nine reads are wrong by 10 % and two writes by 200 %: without the writes, p90 is 10 %."""
+    """The groups are sorted by the errors that remain without them. Nine reads are wrong by 10 %
+    and two writes by 200 %, so the group of writes is first: without it, the 90 % quantile of the
+    errors is 10 %."""
     points = [prediction(f"nfs-1-{number}", predicted=110.0) for number in range(9)]
     wrong = {"predicted": 300.0, "operation": "sequential_write"}
     points += [prediction(f"nfs-2-{number}", **wrong) for number in range(2)]
@@ -390,7 +394,8 @@ def test_a_seed_that_was_not_measured_is_no_spent_seed(tmp_path, capsys):
 
 @pytest.mark.parametrize("sd", [0.2, 0.5])
 def test_the_spread_of_planted_errors_is_learnt(sd):
-    """Errors of a normal distribution need intervals of 1.64 standard deviations."""
+    """The 90 % intervals that are learnt from normally distributed errors extend to 1.645 standard
+    deviations of the errors on each side."""
     chance = random.Random(3)
     found = [
         spread.Residual("names", f"nfs-{number}", "nfs", chance.gauss(0, sd), 0.0)
@@ -405,8 +410,9 @@ def test_what_priors_explain_is_not_learnt_again():
 
 
 def test_a_fit_to_points_takes_the_time_of_other_programs_off():
-    """A processor-bound point at half of the processors tells of the same constants as a point at
-    all of them with twice the rate."""
+    """A fit accounts for the processors' time that other programs take. A processor-bound point at
+    rate r, during which other programs use half of the processors, gives the same constants as a
+    point at rate 2 r without other programs."""
     keys = {"regime": "processor", "kind": "metadata", "operation": "stat", "clients": 8}
     keys |= {"size_bytes": 0, "latency_s": 2e-5}
     busy = figures.Judged(prediction(**keys), measurement(rate=8000.0, others=0.5))

@@ -44,9 +44,9 @@ def results(noise: float, seed: int, repetitions: int = 3):
 def test_exact_data_give_back_the_planted_constants():
     calibration = calibrate(results(0.0, 1))
     for constant in calibration.constants:
-        # The prior of a constant has a width of a factor of e. This prior biases a fitted constant
-        # that explains only a small part of the total time, so only larger constants are checked
-        # here.
+        # The prior of a constant has a width of a factor of e. If a constant explains only a small
+        # part of the total time, the prior biases its fitted value, so only constants that explain
+        # more are checked.
         if constant.key in PLANTED:
             off = abs(np.log(constant.value / PLANTED[constant.key]))
             assert off <= 2 * constant.log_standard_error, constant
@@ -55,8 +55,9 @@ def test_exact_data_give_back_the_planted_constants():
 
 
 def test_a_constant_has_one_prior_for_all_machines():
-    """The clients of half of the configurations have a machine whose profile says that an fsync
-    takes four times as long. No measurement uses fsync, so the constant keeps its prior."""
+    """The clients of half of the configurations have a machine with an fsync of 1 ms in its
+    profile, those of the other half one with 4 ms. No measurement uses fsync, so the constant keeps
+    its prior: the geometric mean of 2 ms, in whatever order the results are."""
     found = results(0.0, 1, repetitions=1)
     for place, seconds in ((0, "1 ms"), (1, "4 ms")):
         for at in range(place, len(found), 2):
@@ -75,7 +76,7 @@ def test_a_constant_has_one_prior_for_all_machines():
     assert len(found) % 2 == 0
     assert forward.value == pytest.approx(2e-3)
     assert backward.value == pytest.approx(2e-3)
-    # The profiles differ by a factor of two either way.
+    # Each profile differs from the mean by a factor of two.
     spread = np.hypot(MEASURED_SPREAD, np.log(2))
     assert forward.log_standard_error == pytest.approx(spread, rel=0.01)
 

@@ -100,10 +100,10 @@ def philosophers(count: int) -> str:
 def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: int):
     """The numbers of markings and arcs of the state space are known in closed form.
 
-    A marking is a set of eating philosophers without two neighbours, so the number of markings is a
-    Lucas number. In each marking every eater may stop, and every philosopher without an eating
-    neighbour may begin. Therefore the number of arcs is twice the sum of the eaters over all
-    markings.
+    A marking is a set of eating philosophers of whom no two are neighbours, so the number of
+    markings is a Lucas number. In each marking every eater may stop, and every philosopher without
+    an eating neighbour may begin. Therefore the number of arcs is twice the sum of the eaters over
+    all markings.
     """
     report = engine.state_space(cpn.read(philosophers(count)))
     assert (report.markings, report.arcs) == (markings, arcs)
@@ -170,8 +170,8 @@ def queue() -> str:
 
 
 def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
-    """The queue system is M/M/1 with utilisation 0.5, so its mean wait equals the mean service time
-    of 50 s."""
+    """The queue system is an M/M/1 queue with utilisation 0.5, so the mean wait of a job equals the
+    mean service time of 50 s."""
     log = LogMonitor(transition="Note", fields=["t1.value"], limit=1_000_000)
     reports = engine.run(
         cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
@@ -181,5 +181,5 @@ def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     found = engine.estimate([fmean(one) for one in waits])
     assert found.half_width < 4
     # Twice the half-width of the interval is about four standard errors. Times are rounded to
-    # integers, which moves the mean by less than that.
+    # integers, which moves the mean by less than twice the half-width.
     assert abs(found.mean - 50) < 2 * found.half_width

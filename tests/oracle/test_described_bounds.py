@@ -74,7 +74,7 @@ def situation(
 
 def rates_bytes_per_s(given):
     """Returns two throughputs in B/s: (result of the formula, result of the net). Every calibrated
-    constant is close to zero in both."""
+    constant is close to zero in both computations."""
     constants = dict.fromkeys(given.constants, 1e-15)
     size_bytes = given.environment["file_size"]
     net = simulate(given, constants, service="deterministic")

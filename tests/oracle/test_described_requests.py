@@ -52,7 +52,8 @@ def test_windows_are_those_of_the_kernel(size_bytes, call_bytes):
 
 
 def cost(system, workload, operation="", **keys):
-    """Returns the cost of the only operation of a workload with the default constants."""
+    """Returns the cost of the operation of a workload that has only one. The constants have their
+    default values."""
     if operation:
         keys["operation"] = operation
     given = situation_of(system, workload, **keys)
@@ -61,14 +62,17 @@ def cost(system, workload, operation="", **keys):
 
 
 def demand_s(demands, place, kind="cpu"):
-    """Returns the seconds of all demands at the stations of `kind` at a place."""
+    """Returns the total seconds of those demands whose station is of the kind `kind` at the place
+    `place`."""
     return sum(
         s for station, s in demands.items() if (station.place, station.kind) == (place, kind)
     )
 
 
 def test_write_behind_ignores_direct_io_unless_it_is_strict():
-    """A file of 128 KiB in calls of 4 KiB: 32 round trips if each call waits for the bricks."""
+    """Write-behind of GlusterFS acknowledges direct writes, too, except with `strict_o_direct`. A
+    file of 128 KiB in calls of 4 KiB then takes 32 round trips more, because each call waits for
+    the bricks."""
     keys = {
         "file_size": "128 KiB",
         "transfer_size": "4 KiB",
@@ -84,7 +88,8 @@ def test_write_behind_ignores_direct_io_unless_it_is_strict():
 
 
 def test_a_stream_over_a_long_path_has_two_windows_in_flight():
-    """GlusterFS reads at 2 × 128 KiB for each round trip, however fast link and disks are."""
+    """GlusterFS reads two windows of 128 KiB in each round trip, even if link and disks could
+    transfer more."""
     given = situation_of(
         "glusterfs",
         "sequential_read",
@@ -100,8 +105,8 @@ def test_a_stream_over_a_long_path_has_two_windows_in_flight():
 
 @pytest.mark.parametrize(("names", "calls"), [(100, 1), (1000, 7)])
 def test_a_listing_of_glusterfs_takes_a_round_trip_for_each_buffer(names, calls):
-    """200 bytes of each name fill buffers of 32 KiB. A listing also opens the directory and asks
-    once more to find the end."""
+    """A listing takes a round trip for each buffer of 32 KiB, where each name takes 200 bytes. It
+    takes two more round trips to open the directory and to learn that no name follows."""
     keys = {"operations_per_client": names, "servers": 2, "parameters": {"copies": 2}}
     slow = cost("glusterfs", "metadata", "list", network={"latency": "10 ms"}, **keys)
     fast = cost("glusterfs", "metadata", "list", network={"latency": "5 ms"}, **keys)
@@ -109,8 +114,9 @@ def test_a_listing_of_glusterfs_takes_a_round_trip_for_each_buffer(names, calls)
 
 
 def test_names_on_a_slow_network_are_forgotten_sooner():
-    """GlusterFS takes at least four round trips to write a file, so 200 files over 20 ms are older
-    than the second for which the kernel knows names."""
+    """The kernel caches a name for one second. On a slow network, writing 200 small files takes
+    longer than one second, because GlusterFS takes at least four round trips of 20 ms to write a
+    file. So most names must be looked up again when the files are read."""
     keys = {"file_size": "4 KiB", "transfer_size": "4 KiB", "operations_per_client": 200}
     near = cost("glusterfs", "sequential_read", network={"latency": "1 us"}, servers=1, **keys)
     far = cost("glusterfs", "sequential_read", network={"latency": "10 ms"}, servers=1, **keys)
@@ -135,8 +141,8 @@ def test_a_deleted_file_of_cephfs_is_removed_from_its_stores_afterwards():
 
 
 def test_a_block_of_juicefs_that_is_not_full_is_fetched_once():
-    """A direct or random reader of small calls fetches the object of a small file once, and the
-    blocks of a large file with each call."""
+    """Direct random reads in small calls: the whole object of a small file is fetched once, while
+    the blocks of a large file are fetched by a request for each call."""
     small = {"file_size": "64 KiB", "transfer_size": "4 KiB", "operations_per_client": 8}
     given = situation_of("juicefs", "random_read", cache="direct", **small)
     (found,) = given.costs(given.constants).values()
@@ -149,8 +155,8 @@ def test_a_block_of_juicefs_that_is_not_full_is_fetched_once():
 
 
 def test_alluxio_opens_a_block_again_only_after_a_jump_if_reads_come_in_order():
-    """With sync_read a block is opened once for a sequential reader, and for each call of a random
-    one. Without it, it is opened for each request of the kernel."""
+    """With `sync_read`, a sequential reader opens a block once, and a random reader opens a block
+    for each call. Without `sync_read`, both open a block for each request of the kernel."""
     keys = {"file_size": "2 MiB", "transfer_size": "256 KiB", "operations_per_client": 4}
     opened = {}
     for workload in ("sequential_read", "random_read"):
@@ -170,9 +176,9 @@ def test_alluxio_opens_a_block_again_only_after_a_jump_if_reads_come_in_order():
 
 
 def test_a_new_chunk_of_moosefs_is_made_before_its_data_are_sent():
-    """A write of a small file with two copies takes 14 one-way latencies: lookup, create, new
-    chunk at the master (2 each) and at its chunkservers (2), data along the chain (2), their
-    acknowledgements (2), and the end of the write (2)."""
+    """A write of a small file with two copies takes 14 one-way latencies: 2 each for lookup,
+    create, the new chunk at the master, the new chunk at the chunkservers, the data along the
+    chain, their acknowledgements, and the end of the write."""
     keys = {
         "file_size": "4 KiB",
         "transfer_size": "4 KiB",

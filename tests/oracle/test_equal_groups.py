@@ -9,7 +9,7 @@ from dfslab.spec.scenario import Scenario
 from support.predicted import DISK, table_of
 
 WORK = {"clients": 6, "file_size": "16 MiB", "transfer_size": "1 MiB", "operations_per_client": 2}
-# Token buckets whose credit is a tenth of a second of a disk, and 20 ms of an adapter.
+# Burst credits of disk and adapter: none, 0.1 s at the disk, and 20 ms at the adapter.
 BURSTS = [({}, {}), ({"burst": "0.1 s"}, {}), ({}, {"burst": "0.02 s"})]
 
 

@@ -9,8 +9,8 @@ from dfslab.spec.deployment import Adapter, Disk, Network, NodeGroup
 from dfslab.spec.scenario import WorkloadChoice
 from support.predicted import SYSTEMS, situation_of
 
-# For each key a value that differs from the default so much that it must have an effect, if it has
-# one at all.
+# For each key, a value that differs from the default so much that the key must change a prediction
+# if it has an effect at all.
 OF_NODES = {
     "processors": 3,
     "cores": 1,
@@ -52,7 +52,8 @@ OF_WORKLOADS = {
     "sync_io": "data",
     "mmap": True,
 }
-# Keys that are no quantities of hardware, or that only open workloads have.
+# Keys that this module does not vary: names and tables, which are no quantities of hardware, and
+# keys that only open workloads have.
 OTHER = {
     NodeGroup: {"name", "count", "roles", "disk", "adapter", "local_files", "profile", "power"},
     WorkloadChoice: {"name", "arrival", "rate", "ramp"},
@@ -65,8 +66,8 @@ TABLES = {
     WorkloadChoice: OF_WORKLOADS,
 }
 CASES = [(table, key, value) for table, own in TABLES.items() for key, value in own.items()]
-# Workloads that together use every resource. Three clients write more than fits into the memory of
-# a server, write less than that, read files from disk, and run a program of tasks.
+# LOADS are workloads that use every resource between them. Three clients write more than fits into
+# the memory of a server, write less than that, read files from disk, and run a program of tasks.
 SIZE = {"file_size": "96 MiB", "transfer_size": "128 KiB", "clients": 3}
 LOADS = (
     {"workload": "sequential_write", "operations_per_client": 6, **SIZE},
@@ -75,7 +76,8 @@ LOADS = (
     {"workload": "program", "compute_time": "1 s", **SIZE},
 )
 DISK = {"read_rate": "40 MB/s", "write_rate": "40 MB/s", "latency": "2 ms"}
-# More or fewer processors act only if many clients share few of them.
+# The number of processors or cores changes a rate only if many clients share few of them. These
+# keywords make such a configuration.
 CROWDED = {
     "node": {"cores": 2, "frequency": "0.5 GHz"},
     "clients": 24,
@@ -90,7 +92,7 @@ def test_every_key_has_a_case():
 
 
 def usual(load, key):
-    """Returns the keywords of `situation_of` for the workload `load`, with the default of `key`."""
+    """Returns the keywords of `situation_of` for the workload `load` before `key` is changed."""
     keys = {"memory": "512 MiB", "disk": DISK, **load}
     return {**keys, **CROWDED} if key in ("processors", "cores") else keys
 
@@ -116,8 +118,8 @@ def changed(load, table, key, value):
     ("table", "key", "value"), CASES, ids=[f"{t.__name__}.{k}" for t, k, _ in CASES]
 )
 def test_it_moves_a_prediction_or_is_reported(system, table, key, value):
-    """For each workload in LOADS, the key either changes the predicted rate or is reported as
-    ignored. A key that not every workload reports must change at least one rate."""
+    """Unless the key is reported as ignored for every workload in LOADS, its change must change the
+    predicted rate of at least one of these workloads."""
     moved, silent = False, False
     for load in LOADS:
         before, after = usual(load, key), changed(load, table, key, value)

@@ -33,8 +33,8 @@ NOISE_SD = 0.05
 
 
 def place(system: str, known: bool = True) -> DiscoveredPlace:
-    """Returns the description of a mounted file system `system`. If `known`, its deployment is
-    declared; otherwise only the name of the file system is known."""
+    """Returns what was discovered about a mount of the file system `system`. If `known` is true,
+    the deployment is declared; otherwise only the name of the file system is known."""
     described = discover.file_system(system)
     servers = 1 if system in ("nfs", "juicefs") else SERVERS
     declared = standard(described, servers, 1, LINK, LATENCY_S, DISK)
@@ -76,15 +76,16 @@ def test_half_a_link_and_a_third_of_a_disk_are_named(system):
     suspected = suspects(operations, facts)
     faults = {"client link": 2.0, "server disk": 3.0}
     if system == "juicefs":
-        # Objects are stored in memory, so no operation uses the disks of the servers.
+        # JuiceFS's objects are stored in memory in this deployment, so no operation uses the disks
+        # of the servers.
         del faults["server disk"]
     for name, factor in faults.items():
         slow = with_fact(deployment, by_name[name], by_name[name].value / factor)
         measured = rates(operations, slow, 1)
         shift = np.log(measured) - np.log(rates(operations, deployment, 1))
         if shift @ np.linalg.inv(expected.covariance) @ shift < 2 * LEAST_EVIDENCE:
-            # This resource limits the rates so little that its fault changes them by less than the
-            # intervals show.
+            # The slow resource hardly limits any rate. Its fault shifts the rates by less than the
+            # intervals allow and cannot be found.
             continue
         found = diagnosed(suspected, expected, measured)
         assert found, f"{system}: {name} is not found"
@@ -119,8 +120,9 @@ def test_a_directory_has_a_disk_of_this_machine_and_no_server():
 
 
 def test_a_disk_and_a_link_are_told_apart_by_a_cached_read_only():
-    """Uncached reads and forced writes are as slow on a slow disk as over a slow link, so both are
-    named until the cached read is measured."""
+    """Uncached reads and forced writes are as slow on a slow disk as over a slow link. So both the
+    disk and the link are named until the rate of a cached read, which needs no disk, is measured.
+    """
     operations, facts, expected = plan(place("nfs"))
     disk = next(one for one in facts if one.name == "server disk")
     slow = with_fact(operations[0].point.scenario.deployment, disk, disk.value / 6.0)
@@ -147,12 +149,18 @@ def test_a_late_metadata_server_is_named_by_its_round_trips(system, role):
     assert found is not None
     assert role in found.name
     assert "40.2 ms" in found.text
-    # Metadata operations become much slower, but large transfers hardly do.
+    # A slow round trip makes metadata operations much slower, but large transfers hardly slower.
     shifts = dict(zip((one.operation.name for one in operations), found.shifts, strict=True))
     assert shifts["create"] < -1.0
     assert shifts["create"] < 5 * shifts["write, 4 streams"]
     # Round trips that the declared latency explains are no fault.
     assert long_round_trip(operations, {role: [2.4e-4]}, facts) is None
+
+
+# Uncached reads whose data the file system's client keeps in its own process: 200 MiB by default in
+# ceph-fuse. The kernel does not drop this data with its caches, so links and disks limit no such
+# read, and the processor time of the client has a wider interval.
+KEPT_BY_CLIENTS = {("cephfs", "read, 4 streams")}
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -163,7 +171,8 @@ def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
         assert low < expected.centre_per_s[at] * 1.3, one.operation.name
         assert high > expected.centre_per_s[at] / 1.3, one.operation.name
         assert high / low > 1.2, f"{one.operation.name}: no interval is this sure"
-        if one.operation.large and one.point.scenario.workload.cache == "cold":
+        kept = (system, one.operation.name) in KEPT_BY_CLIENTS
+        if one.operation.large and one.point.scenario.workload.cache == "cold" and not kept:
             # Links and disks are declared, so the upper end of a stream's interval is at most about
             # 2.6 times its lower end.
             assert high / low < 2.6, f"{system} {one.operation.name}: {low} to {high}"

@@ -1,5 +1,5 @@
-"""Tests of the figures that judge expectations on testbeds, with planted comparisons, and of the
-planted hardware."""
+"""Tests of two things: the figures that judge `dfslab expect` on testbeds, computed from planted
+comparisons, and the hardware that these testbeds declare."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from verification.figures import bars
 
 
 def comparison(fault, text, rates=(10.0, 30.0)):
-    """Returns a recorded comparison of a testbed with a planted `fault`. `text`: the fault that the
-    answer names. `rates`: measured rates of operations that are expected from 8 to 12."""
+    """Returns a recorded comparison of measured rates with expected ones, on a testbed with the
+    planted fault `fault`. `text` is the fault that the comparison's answer names. `rates` are the
+    measured rates of operations whose expected interval is 8 to 12 operations per second."""
     rows = [
         ComparedOperation(
             operation="x", unit="1/s", low=8.0, expected=10.0, high=12.0, measured=one

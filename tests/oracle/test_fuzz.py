@@ -81,8 +81,8 @@ KEPT = [
 
 
 def answer(read: Callable[[Path], object], path: Path) -> str:
-    """Returns the reader's error as text, or "" if it reads the file. Errors that a reader must not
-    raise are not caught."""
+    """Returns the message of the error that the reader raises, or "" if it reads the file. Errors
+    that a reader must not raise are not caught."""
     try:
         read(path)
     except (InputError, DamagedResult) as error:

@@ -24,10 +24,15 @@ SYSTEMS = 40
 
 
 def planted(active_sd, idle_sd, common_sd, factors=None, operations="data", seed=3):
-    """Returns changes on SYSTEMS file systems, one trial with 16 changes each. Half of the changes
-    have a predicted gain of 2, the others none; each change doubles a value. The standard
-    deviations are those of the errors of ln gain, `common_sd` that of the error of a whole trial.
-    `factors`: factor of the variance of each kind of change."""
+    """Returns planted changes with errors of their predicted gains: one trial of 16 changes on each
+    of SYSTEMS file systems. Each change doubles a value. Half of the changes have a predicted gain
+    of 2 (active), the others a predicted gain of 1 (idle).
+
+    Errors are normal errors of ln gain with these standard deviations: `common_sd` of an error that
+    all changes of a trial share, `idle_sd` of an error of every change, and `active_sd` of an
+    additional error of active changes. `factors` multiplies the variance of a change by a factor
+    for its kind.
+    """
     random = np.random.default_rng(seed)
     found = []
     for system in range(SYSTEMS):
@@ -98,7 +103,8 @@ def test_the_tables_of_the_package_are_those_of_the_recordings():
 
 
 def widths_of(found):
-    """Returns the standard deviation of each judged prediction, by file system."""
+    """Returns a dictionary from each file system to the standard deviations of its judged
+    predictions."""
     widths = {}
     for one, predicted in learning.judged(found):
         widths.setdefault(one.predicted.file_system, []).append(predicted.sd)
@@ -106,7 +112,8 @@ def widths_of(found):
 
 
 def test_a_file_system_is_judged_without_its_own_interventions():
-    """Larger errors of one file system widen the intervals of the others, not its own."""
+    """The intervals of a file system are learnt from the other file systems. Larger errors of one
+    file system therefore widen the intervals of the others, but not those of this file system."""
     found = interventions.measured()
     before = widths_of(found)
     for one in found:

@@ -23,7 +23,7 @@ from verification.figures import bars
 
 @cache
 def scenario_toml(system, name):
-    """Returns an unchanged configuration with this name, as TOML."""
+    """Returns the TOML text of a configuration to which no change is made, with the given name."""
     scenario = interventions.base_of(system, "write").scenario
     return scenario.model_copy(update={"name": name}).toml()
 

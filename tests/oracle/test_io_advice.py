@@ -21,7 +21,8 @@ STORAGES = [
     )
 ]
 SMALL = Application(writes=160_000, write_bytes=160_000 * 4096)
-# Each kind: the rule that names the planted cause, the application, and the calls after the change.
+# Each key is a pattern of I/O. Each value is (the rule that must name the planted cause, the
+# application, the fields of the application after the change that removes the cause).
 KINDS = {
     "interleaved small writes to a shared file": (
         "collective_buffering",

@@ -1,4 +1,4 @@
-"""Tests how the claims of Kumar 2018 are judged, on data with planted slopes and ranks. Also tests
+"""Tests of how the claims of Kumar 2018 are judged, on data with planted slopes and ranks, and of
 the size of the recorded study."""
 
 from __future__ import annotations

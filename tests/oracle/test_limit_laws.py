@@ -14,10 +14,10 @@ from support.predicted import situation_of
 
 SEEDS = range(40)
 EACH = 5
-# Largest factor by which doubling another resource may gain more than doubling the named limit. It
-# exceeds 1 because the limit is defined by a small change, and after a doubling something else may
-# limit. Also, waits of overlapping work are computed with the overlap without load
-# (docs/decisions/021).
+# Largest factor by which doubling another resource may gain more than doubling the named limit. Two
+# things make it larger than 1. The limit is defined by a small change of speed, and after a
+# doubling another resource may be the limit. Also, waits of overlapping work are computed with the
+# overlap without load (docs/decisions/021).
 MOST_MISSED = 1.02
 KINDS = ("cpu", "disk", "nic")
 EQUAL_LINKS = {
@@ -29,8 +29,8 @@ EQUAL_LINKS = {
 
 
 def better(scenario, resource):
-    """Returns the scenario with a resource that takes half the time, such as "server.disk" or
-    NETWORK."""
+    """Returns the scenario in which `resource`, such as "server.disk" or NETWORK, needs half the
+    time for the same work."""
     deployment = scenario.deployment
     if resource == NETWORK:
         network = deployment.network
@@ -44,8 +44,8 @@ def better(scenario, resource):
 
 
 def faster(group, kind):
-    """Returns the node group with processors, disks or adapters (`kind`: "cpu", "disk" or "nic")
-    that need half the time."""
+    """Returns the node group in which the hardware `kind` ("cpu", "disk" or "nic") needs half the
+    time for the same work."""
     if kind == "cpu":
         return group.model_copy(update={"frequency": group.frequency * 2})
     if kind == "disk":
@@ -108,7 +108,8 @@ def test_twice_the_named_limit_gains_most(seed):
 
 @pytest.mark.parametrize("system", ["nfs", "glusterfs", "alluxio", "s3"])
 def test_equally_slow_links_are_one_limit(system):
-    """One of two equally slow links gains nothing alone, so that both are named as one limit."""
+    """If two links are equally slow, making only one of them faster gains nothing, so both are
+    named as one limit."""
     given = situation_of(system, "sequential_write", servers=1, **EQUAL_LINKS)
     first = limits_of(given, given.constants)[0]
     named = parts_of(first)

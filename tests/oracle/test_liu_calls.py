@@ -24,7 +24,8 @@ from verification.liu_record import quantile_s
 
 
 def tree(durations_ns: dict[str, list[int]]) -> MergedStep:
-    """Returns a merged tree with the given durations in nanoseconds at each path of steps."""
+    """Returns a merged call tree. The keys are paths of step names, separated by "/", and the
+    values are the durations in nanoseconds of the calls at this path."""
     top = MergedStep()
     for path, values in durations_ns.items():
         node = top

@@ -74,8 +74,8 @@ def test_networks_side_by_side_are_those_alone():
 
 
 def of_turns(tree, turns):
-    """Returns the cost of a tree on one node, where the symbol `turns` has the given value: a
-    number, or an array with one element for each set of constants."""
+    """Returns the cost of an operation tree on one node with the given value of the symbol `turns`:
+    a number, or an array with one element for each set of constants."""
     node = {"name": "client", "roles": {"client": 1}}
     placement = Placement(build(Deployment, {"node": [node]}))
     return TreeReader(placement, {"turns": turns, "client.frequency": 2.5e9}).read(tree)
@@ -93,8 +93,8 @@ def test_a_number_of_repetitions_may_differ_between_sets():
 
 
 def test_the_limits_of_hdfs_evaluate_its_trees_a_few_times(monkeypatch):
-    """HDFS waits for TCP windows a number of times that depends on latencies and rates. All changes
-    of resources are nevertheless evaluated together."""
+    """How often HDFS waits for TCP windows depends on latencies and rates, so it differs between
+    changes of resources. All changes are nevertheless computed by one evaluation of the trees."""
     given = situation("hdfs", 2)
     reads = []
 
@@ -105,8 +105,8 @@ def test_the_limits_of_hdfs_evaluate_its_trees_a_few_times(monkeypatch):
 
     monkeypatch.setattr(prediction, "TreeReader", Counts)
     assert limits_of(given, given.constants)
-    # One for the unchanged constants, one for all changes, and one if equally slow hardware is
-    # changed together.
+    # One evaluation is for the unchanged constants, one for all changes, and one for equally slow
+    # hardware that is changed together, if there is any.
     assert len(reads) <= 3
 
 

@@ -27,8 +27,8 @@ def constants(file_system: str, half: str) -> dict[str, float]:
 
 def log_sd(without: frozenset[str] = frozenset()) -> float:
     """Returns the standard deviation of the natural logarithm of a constant between two profiles,
-    over all constants except those in `without`. The variance of a pair is half of its squared
-    difference."""
+    over all constants except those in `without`. Each constant of each file system contributes half
+    of the squared difference between its logarithms in the two profiles to the mean variance."""
     halves = [
         math.log(first[key] / second[key]) ** 2 / 2
         for first, second in (

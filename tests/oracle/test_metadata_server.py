@@ -79,8 +79,8 @@ def test_the_law_says_that_throughput_falls():
 
 
 def of_source(requested):
-    """Returns the limits on the number of files, by the first words of the source from which each
-    limit follows, such as a publication."""
+    """Returns the limits on the number of files. A key is the beginning of the limit's source up to
+    the first colon, such as the name of a publication."""
     return {one.source.split(":")[0]: one for one in limits(requested).files}
 
 
@@ -103,9 +103,9 @@ def test_files_that_fit():
 
 
 def test_blocks_cost_memory():
-    """A file of 100 blocks has 101 objects of 200 B, so 0.43 M such files fit 8 GiB. Of files of
-    two blocks, 14.3 M fit. Cloudera's rule counts 1 GB for a million blocks, which is ten thousand
-    files of 100 blocks."""
+    """A file of 100 blocks has 101 objects of 200 B, so 0.43 million such files fit into 8 GiB. Of
+    files of two blocks, 14.3 million fit. Cloudera's rule counts 1 GB for a million blocks, which
+    are the blocks of ten thousand files of 100 blocks."""
     large = scenario(memory="8 GiB", workload=files_of("12.5 GiB"))
     found = of_source(large)
     assert found["Shvachko 2010"].files == pytest.approx(8 * GIB / 20_200)
@@ -306,8 +306,9 @@ def test_pauses_against_an_event_simulation():
 
 
 def test_four_numbers_of_clients_from_one_on_give_no_law_an_aicc():
-    """A law is 0 or has two parameters here, so that fewer than four measurements remain for each
-    of its parameters and the variance."""
+    """AICc (corrected Akaike criterion) needs three more measurements than a law has parameters, so
+    four measurements are too few for two parameters. The law x ln x has one parameter, but it is 0
+    for one client, so only three of the measurements from one client on can fit it."""
     assert laws.fit([1, 4, 8, 16], [0.001, 0.002, 0.004, 0.009]) == []
     (only,) = laws.fit([2, 4, 8, 16], [0.001, 0.002, 0.004, 0.009])
     assert only.law == "x ln x"
@@ -395,8 +396,9 @@ SWEEP = """
 
 
 def test_equal_configurations_are_one_answer(monkeypatch, capsys, tmp_path):
-    """The number of clients does not change the limits of the server. Configurations that differ
-    only in clients therefore share one answer, which states how many they are."""
+    """The limits of the metadata server do not depend on the number of clients. Configurations that
+    differ only in the number of clients therefore share one answer, which states how many
+    configurations they are."""
     path = tmp_path / "hdfs.toml"
     path.write_text(scenario(access={"testbed": True}).toml().replace("sweep = []\n", "") + SWEEP)
     monkeypatch.setattr(

@@ -1,5 +1,5 @@
-"""Tests `dfslab predict SCENARIO --metadata-server` with every shipped scenario. The command
-answers, or it ends with one line that says why it cannot."""
+"""Tests `dfslab predict SCENARIO --metadata-server` with every shipped scenario. The command either
+answers, or ends with one line that says why it cannot answer."""
 
 from __future__ import annotations
 

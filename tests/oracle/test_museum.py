@@ -1,6 +1,6 @@
-"""Tests the rules of `dfslab check` on recorded results whose faults are known. Each faulty result
-is found by the rule for its fault and by no other rule. Results without faults are found by
-none."""
+"""Tests the rules of `dfslab check` on recorded results whose faults are known. For each faulty
+result, the rule for its fault reports the fault, and no other rule reports anything. For results
+without faults, no rule reports anything."""
 
 from __future__ import annotations
 

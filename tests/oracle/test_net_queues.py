@@ -24,7 +24,8 @@ def run(net: dict, **options) -> list[dict]:
 
 def station_net(arrival: str, service: str, servers: int = 1, capacity: int | None = None) -> dict:
     """Returns a net of one station with `servers` servers and the given distributions of arrival
-    and service times. Customers beyond `capacity` are rejected."""
+    and service times. At most `capacity` customers are at the station, and further ones are
+    rejected. None stands for no limit."""
     enter = {
         "name": "enter",
         "priority": 1,
@@ -117,8 +118,8 @@ def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> li
 
 def littles_law_and_utilisation(rows: list[dict], servers: int, service_s: float) -> None:
     """Asserts Little's law L = X W (customers = rate x response time) and the utilisation law (busy
-    servers = rate x service time). Both hold up to the customers that are present when the measured
-    window begins or ends."""
+    servers = rate x service time). Both laws hold exactly except for the customers that are present
+    when the measured window begins or ends."""
     for row in rows:
         customers = row["rate"] * row["window_s"]
         slack = 6 * math.sqrt(customers) * max(row["W"], 1) / row["window_s"]
@@ -234,8 +235,8 @@ def test_machine_repair():
     near(*_swap(mean_and_error(responses), response))
     for answer in answers:
         count, stay = answer["monitors"]
-        # The response time law is R = N / X - Z for N machines, rate X and think time Z. It holds
-        # except for the ends of the window and the randomness of Z.
+        # The response time law is R = N / X - Z for N machines, rate X and think time Z. The law
+        # holds except for the ends of the window and the randomness of Z.
         law = machines / count["rate_per_s"] - think_s
         spread = 6 * think_s / math.sqrt(count["count"]) + machines * 20 / count["window_s"]
         assert stay["mean_s"] == pytest.approx(law, abs=spread)

@@ -19,7 +19,7 @@ DEMANDS = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=6)
 def test_erlang_c_is_the_textbook_one():
     assert waiting_share(0.7, 1) == pytest.approx(0.7)
     # For two servers at utilisation rho, the probability that a customer waits is 2 rho^2 / (1 +
-    # rho) (Erlang C). Here rho is 0.6.
+    # rho) (Erlang C). The test has rho = 0.6.
     assert waiting_share(1.2, 2) == pytest.approx(2 * 0.36 / 1.6)
     assert waiting_share(150.0, 200) < 1e-3
 

@@ -11,7 +11,8 @@ from dfslab.models.tree.page_cache import DirtyPages, FileSet, PageCache, PageCa
 
 
 class PagesInOrder:
-    """An LRU list of pages, which are pairs (set of files, number of the page)."""
+    """An LRU list of single pages. Each page is a pair (name of a set of files, number of the
+    page)."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self.pages = capacity, OrderedDict()
@@ -75,8 +76,8 @@ def test_deleted_files_leave_the_memory():
 
 def stepped(dirty: DirtyPages, written: float, disk_rate: float, free_s: float, step_s=0.002):
     """Returns the seconds that writers need for `written` bytes, simulated in steps of `step_s`.
-    Without a limit they would need `free_s`. Once the dirty pages have reached their limit, they
-    write at `disk_rate`, the rate of the disks."""
+    Without a limit of dirty pages the writers would need `free_s`. Once the dirty pages have
+    reached their limit, the writers only write at `disk_rate`, the rate of the disks."""
     rate, left, held, time_s = written / free_s, written, dirty.dirty_bytes, 0.0
     while left > 0:
         held -= min(held, disk_rate * step_s)
@@ -96,7 +97,8 @@ def test_writers_wait_as_long_as_in_steps_of_time(written, rate, before):
 
 def test_dirty_pages_are_written_while_clients_compute():
     dirty = DirtyPages(15.0, 30.0, 30.0, 28.0)
-    # The disk writes 1 byte per second: first what is above the threshold, then what has expired.
+    # The disk writes 1 byte per second. It first writes the dirty bytes above the threshold, and
+    # then those that have expired.
     assert dirty.drained(10.0, 1.0).dirty_bytes == pytest.approx(18.0)
     assert dirty.drained(25.0, 1.0).dirty_bytes == pytest.approx(15.0)
     assert dirty.drained(40.0, 1.0).dirty_bytes == pytest.approx(5.0)

@@ -1,5 +1,5 @@
-"""Tests of the ratio of the costs of programs that are measured in turns. The slowdown of one
-program is found, and for equal programs the verdict is "undecided"."""
+"""Tests of the ratio of the costs of two programs that are measured in alternation. A planted
+slowdown of one program is found, and for programs of equal cost the verdict is "undecided"."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of figures that are ratios of two recorded rates, with runs whose rates are planted: copies
-and clients of Kumar 2018, and the pairs of the DFS-Perf report."""
+"""Tests of figures that are ratios of two recorded rates, computed from runs with planted rates.
+The ratios are those for copies and for clients of Kumar 2018, and those of the DFS-Perf report."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def _noise() -> list[tuple[int, float]]:
 
 
 def _rate_of(point: Point) -> float:
-    """Returns a rate that four copies halve. Four clients read three times as much together as one
-    client, and write 0.8 times as much."""
+    """Returns the planted rate of a configuration. Four copies halve the rate. Four clients
+    together read at three times the rate of one client, and write at 0.8 times the rate of one
+    client."""
     read = point.labels[kumar_copies.OPERATION] in kumar_copies.READS
     copies = 0.5 if point.labels[kumar_copies.COPIES] == 4 else 1.0
     clients = (3.0 if read else 0.8) if point.labels[kumar_copies.CLIENTS] == 4 else 1.0
@@ -57,8 +58,10 @@ def test_each_pair_is_of_the_same_system():
 
 
 def _run(point: Point, repetition: int, noise: float) -> Result:
-    """Returns a run of a planted rate. Reads of a client take longer by the planted ratio of a
-    system if files are shuffled, less time by the one of processes, and longer through to HDFS."""
+    """Returns a run with a planted rate. For a metadata workload, several processes multiply the
+    rate by the system's ratio in OF_METADATA. The time of a read is multiplied by the system's
+    ratio in OF_OWN_FILES if files are shuffled, divided by its ratio in OF_READS with several
+    processes, and multiplied by THROUGH on the system that reads through to HDFS."""
     labels = point.labels
     system, processes = str(labels["file_system.name"]), bool(labels["workload.processes"])
     if labels["workload.name"] == dfsperf.METADATA:

@@ -207,7 +207,8 @@ def test_machines_that_differ_in_one_figure_are_not_those_of_the_table(other):
     ],
 )
 def test_a_hit_needs_half_of_the_parts_and_no_contradiction(counts, verdict):
-    """`counts` are the numbers of confirmed, contradicted and undecided parts."""
+    """A statement of a paper counts as a hit if at least half of its parts are confirmed and none
+    is contradicted. `counts` are the numbers of confirmed, contradicted and undecided parts."""
     assert obtained.verdict_of(*counts) == verdict
 
 
@@ -239,9 +240,10 @@ def test_one_row_is_printed(capsys):
 
 
 def test_minutes_of_the_ocean_model_count_the_bytes_of_writes_and_reads_only():
-    """Of the 12 operations of a client, four write and four read 152 kB; three delete and one waits
-    at the end. The bytes per second are therefore 8 / 12 x 152 kB x operations per second. On
-    Gigabit, four servers take at least as long as 500 GB take on their four links."""
+    """Of the 12 operations of a client, four write 152 kB each and four read 152 kB each; three
+    delete and one waits at the end. The bytes per second are therefore 8 / 12 x 152 kB x operations
+    per second. On Gigabit, four servers take at least as long as their four links need for 500 GB.
+    """
     minutes = kumar_predictions.ocean_minutes()
     points = recordings.scenario("kumar-ocean").points()
     for found, point in zip(minutes.values(), points, strict=True):
@@ -252,7 +254,8 @@ def test_minutes_of_the_ocean_model_count_the_bytes_of_writes_and_reads_only():
 
 
 def test_ratios_of_a_busy_machine_are_decided_from_three_on():
-    """The first rate of a pair is the one that the statement says is the larger one."""
+    """On a busy machine, a ratio of two rates decides about a statement only if it is at least 3 or
+    at most 1/3. The first rate of each pair is the one that the statement calls larger."""
     near = dfsperf_probes.greater([("a", 2.9, 1.0), ("b", 1.0, 2.9)], 3.0)
     assert near.verdict == "not judged"
     assert near.text.endswith("no difference: a 2.9, b 0.345")
@@ -264,7 +267,8 @@ def test_ratios_of_a_busy_machine_are_decided_from_three_on():
 
 
 def test_a_row_of_the_net_has_the_rate_that_the_command_prints():
-    """The command simulates all levels of network detail and prints the rate of packets."""
+    """The command simulates the network at several levels of detail and prints the rate of the
+    simulation of packets."""
     scenario = recordings.scenario("pvfs-figures")
     keys = {"workload.name": "sequential_read", "workload.transfer_size": "16 MiB"}
     (point,) = [one for one in scenario.points() if one.labels == {**keys, "workload.clients": 1}]

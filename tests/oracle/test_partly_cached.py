@@ -16,8 +16,8 @@ from tests.support.predicted import situation_of
 
 @pytest.mark.parametrize("missed", [0.25, 0.5])
 def test_a_lookup_costs_the_mean_of_hits_and_misses(missed: float):
-    """With a share of misses, the processor time of a lookup is the mean of that of hits and that
-    of misses."""
+    """If a share of the lookups misses the cache, the mean latency of a create is the mean of the
+    latencies with a hit and with a miss, weighted by this share."""
     situation = situation_of("glusterfs", "metadata", operation="create", cache="cold")
     node = situation.system.operations["create"]
 
@@ -50,8 +50,8 @@ def test_whole_stripes_are_in_memory():
 
 
 def test_a_phase_of_pvfs_finds_what_earlier_phases_left_in_memory():
-    """The tasks of a program read what the task before wrote. Only the first one reads from disks
-    if the run begins with empty caches."""
+    """Each task of a program reads what the task before has written. If the run begins with empty
+    caches, only the first task reads from disks."""
     found = situation_of("pvfs", "program", cache="cold", tasks=3)
     reads = [at for at, phase in enumerate(found.phases) if "read" in phase.mix]
     setups = [setup_of(found.alone(at)) for at in reads]

@@ -30,7 +30,7 @@ from support.synthetic import without_times
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 METADATA = ("create", "stat", "list", "rename", "delete")
-# Every case as (file system, operation, whether each role is on a separate node).
+# Every test case as (file system, operation, whether each role is on a separate node).
 DESCRIBED = [
     (system, operation)
     for system in SYSTEMS
@@ -79,11 +79,13 @@ def test_without_contention_both_give_the_same_latency(system, operation, apart)
     net = simulate(given, given.constants, service="deterministic")
     left = any(isinstance(n, op.Later) for n in op.walk(given.system.operations[operation]))
     if operation in METADATA and left:
-        # Deferred work delays the next operation, and continues after the last one.
+        # In the net, deferred work of an operation delays the next operation, and continues after
+        # the last operation.
         assert 0.75 * formula.rate_per_s <= net.rate_per_s <= 1.001 * formula.rate_per_s
         return
-    # The net simulates at most 64 units of a pipeline. Filling the pipeline takes the time of one
-    # unit at each stage, so grouped units cost up to 1/64 more for each stage.
+    # The net simulates at most 64 units of a pipeline; if there are more, one simulated unit stands
+    # for a group. Filling the pipeline takes the time of one simulated unit at each stage, so
+    # groups cost up to 1/64 more for each stage.
     assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=0.05)
     if operation in METADATA:
         assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=1e-3)
@@ -98,7 +100,8 @@ def test_without_contention_random_times_agree_within_three_standard_errors(syst
     net = simulate(given, given.constants, service="exponential", replications=30)
     assert net.errors["rate"] > 0
     off = net.rate_per_s / formula.rate_per_s - 1
-    # The mean of a ratio is biased by about its relative variance, and the rate is a ratio.
+    # The rate is a ratio. The mean of a ratio of random values is biased by about its relative
+    # variance.
     bias = 30 * net.errors["rate"] ** 2
     assert abs(off) <= 3 * net.errors["rate"] + bias
 

@@ -20,7 +20,7 @@ from dfslab.spec.steps import operation as op
 from support.operations import planned
 
 OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
-# Every case as (file system, operation), for operations that transfer file data.
+# Every test case as (file system, operation), for operations that transfer file data.
 MOVING = [
     (system, operation)
     for system in discover.members(discover.FILE_SYSTEMS)
@@ -109,12 +109,12 @@ def test_latency_and_steps_are_the_formulas(system, operation, apart):
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
-    """The formula lets the copies of a write overlap completely. In the net their messages queue at
-    a shared adapter, which is the only difference."""
+    """The latency of the net differs from that of the formula only by waits at shared adapters. The
+    formula lets the copies of a write overlap completely, while in the net the messages of the
+    copies queue at an adapter that they share."""
     for layout in ({"copies": 2}, {"copies": 3}, {"copies": 3, "data_fragments": 2}):
         given = situation("glusterfs", True, **layout)
-        # Without this line, some reads of the client would be served from its page cache and send
-        # no messages.
+        # With page-cache hits, some reads of the client would send no messages.
         given.environment["kept"] = 0.0
         latency, _, cost = both(given, operation)
         shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))
@@ -224,8 +224,8 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
 
 
 def test_the_busiest_station_bounds_a_pipeline():
-    """A pipeline whose stages share one core takes the sum of their demands, because the core is
-    the bottleneck and not a stage."""
+    """A pipeline whose stages share one core takes for each unit the sum of the stages' demands,
+    because the bottleneck is the core and not a single stage."""
     nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(50, op.cpu("client", 0.2), op.cpu("client", 0.3))

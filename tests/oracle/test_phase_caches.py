@@ -62,7 +62,8 @@ def rate(found):
 
 
 def cold_of(found):
-    """Returns for each phase with reads the share of the read bytes that comes from disks."""
+    """Returns for each phase the share of its read bytes that comes from disks. Phases without
+    reads are left out."""
     return [
         phase.symbols["read"].get("cold", found.environment["cold"])
         for phase in found.phases
@@ -74,8 +75,8 @@ def test_a_warm_scan_larger_than_memory_is_read_from_disk():
     small = situation("nfs", "sequential_read", memory_gib=1.0, operations_per_client=10)
     large = situation("nfs", "sequential_read", memory_gib=8.0, operations_per_client=10)
     cold = situation("nfs", "sequential_read", operations_per_client=10, cache="cold")
-    # The files have 1.25 GiB, of which 0.9 GiB fit into the cache in the configuration `small`.
-    # Reading the last files evicts the first ones, which are read next.
+    # The files have 1.25 GiB together. In the configuration `small`, 0.9 GiB of them fit into the
+    # cache. Reading the last files evicts the first files, which the next scan reads first.
     assert cold_of(small) == [1.0]
     assert cold_of(large) == [0.0]
     assert rate(small) == pytest.approx(rate(cold))
@@ -94,7 +95,7 @@ def test_petri_and_sequence_agree_where_a_part_of_the_reads_hits(name):
     (missed,) = cold_of(found)
     assert 0.5 < missed < 0.7
     simulated = simulate(found, found.constants)
-    # A simulated read hits or misses at random, so the simulation has an error of its own.
+    # A simulated read hits or misses at random, so the simulated rate has a random error.
     error = 3 * simulated.errors["rate"]
     assert simulated.rate_per_s == pytest.approx(rate(found), rel=0.05 + error)
 
@@ -110,7 +111,8 @@ def test_a_program_takes_the_seconds_of_its_computing():
     idle = situation("nfs", "program", tasks=4)
     busy = situation("nfs", "program", tasks=4, compute_time="3 s")
     more_s = 2 * 8 / rate(busy) - 2 * 8 / rate(idle)
-    # Two clients execute eight operations each. Both compute four times, at the same time.
+    # Two clients execute eight operations each. Each client computes four times for 3 s, and both
+    # compute at the same time.
     assert more_s == pytest.approx(4 * 3.0)
 
 
@@ -132,11 +134,12 @@ def test_dirty_pages_of_one_phase_delay_the_next():
         found = situation("nfs", "program", memory_gib=1.0, tasks=4, compute_time=compute)
         return [one.written_back for one in found.phases if "write" in one.mix]
 
-    # The limit is 205 MiB, and each task writes 128 MiB: the first fits, the second does not.
+    # The limit of dirty pages is 205 MiB, and each task writes 128 MiB. So the pages of the first
+    # task fit below the limit, but not those of the second task.
     busy = written_back("0 s")
     assert busy[0] == 0.0
     assert busy[1] > 0.2
-    # The disk writes 128 MiB within a minute.
+    # If each task computes for 60 s, the disk writes the 128 MiB of the task before meanwhile.
     assert written_back("60 s") == [0.0] * 4
 
 
@@ -158,9 +161,9 @@ def test_a_lower_background_threshold_leaves_room_for_the_next_phase():
     assert rates[1] > 1.01 * rates[0]
 
 
-# Bytes on disk for each byte that a test stores; file systems that are not listed have 1. The
-# intent log of OpenZFS stores forced data twice, and ZFS also stores blocks of pointers. Ceph's
-# object stores are slower than their disks, which counts as more bytes here.
+# Largest number of bytes on disk for each byte that a test stores. File systems that are not listed
+# have 1. The intent log of OpenZFS stores forced data twice, and ZFS also stores blocks of
+# pointers. Ceph's object stores are slower than their disks, which counts as more bytes.
 STORED_AGAIN = {"openzfs": 2.0, "zfs": 1.07, "cephfs": 1.3}
 FORCED = ({}, {"fsync": True}, {"fsync": "write"}, {"sync_io": "data"}, {"cache": "direct"})
 
@@ -168,8 +171,8 @@ FORCED = ({}, {"fsync": True}, {"fsync": "write"}, {"sync_io": "data"}, {"cache"
 @pytest.mark.parametrize("keys", FORCED, ids=str)
 @pytest.mark.parametrize("system", [one for one in SYSTEMS if one not in WITHOUT_DISKS])
 def test_what_is_written_once_is_stored_once(system, keys):
-    """With write-back and fsync, every copy of a file uses the disks' time exactly once, not
-    twice."""
+    """Each copy of a written file uses the disks' time once, not twice, whether the data are forced
+    to disk by fsync or by the calls themselves, or left to write-back."""
     given = table(system, "sequential_write", transfer_size="64 KiB", **keys)
     for node in given["deployment"]["node"]:
         node.setdefault("disk", {})["latency"] = "0 s"

@@ -38,8 +38,9 @@ GLUSTERFS = {
 
 
 def predicted(model: SequenceModel | PetriModel, name: str, **workload: object) -> Result:
-    """Returns the prediction by `model` for the workload `name` on GlusterFS. Unless `workload`
-    says otherwise, four clients use files of 64 MiB."""
+    """Returns the prediction by `model` for the workload `name` on GlusterFS. Keys in `workload`
+    replace or supplement the defaults: four clients, files of 64 MiB, calls of 1 MiB, cold caches.
+    """
     given = {
         "name": name,
         "clients": 4,
@@ -65,7 +66,7 @@ def test_each_phase_has_the_rate_of_the_same_work_alone():
 
 @pytest.mark.parametrize("name", ["ior_easy", "mdtest_easy", "nnbench", "iozone"])
 def test_the_times_of_phases_add_up(name):
-    # Each of these workloads has the same number of operations in every phase.
+    # The number of operations is the same in every phase of each of these workloads.
     found = predicted(SequenceModel(), name)
     time_s = sum(1 / one.rate_per_s for one in found.phases)
     assert len(found.phases) > 1
@@ -81,8 +82,8 @@ def test_a_simulated_phase_has_the_rate_of_the_same_work_alone():
     # errors of simulation.
     assert rates["stat"] == pytest.approx(stat.value(), rel=0.1)
     assert set(rates) == {"create", "stat", "remove"}
-    # The interval of a phase's rate has the same ratio of upper end to rate as the interval of the
-    # whole rate, including the simulation's error.
+    # The interval of the whole rate includes the error of the simulation. The interval of a phase's
+    # rate has the same ratio of upper end to rate as the interval of the whole rate.
     whole = both.metrics["rate_per_s"]
     for one in both.phases:
         assert one.rate_per_s_high / one.rate_per_s == pytest.approx(whole.high / whole.value)
@@ -93,7 +94,7 @@ def test_a_phase_that_moves_no_bytes_has_no_throughput():
     create, stat, _ = found.phases
     assert create.throughput_bytes_per_s == pytest.approx(create.rate_per_s * 65536)
     assert stat.throughput_bytes_per_s == 0
-    # Only a third of the operations transfer the content of a file, which has 64 KiB.
+    # Only a third of all operations (the creates) transfer the content of a file, which has 64 KiB.
     moved = found.metrics["throughput_bytes_per_s"].value
     assert moved == pytest.approx(found.value() * 65536 / 3)
 

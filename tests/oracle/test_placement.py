@@ -1,5 +1,5 @@
-"""Tests of the predicted rate with more servers if files are placed at random, against a simulation
-of hashing."""
+"""Tests of the predicted effect of more servers on the rate if files are placed at random. The
+prediction is compared with a simulation of hashing."""
 
 from __future__ import annotations
 

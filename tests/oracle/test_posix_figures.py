@@ -57,8 +57,8 @@ def situation(system, servers, latency="50 us", **keys):
 
 
 def rates_mib_per_s(given):
-    """Returns two throughputs in MiB/s: the result of the formula, and that of the Petri net. All
-    constants have their prior values, as without calibration."""
+    """Returns two throughputs in MiB/s: (result of the formula, result of the Petri net). In both,
+    all constants have their prior values, as without calibration."""
     size = given.environment["file_size"] / MIB
     net = simulate(given, given.constants, service="deterministic")
     return given.predict(given.constants).rate_per_s * size, net.rate_per_s * size
@@ -90,8 +90,9 @@ def test_a_forced_write_to_glusterfs(layout):
 
 
 def test_shards_are_forced_on_all_bricks_at_once():
-    """fsync writes the shards of a file to the disks of all bricks at once: 512 MiB in 32 shards on
-    4 bricks gave 70.5, 59.2 and 63.8 MiB/s, while one brick gives 38 MiB/s."""
+    """fsync writes the shards of a file to the disks of all bricks at the same time. Measurements
+    of 512 MiB in 32 shards on 4 bricks gave 70.5, 59.2 and 63.8 MiB/s, while one brick gives 38
+    MiB/s."""
     sharded = {"shard": 1, "shard_block_size": "16 MiB"}
     given = situation("glusterfs", 4, parameters=sharded, file_size="512 MiB")
     by_hand_s = 512 / LINK + 1.3 * 512 / 4 / DISK
@@ -131,9 +132,9 @@ def test_a_forced_write_where_servers_hand_copies_on(layout):
         assert rate == pytest.approx(sum(observed) / len(observed), rel=0.15)
 
 
-# Each case is (file system, operation, number of round trips, measured rates). The rates are
-# operations per second at a one-way latency of 0.5 ms and of 2 ms, which this number of round trips
-# explains.
+# Each case is (file system, operation, number of round trips, measured rates). The measured rates
+# are operations per second at a one-way latency of 0.5 ms and of 2 ms. The number of round trips
+# explains both rates.
 TRIPS = [
     ("glusterfs", "create", 3, (224, 72)),
     ("glusterfs", "delete", 2, (475, 107)),
@@ -207,9 +208,9 @@ def test_a_window_is_written_once_a_round_trip():
 
 
 def test_a_listing_asks_all_bricks_in_turn_or_at_once():
-    """Listing a directory on three bricks takes seven round trips in sequence, or three in
-    parallel, because each brick is read until it has no more entries. The latency is 2 ms one
-    way."""
+    """Listing a directory on three bricks takes seven round trips if the bricks are read one after
+    the other, or three if they are read in parallel. Each brick is read until it has no more
+    entries. The latency is 2 ms one way."""
     for parallel, trips in ((0, 7), (1, 3)):
         given = situation(
             "glusterfs",

@@ -1,5 +1,5 @@
-"""Tests that predictions from descriptions of hardware alone agree with published measurements on
-such hardware."""
+"""Tests that predictions from descriptions of hardware alone agree with measurements that were
+published for the described hardware."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def test_no_stream_is_faster_than_the_payload_of_its_link(system, workload):
     given = situation_of(system, workload, **{**keys, "cache": "cold"})
     carried = 1 - given.environment["kept"]
     if system in KEPT_BY_CLIENTS:
-        # The client's cache may hold the end of a file until after the run, so that the link
-        # carries less.
+        # The client's cache may hold the end of a file until after the run. These bytes are not
+        # sent over the link during the run.
         held_bytes = given.reader(given.constants).value(KEPT_BY_CLIENTS[system])
         carried -= (workload == "sequential_write") * held_bytes / 2**30
     assert rate_bytes_per_s(given) * carried < 117.7 * MB
@@ -99,9 +99,9 @@ def test_no_stream_is_faster_than_the_payload_of_its_link(system, workload):
 
 @pytest.mark.parametrize("system", ["hdfs", "alluxio", "s3", "hadoop", "juicefs"])
 def test_one_stream_is_held_back_by_its_window_on_a_long_path(system):
-    """With 4 MiB in flight and a round trip of 76 ms, one stream reaches at most 55 MB/s."""
-    # Alluxio's FUSE client reads through the kernel's cache without a continuous stream, so this
-    # test uses direct reads.
+    """One stream with 4 MiB in flight at a round trip of 76 ms reaches at most 55 MB/s."""
+    # Alluxio's FUSE client does not read through the kernel's cache as one continuous stream, so
+    # this test uses direct reads.
     keys = {**BIG, "cache": "direct" if system == "alluxio" else "warm"}
     given = situation_of(system, "sequential_read", network={"latency": "38 ms"}, **keys)
     assert rate_bytes_per_s(given) < 4 * 2**20 / 0.076
@@ -126,8 +126,8 @@ def replicated(disk_rate, link, **keys):
 
 @pytest.mark.parametrize("servers", [3, 6])
 def test_three_copies_share_the_clients_link(servers):
-    """The predicted rate is the measured one of 38.8 MB/s, a third of 1 Gbit/s, with three servers
-    and with six."""
+    """With three servers and with six, the predicted rate is the measured 38.8 MB/s: a third of
+    what the client's link of 1 Gbit/s carries, because the client sends three copies."""
     keys = {"file_size": "1 GiB", "transfer_size": "1 MiB", "servers": servers}
     given = replicated("250 MB/s", "1 Gbit/s", network={"latency": "100 us"}, **keys)
     assert rate_bytes_per_s(given) == pytest.approx(38.8 * MB, rel=0.03)
@@ -153,9 +153,10 @@ def test_equal_groups_of_one_role_share_its_limit():
 
 
 def test_direct_writes_of_three_copies_take_the_client_its_time():
-    """The predicted rate is near the measured one, about 150 MB/s over 8 Gbit/s with bricks of 670
-    MB/s. Write-behind ignores O_DIRECT, so the bricks' answers are no limit, and the client sends
-    each byte three times."""
+    """The predicted rate is near the measured one of about 150 MB/s, for adapters of 8 Gbit/s and
+    bricks with disks of 670 MB/s. Write-behind ignores O_DIRECT, so the client does not wait for
+    answers of the bricks. It is limited by its processor, because it sends each byte three times.
+    """
     keys = {"file_size": "6 GiB", "transfer_size": "128 KiB", "servers": 3}
     direct = replicated("670 MB/s", "8 Gbit/s", cache="direct", **keys)
     assert rate_bytes_per_s(direct) == pytest.approx(150 * MB, rel=0.2)

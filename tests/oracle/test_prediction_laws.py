@@ -21,8 +21,9 @@ MOST_LOSS = 0.05
 
 
 def faster(table):
-    """Yields for each resource (name, table of the scenario in which this resource is better).
-    Better means twice the rate, the size or the number, or half the latency."""
+    """Yields for each resource (name of the resource, table of the scenario in which only this
+    resource is better). A better resource has twice the rate, size or number, or half the latency.
+    """
     for place, group in enumerate(table["deployment"]["node"]):
         for path in ("cores", "disk.count", "disk.read_rate", "disk.write_rate", "disk.latency"):
             yield f"{group['name']}.{path}", scaled(table, place, path)

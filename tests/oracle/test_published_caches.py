@@ -1,4 +1,5 @@
-"""Tests that the bars of programs through page caches state the errors of the tables' authors."""
+"""Tests that the pass criteria of predictions for programs with page caches state the right errors:
+those of the simulator whose authors published the tables of measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from verification.pagecache import BARS, LOCAL, NFS, table
 
 
 def baseline(subject, op):
-    """Returns the mean |error| of the simulator of the tables' authors, with its page cache."""
+    """Returns the mean absolute relative error, for the operation `op` in the table `subject`, of
+    the simulator with a page cache whose authors published the table."""
     rows = [row for row in table(subject) if row["op"] == op]
     return fmean(abs(float(row["wrench_cache_s"]) / float(row["measured_s"]) - 1) for row in rows)
 

@@ -1,5 +1,5 @@
-"""Tests of the Petri nets that model the PVFS paper. Where nothing queues, they agree with closed
-forms. Where requests queue, they show what the paper found."""
+"""Tests of the Petri nets that model the PVFS paper. Where nothing queues, the nets agree with
+closed forms. Where requests queue, the nets show what the paper found."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_one_written_stripe_is_synced_when_the_file_is_closed():
 @pytest.mark.parametrize("grain", ["packet", "chunk"])
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_the_laws_of_queues_hold_in_the_nets(operation, grain):
-    """The engine ends a run at the first law that is broken. The check changes no result."""
+    """With the check of the laws of queues, the engine would end a run at the first broken law. No
+    law is broken, and the results equal those without the check."""
     setup = Setup(operation, 3, file_size=4 * MIB, block_size=MIB, grain=grain)
     assert simulate(setup, laws=True) == simulate(setup)
 
@@ -190,8 +191,8 @@ def test_small_files_pay_the_sync_at_close():
     quick = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
     small = rate("write", file_size=256 * KIB, block_size=256 * KIB, hardware=quick)
     assert small > 2 * rates[1]
-    # Reads of cached files have no such slow range: packets of the network limit them at every
-    # size.
+    # Reads of cached files are not slow at small sizes, because the network's packets limit the
+    # rate at every size.
     reads = [rate("read", file_size=size, block_size=256 * KIB) for size in (2 * MIB, 64 * MIB)]
     assert reads[0] == pytest.approx(reads[1], rel=0.05)
 

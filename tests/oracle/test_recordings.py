@@ -30,9 +30,9 @@ from verification.experiments import EXPERIMENTS
 from verification.figures import committed
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
-# The recordings of each scenario follow one of two plans (lists of configurations). The keys are
-# the numbers of configurations of the plans, and each value is how many of these are held out. In
-# the first plan, only the runs with eight clients had small files.
+# Each recording of a scenario follows one of two plans (lists of configurations). The keys are the
+# numbers of configurations in the plans, and each value is how many of them are held out. In the
+# plan with 84 configurations, only the runs with eight clients had small files.
 CONFIGURATIONS = {3 * 28: 44, 3 * 23: 37}
 CALLS = {
     "wu-write": {"create/create", "write/addBlock", "close/complete"},
@@ -62,8 +62,8 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 
 
 def test_every_recording_of_wu_is_there():
-    """All fifteen recordings of Wu's reads and writes are there. They follow four plans (lists of
-    configurations), with 2, 2, 5 and 6 recordings."""
+    """There are fifteen recordings of Wu's reads and writes. They follow four plans (lists of
+    configurations), which have 2, 2, 5 and 6 recordings."""
     assert len(WU) == 15
     plans = {
         plan: len(members)
@@ -122,8 +122,8 @@ def test_the_recording_has_the_requested_runs_and_factors():
 
 
 def test_every_experiment_with_figures_has_its_recordings():
-    """The tests of this file that are parametrized by recordings would run no case, and pass, if
-    the recordings were missing."""
+    """No experiment with figures lacks its recordings. Without this test, missing recordings would
+    not be noticed: tests that are parametrised by recordings would have no case and pass."""
     assert WU
     with_figures = {one.experiment: set() for one in committed()}
     for one in committed():
@@ -150,7 +150,8 @@ def test_locations_and_attributes_are_asked_by_the_same_clients():
 
 
 def as_opens(run: Result) -> Result:
-    """Returns a copy of a run of stat as if it had been a run of open, of half the response."""
+    """Returns a copy of the result of a run of stat in which the operation is open and every metric
+    has half its value."""
     scenario = run.point.scenario.with_values({"workload.operation": "open"})
     halved = {
         name.replace("stat", "open"): one.model_copy(update={"value": one.value / 2})
@@ -170,9 +171,10 @@ def test_ratios_of_two_operations_are_those_of_the_locations():
 
 
 def wrong_calls(recording: str) -> list[str]:
-    """Returns the problems of a recording of function calls, one text for each: no configuration,
-    a configuration that the scenario does not plan, or one without the function that every program
-    calls. Jobs may be missing at sizes that took too long; docs/liu.md names them."""
+    """Returns one text for each problem of a recording of function calls. Problems are: the
+    recording has no configuration; it has a configuration that the scenario does not plan; a
+    configuration lacks the function that every program calls. A missing job is no problem, because
+    jobs of some sizes took too long to record; docs/liu.md names them."""
     planned = recordings.scenario(recordings.scenario_of(recording)).points()
     labels = {tuple(map(str, one.labels.values())) for one in planned}
     found = liu_calls.calls(recording)

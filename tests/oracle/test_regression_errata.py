@@ -58,8 +58,9 @@ def test_r_squared_of_held_out_rows_may_be_negative():
     K2)."""
     results = synthetic.planted(0.1)
     reads = [r for r in results if synthetic.operation(r.point) == "read"]
-    # The held-out writes all have the same file size, so that their rates vary little. They have a
-    # third of the rate of reads. Both together make R² negative.
+    # R² is negative for two reasons. The held-out writes all have the same file size, so their
+    # rates vary little; and they have a third of the rate of the reads to which the model was
+    # fitted.
     size = results[0].labels["workload.file_size"]
     writes = [
         r
@@ -95,8 +96,8 @@ def test_first_order_indices_are_those_of_the_closed_form(a, b, c):
 
 
 def test_a_result_gives_index_and_share():
-    """A result reports both the first-order index S_i and the paper's share VI_i = S_i / sum of all
-    S_j, because the share hides interactions."""
+    """A result reports both the first-order index S_i of a factor and the paper's share VI_i = S_i
+    / (sum of S_j over all factors j), because the share alone hides interactions."""
     results = synthetic.planted(hold_out=())
     importance = Regression().fit(results).run(results[0].point).regression.importance
     # For each quantity, the variance of its part of the planted law over the full grid; the law has

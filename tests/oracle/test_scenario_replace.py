@@ -19,7 +19,7 @@ MOST = 40
 
 def edited(table, values):
     """Returns a copy of the scenario's table with new values. The keys of `values` are dotted paths
-    in the table. If a part of a path selects an element of a list, it is the element's `name`."""
+    in the table. The part of a path that selects an element of a list is the element's `name`."""
     for key, value in values.items():
         place = table
         *path, last = key.split(".")

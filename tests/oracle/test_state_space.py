@@ -134,7 +134,7 @@ def test_the_way_to_a_dead_marking_and_to_the_most_tokens_is_a_shortest_one():
     """Reported paths are shortest paths. On the path to the dead marking, all five philosophers
     take their left stick.
 
-    Two philosophers, the most possible, eat after four steps.
+    At most two philosophers can eat at the same time, and the path to this marking has four steps.
     """
     report = state_space(philosophers(5))
     assert report.dead_paths_shown == [["left"] * 5]

@@ -73,14 +73,14 @@ class Page(HTMLParser):
 
 
 def recorded(folder: Path) -> list[Path]:
-    """Returns the path of a recording that the tests use: profiles of the processes and clients of
-    a real HDFS. One process also has exemplar traces."""
+    """Returns a list with the path of one recording: profiles of the processes and clients of a
+    real HDFS. One process also has exemplar traces."""
     return [RECORDING]
 
 
 def spans(folder: Path) -> list[Path]:
-    """Writes a file of spans and returns its path. The reads in it come from the disks of several
-    hosts, one of which is slow."""
+    """Writes a file of spans and returns a list with its path. The spans are those of reads from
+    the disks of several hosts, one of which is slow."""
     path = folder / "spans.json"
     path.write_text(json.dumps(spans_of({"node-1": 1, "node-2": 3, "node-3": 1}, seed=8)))
     return [path]

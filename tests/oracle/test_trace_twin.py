@@ -44,8 +44,8 @@ class Tree:
 
 
 def merge_same(trees):
-    """Merges call trees that have the same structure into one tree each, and returns the merged
-    trees."""
+    """Merges each group of call trees with equal structure into one tree, and returns one tree for
+    each structure."""
     kept = {}
     for tree in trees:
         structure = tree.structure()
@@ -57,9 +57,9 @@ def merge_same(trees):
 
 
 def recover_parents(spans, losses):
-    """Returns for each span its parent, both as keys (trace id, span id); the parent of a root is
-    ROOT. A span that is its own parent, a span whose parent is missing, and the earliest span of a
-    cycle become roots. `losses` counts these spans by kind."""
+    """Returns a dictionary from each span to its parent. Both are keys (trace id, span id); the
+    parent of a root is ROOT. Three kinds of spans become roots and are counted in `losses`: a span
+    that is its own parent, a span whose parent is missing, and the earliest span of a cycle."""
     parents = {}
     for key, span in spans.items():
         parent = (span["trace"], span["parent"])

@@ -1,4 +1,4 @@
-"""Tests of the predictions of public measurements, against the committed figures."""
+"""Tests of the predictions of published measurements, compared with the committed figures."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def test_a_planted_law_is_found_again_and_predicts_an_institution_that_was_left_
     for one in left_out:
         expected = law.rate_per_s(one.hardware)
         assert found.rate_per_s(one.hardware) == pytest.approx(expected, rel=0.2)
-    # An effect is shared between a file system and its kind.
+    # The model cannot separate the effect of a file system from that of its kind, so the test
+    # checks their product.
     fast = found.effects["daos"] * found.effects["user space"]
     slow = found.effects["lustre"] * found.effects["central metadata"]
     assert fast / slow == pytest.approx(1.5 / 0.6, rel=0.15)

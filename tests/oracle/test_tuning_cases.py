@@ -1,4 +1,5 @@
-"""Tests of the cases of tuning and of their figures, with planted outcomes and rounds."""
+"""Tests of the figures that are computed from recorded tunings, with planted outcomes and rounds,
+and of the list of tuned cases."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from verification.figures import bars
 
 
 def tuned(kept, workload="write"):
-    """Returns the outcome of a tuning that keeps `kept`; "" for the start settings."""
+    """Returns a planted tuning of NFS for the workload `workload`. `kept` are the settings that the
+    tuning has chosen, "" for the start settings."""
     outcome = Tuned(
         source="nfs",
         goal="rate",
@@ -27,8 +29,9 @@ def tuned(kept, workload="write"):
 
 
 def rounds(values, workload="write"):
-    """Returns two rounds of a grid. `values`: value of each setting; the start settings have 100 in
-    the first round and 50 in the second, as have the others in proportion."""
+    """Returns two rounds of measurements of a grid of settings. `values` has the rate of each
+    setting in the first round; the start settings have 100. In the second round, all rates are half
+    as high."""
     return [
         tuning.GridRound(
             written="",
@@ -46,7 +49,8 @@ def rounds(values, workload="write"):
 
 
 def figures_of(monkeypatch, *lines):
-    """Returns the values of the figures of planted lines, by bar and part."""
+    """Returns a dictionary from (bar, part) of each figure to its value, for figures that are
+    computed from the planted records `lines`. A bar is a pass criterion."""
     monkeypatch.setattr(tuning, "lines", lambda: list(lines))
     return {(one.bar, one.part): one.value for one in tuning.figures("tuning")}
 

@@ -165,8 +165,8 @@ def test_nothing_legal_is_negative_infinite_or_above_the_line(system):
         assert all(math.isfinite(n) and n >= 0 for n in others), scenario.workload
         assert max(found.utilisation.values()) <= 1 + 1e-9
         if not together and scenario.workload.name != "metadata":
-            # With one client node, the rate is at most the rate of its adapter; page-cache hits do
-            # not use the adapter.
+            # The bytes that a client node transfers per second are at most the rate of its adapter.
+            # Page-cache hits do not use the adapter.
             carried = 1.0 - given.environment["kept"]
             assert found.rate_per_s * found.moved_bytes * carried <= rate * (1 + 1e-9)
     assert legal > 200
@@ -204,8 +204,8 @@ def test_no_bandwidth_is_one_clear_line(rate):
 
 
 def test_an_open_load_is_answered_with_what_binds():
-    # This is the first configuration whose bottleneck is the NameNode. In other configurations the
-    # NameNode's call queue stays empty.
+    # `given` becomes the first configuration whose bottleneck is the NameNode. In other
+    # configurations the NameNode's call queue stays empty.
     every = (Situation(scenario) for _, _, scenario in factorial("hdfs"))
     limits = ((one, one.predict_open(one.constants, 1.0).binding) for one in every)
     given = next(one for one, limit in limits if limit.startswith("namenode"))

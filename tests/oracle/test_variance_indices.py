@@ -1,6 +1,7 @@
 """Compares variance-based sensitivity indices, at the numbers of rows that dfslab uses, with exact
-values. The functions are Ishigami's, Sobol's G, one with many factors that have no effect, and one
-whose factors a constraint ties together. SALib is a further reference."""
+values. The functions are Ishigami's, Sobol's G, a function most of whose factors have no effect,
+and a function whose factors are tied by a constraint. Ishigami's indices are also compared with
+those of SALib."""
 
 from __future__ import annotations
 
@@ -127,9 +128,9 @@ def test_known_functions_at_the_rows_of_the_product(name, seed):
 
 
 def test_intervals_hold_the_exact_indices_at_least_as_often_as_they_say():
-    """The 90 % intervals from 8 samples of each function contain the exact indices in at least 81 %
-    of the cases. 81 % is 90 % minus three standard errors. Stratified rows make intervals contain
-    the index more often."""
+    """The 90 % intervals of the indices, from 8 samples for each function, contain the exact index
+    in at least 81 % of the cases. 81 % is 90 % minus three standard errors. Stratified rows make
+    intervals contain the index more often than in 90 % of the cases."""
     held = []
     for name in FUNCTIONS:
         function, count, _ = FUNCTIONS[name]

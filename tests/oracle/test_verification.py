@@ -26,8 +26,8 @@ HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
 
 def again(experiment: str, recording: str) -> None:
-    """Computes the figures of a recording again, and asserts that they equal those of the committed
-    table."""
+    """Computes the figures of a recording again, and asserts that these figures equal those of the
+    recording in the committed table."""
     requested = (experiment, recording)
     before = [one for one in committed() if (one.experiment, one.recording) == requested]
     same(computed(requested), before)
@@ -94,8 +94,8 @@ def test_nets(recording):
     again("nets", recording)
 
 
-# Experiments whose figures are recomputed for each varied constant. The other experiments take a
-# minute for each constant; `make verify` covers them.
+# Experiments whose figures these tests compute again for each varied constant. The figures of other
+# experiments take a minute for each constant, so only `make verify` computes them again.
 QUICK = {"liu", "namenode", "program", "expectations", "lies", "aiio", "pagecache", "bottleneck"}
 
 
@@ -133,7 +133,8 @@ def test_a_headline_that_moves_by_more_than_a_tenth_matters_and_one_within_round
 
 
 def test_figures_of_different_parts_are_different_headlines():
-    """The coverage of different file systems is not averaged; the errors of steps are."""
+    """A headline averages a figure over recordings, but not over parts such as file systems. Only
+    the errors of steps are summarised over the steps, by their median."""
     nfs = Figure("interventions", "first", "interventions.coverage", "nfs", 0.1, 9)
     hdfs = replace(nfs, part="hdfs", value=0.5)
     later = replace(nfs, recording="second", value=0.3)

@@ -84,8 +84,8 @@ def test_table_1_is_found_by_walking():
         identity, _, meaning, _, default, origin, source, where = row.cells()
         assert meaning
         assert where
-        # Every parameter has a default value except queue lengths, which result from the load.
-        # Every parameter that belongs to the file system names its source.
+        # Every parameter has a default value, except the lengths of queues, which result from the
+        # workload. Every parameter of the file system also names the source of its default value.
         assert default or identity in ("Dp4", "Dp5", "Dp6")
         assert source or origin != "filesystem"
 
@@ -99,7 +99,8 @@ def test_a_parameter_that_acts_nowhere_is_not_in_the_table():
 def test_read_is_the_corrected_1():
     """The description's read time equals Wu's formula (1) as corrected: T_open + N
     T_getBlockLocations + M T_readBlock, with N = ceil(B / n) requests and M = B blocks (errata W11,
-    W12). In the description, readBlock_2 reads a whole block, readBlock a part of one."""
+    W12). The formula's readBlock is readBlock_2 in the description, which reads a whole block; the
+    description's readBlock reads a part of one."""
     derived = of_whole_blocks(total(invocations(HDFS, "read")))
     N, M = sympy.ceiling(B / n), B
     paper = T("open_self") + N * T("getBlockLocations") + M * T("readBlock_2")
@@ -110,8 +111,9 @@ def test_read_is_the_corrected_1():
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_invocations_of_different_times_have_different_symbols(system):
-    """Invocations that share a name, such as reads of whole blocks and of parts of blocks, are not
-    added up as if they took equally long."""
+    """Invocations that share a name but take different times get different symbols, so they are not
+    added up as if they took equally long. Reads of whole blocks and reads of parts of blocks are an
+    example."""
     described = discover.file_system(system)
     for operation in described.operations:
         labels = [one.label for one in invocations(described, operation)]
@@ -120,12 +122,12 @@ def test_invocations_of_different_times_have_different_symbols(system):
 
 def test_write_is_the_corrected_6():
     """The description's write time equals Wu's formula (6) as corrected. It is the sum of the self
-    times, one create or append, an addBlock and a writeRequest for each of B blocks, and one
-    complete (errata W9, W13)."""
+    times of create, write and close, one create (or append) call, one addBlock and one writeRequest
+    for each of B blocks, and one complete (errata W9, W13)."""
     derived = of_whole_blocks(total(invocations(HDFS, "write")))
     own = {name: one.own for name, one in by_name("write").items()}
-    # The description counts the wait for a block's last acknowledgement in write and close. In Wu's
-    # formula it belongs to the block's writeRequest.
+    # In the description, the wait for a block's last acknowledgement is part of the self times of
+    # write and close. In Wu's formula it is part of the block's writeRequest.
     acknowledged = of_whole_blocks(own["T_write_self"] + own["T_close_self"]).coeff(
         symbol("finalize_cpu")
     )
@@ -140,9 +142,9 @@ def test_write_is_the_corrected_6():
 
 
 def test_a_block_is_written_as_the_corrected_6_has_it():
-    """A block of S bytes takes L t_hop(p) + (S - p) / r. L is the number of replicas, t_hop(p) the
-    time of one packet of p bytes for one hop, and r the rate of the slower adapter of client and
-    DataNode. Processors cost nothing here."""
+    """Writing a block of S bytes takes L t_hop(p) + (S - p) / r. L is the number of replicas,
+    t_hop(p) the time of one packet of p bytes for one hop, and r the smaller of the rates of the
+    client's and the DataNode's adapter. Processor time is zero in this test."""
     free = {
         symbol(key): 0
         for key in ("client_write_byte_cpu", "server_write_byte_cpu", "write_setup_cpu")
@@ -165,8 +167,9 @@ def of_count(response_s: sympy.Expr) -> sympy.Expr:
 
 
 def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
-    """Wu's formulas (5) and (11), `count` times the unloaded time, equal the makespan of a closed
-    network only if one server does all the work."""
+    """Wu's formulas (5) and (11) multiply the unloaded time by `count`. The product equals the time
+    that a closed network with `count` clients needs for one operation of each client only if one
+    server does all the work."""
     unloaded = sympy.Float(0.02)
     for count in (1, 7, 64):
         work = float(of_count(unloaded).subs(symbol("count"), count))
@@ -193,15 +196,17 @@ def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
     ],
 )
 def test_dependence_sets(number, operation, name, whole, expected):
-    """The parameters on which the time of a call depends equal the paper's sets. Set (2) is that of
-    the self time of open, and set (7) that of create with its inner call."""
+    """The parameters on which the time of a call depends equal those of the paper's dependence
+    sets. Set (2) is that of the self time of open, and set (7) that of create including the call
+    within it."""
     one = by_name(operation)[name]
     assert dependences(HDFS, operation, one, whole=whole) == expected
 
 
 def test_10_is_of_write_request_and_not_of_create():
     """Formula (10), printed as T_create, is the time of writeRequest: it needs the DataNode's
-    adapter, which create's set (7) of parameters lacks (erratum W8)."""
+    adapter. Set (7), the parameters on which create depends, does not contain this adapter (erratum
+    W8)."""
     create = by_name("write")["T_create_self"]
     assert "Dp7" not in dependences(HDFS, "write", create, whole=True)
 

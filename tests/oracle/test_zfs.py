@@ -63,9 +63,9 @@ def of_read(**keys):
 
 def test_a_request_of_another_machines_memory_is_a_triangle():
     """A read from another machine's memory takes four messages: client to file manager, file
-    manager to cache, cache to client with the data, and the file manager's answer.
+    manager to cache, cache to client with the data, and the file manager's answer to the client.
 
-    After the first packet, the data take the time of their bytes on the link.
+    The data take the time of one packet, plus the time of their bytes on the link.
     """
     messages_s = 3 * (LATENCY_S + SMALL / RATE)
     data_s = LATENCY_S + REQUEST / RATE

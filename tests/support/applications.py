@@ -14,8 +14,9 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Storage:
-    """A storage system with planted costs: rate of a target in bytes per second, time in seconds
-    of a data request besides its bytes, and of a metadata request."""
+    """A storage system with planted costs: the rate of a storage target in bytes per second, the
+    fixed time in seconds of a data request in addition to the time of its bytes, and the time in
+    seconds of a metadata request."""
 
     target_bytes_per_s: float = 1.2e9
     request_s: float = 1e-3
@@ -24,13 +25,13 @@ class Storage:
 
 @dataclass(frozen=True)
 class Application:
-    """The I/O calls of all processes of an application. Each process makes an equal part of the
-    calls, except if `active` says that fewer processes make all of them.
+    """The I/O calls of all processes of an application. `active` processes make all calls, in equal
+    parts.
 
     `adjacent` is the share of calls that begin where the call before ended, and `forwards` the
-    share that begin there or behind it. `targets` is the number of storage targets that work at the
-    same time. `split` is the mean number of stripes that a call needs. `extent_bytes` is the total
-    size of all files.
+    share that begin where the call before ended or behind that offset. `targets` is the number of
+    storage targets that work at the same time. `split` is the mean number of stripes that a call
+    touches. `extent_bytes` is the total size of all files.
     """
 
     processes: int = 16

@@ -54,10 +54,10 @@ def runs(pid: int) -> bool:
 
 
 def apart_s(spans: Sequence[SpanRow], parts: Sequence[Sequence[int]]) -> float:
-    """Returns the seconds from the first end of a shard to the last begin of a shard. `parts` lists
-    the clients of each shard.
+    """Returns the seconds from the earliest end of a shard to the latest begin of a shard. `parts`
+    lists the clients of each shard.
 
-    The result is negative if all shards worked at the same time.
+    The result is negative if there is a time at which all shards work.
     """
     begun = [min(span[1] for span in spans if span[5] in part) for part in parts]
     ended = [max(span[2] for span in spans if span[5] in part) for part in parts]

@@ -55,7 +55,8 @@ def dfslab(
 
 
 def _exit_code() -> int:
-    """Runs the command and returns the exit code with which the interpreter would end."""
+    """Runs the command and returns the exit code that a separate process would have. An error is
+    printed."""
     try:
         in_this_process()
     except SystemExit as ended:
@@ -72,7 +73,7 @@ def _exit_code() -> int:
 @contextmanager
 def _signals_kept() -> Iterator[None]:
     """Lets the command set signal handlers, and restores the earlier handlers at the end of the
-    context."""
+    `with` block."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
@@ -83,8 +84,8 @@ def _signals_kept() -> Iterator[None]:
 
 @contextmanager
 def _redirected(number: int, file: IO[bytes]) -> Iterator[None]:
-    """Redirects the standard stream `number` to or from a file within the context, also for child
-    processes and native code."""
+    """Redirects the standard stream `number` (0, 1 or 2) to or from a file within the `with` block.
+    Child processes and native code use the file, too."""
     name = ("stdin", "stdout", "stderr")[number]
     before, kept = getattr(sys, name), os.dup(number)
     os.dup2(file.fileno(), number)

@@ -25,7 +25,8 @@ def monitor(
     options: dict[str, str] | None = None,
     disabled: str = "false",
 ) -> str:
-    """Returns the XML text of a monitor of the one page instance."""
+    """Returns the XML text of a monitor of the given nodes. The nodes are on the file's only page
+    instance."""
     observed = "".join(f"<node idref='{key}' pageinstanceidref='i'/>" for key in nodes)
     declared = "".join(
         f"<declaration name='{key}'><ml id='{name}{key}'>{escape(text)}"
@@ -54,8 +55,8 @@ def collector(
 
 
 def at_start(function: str, of_start: str, otherwise: str) -> str:
-    """Returns a function of a monitor as CPN Tools generates it, with one value for firings of
-    `start`."""
+    """Returns a function of a monitor in the form that CPN Tools generates. Its value is `of_start`
+    for firings of the transition `start`, and `otherwise` for all other firings."""
     inner = f"{function}BindElem"
     return (
         f"fun {function} (bindelem) = \nlet\n  fun {inner} ({AT_START}) = {of_start}\n"
@@ -64,7 +65,7 @@ def at_start(function: str, of_start: str, otherwise: str) -> str:
 
 
 def queue_file(*monitors: str) -> str:
-    """Returns the text of the file with monitors."""
+    """Returns the text of the CPN file of the queue, with the given monitors."""
     text = file_of(
         [
             color("INT", "<int/>"),
@@ -95,8 +96,8 @@ def queue_file(*monitors: str) -> str:
 
 @dataclass(frozen=True)
 class MonitorRow:
-    """A row of the table of supported monitors: a monitor, and what it measures in 100 s, or part
-    of the reason why it is refused."""
+    """A row of the table of monitors. It has a monitor, and either the expected number and mean of
+    its values in 100 s, or a part of the error message with which the monitor is refused."""
 
     construct: str
     example: str
@@ -113,7 +114,8 @@ ROWS = [
         "marking size",
         "Marking size",
         monitor("marking size", MARKING, (BUSY,)),
-        # 34 starts, 33 ends and the value at time zero; busy for 2 of every 3 s.
+        # 34 starts, 33 ends and the initial value are 68 values. The server is busy for 2 of every
+        # 3 s.
         count=68,
         mean=(33 * 2 + 1) / 100,
     ),
@@ -140,7 +142,7 @@ ROWS = [
             at_start("pred", "n > 50", "false"),
             at_start("obs", "n", "~1"),
         ),
-        # The arrivals at 51, 54, …, 99 s.
+        # 17 jobs arrive after 50 s: at 51, 54, …, 99 s.
         count=17,
         mean=75,
     ),
@@ -191,7 +193,7 @@ ROWS = [
             "fun obs (Main'busy_1_mark : UNIT tms) = size Main'busy_1_mark",
             timed="true",
         ),
-        # 34 arrivals, 34 starts, 33 ends.
+        # 34 arrivals, 34 starts and 33 ends within 100 s.
         count=101,
         mean=(33 * 2 + 1) / 100,
     ),

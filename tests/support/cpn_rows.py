@@ -1,5 +1,5 @@
-"""Examples of constructs of CPN ML: those that dfslab supports, and those that it refuses by
-name."""
+"""Examples of constructs of CPN ML: constructs that dfslab supports, and constructs that dfslab
+refuses with an error message that names them."""
 
 from __future__ import annotations
 

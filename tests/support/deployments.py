@@ -12,8 +12,8 @@ FREQUENCY_HZ = 2.5e9
 
 
 def node(name: str = "machine", *roles: str, **keys: Any) -> dict[str, Any]:
-    """Returns the table of a node with one instance of each of the given roles. Without roles, the
-    node has those of a plain directory (client and storage)."""
+    """Returns the table of a node with one instance of each of the given roles. If no role is
+    given, the node has the roles of a plain directory: client and storage."""
     return {"name": name, "roles": dict.fromkeys(roles or ("client", "storage"), 1), **keys}
 
 
@@ -24,7 +24,7 @@ def node_per_role(*roles: str, **keys: Any) -> list[dict[str, Any]]:
 
 
 def deployment(*nodes: dict[str, Any], **keys: Any) -> Deployment:
-    """Returns the deployment of these nodes. The keys may be `network` and `tolerance`."""
+    """Returns the deployment of these nodes. The keywords may be `network` and `tolerance`."""
     return build(Deployment, {"node": list(nodes), **keys})
 
 

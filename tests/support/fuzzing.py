@@ -1,9 +1,9 @@
 """Fuzzes one reader of files for a given time, in a process whose memory and time are limited.
 
 `python -m support.fuzzing TARGET SECONDS SEED FOLDER` changes valid files at random, reads each
-with the reader TARGET, and prints how many it read. The input that is being read is stored as
-FOLDER/input, so it is known if the process dies. A correct reader returns a result or raises an
-error of one line.
+with the reader TARGET, and prints how many files it read. Before each read, the input is stored as
+FOLDER/input, so that the input is known if the process dies. A correct reader returns a result or
+raises an error of one line.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def _calls(form: str) -> Reader:
 
 
 def _records(path: Path) -> object:
-    """Stores a file as the records of a run, and returns the results that are read from them."""
+    """Writes the content of a file to a run folder as the records of results, and returns the
+    results that dfslab reads from this run folder."""
     place = path.with_name("results")
     place.mkdir(exist_ok=True)
     (place / "records.jsonl").write_bytes(path.read_bytes())
@@ -61,12 +62,12 @@ def _records(path: Path) -> object:
 
 
 def _tool(path: Path) -> object:
-    """Reads a file as the result of another tool, whose format is detected, and applies the rules
-    of `dfslab check` to it."""
+    """Reads a file as the result of another benchmarking tool, detecting the tool's format, and
+    returns the verdicts of the rules of `dfslab check` on the result."""
     return judged(of_report(tool_report.read(path)))
 
 
-# The targets of fuzzing by name. Each value is (name of the file in which the input is stored,
+# The targets of fuzzing by name. Each value is (name of the file in which an input is stored,
 # reader of this file).
 TARGETS: dict[str, tuple[str, Reader]] = {
     "blkparse": ("given.txt", _calls("blkparse")),
@@ -96,8 +97,8 @@ def corpus(target: str) -> list[bytes]:
 
 
 def inputs(target: str, seed: int) -> Iterator[bytes]:
-    """Yields inputs without end. Each is a valid input of the target that is mutated once or
-    several times; `seed` determines all of them."""
+    """Yields inputs without end. Each input is a valid input of the target that was mutated at
+    least once. `seed` determines all inputs."""
     draws, valid = random.Random(seed), corpus(target)
     while True:
         given = mutated(draws.choice(valid), draws.getrandbits(32))
@@ -115,7 +116,8 @@ def check(read: Reader, path: Path) -> None:
     except InputError as error:
         said = str(error)
     except RunFailed as error:
-        # RunFailed has one line for each damaged place, so only the first line counts.
+        # The message of RunFailed has one line for each damaged place, so only its first line is
+        # checked.
         said = str(error).splitlines()[0]
     except ValueError as error:
         # Importers of system calls raise ValueError with a message of one line, to which the

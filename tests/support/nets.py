@@ -24,11 +24,11 @@ def plain(net):
 
 
 def tree(text: str) -> str:
-    """Returns the syntax tree of an inscription as text, in which redundant brackets do not occur.
+    """Returns the syntax tree of an inscription as text. Redundant brackets do not change the text.
     An inscription that is no expression is returned unchanged.
     """
-    # Inscriptions become Python expressions: their operators are replaced by Python's. `~` stands
-    # for `!`, because it has the same precedence.
+    # Inscriptions become Python expressions: their operators are replaced by Python's. `!` becomes
+    # `~`, because `~` has the same precedence in Python.
     words = re.sub(r"!(?!=)", "~", text.replace("&&", " and ").replace("||", " or "))
     words = re.sub(r"\bif\(", "if_(", words)
     try:
@@ -50,8 +50,8 @@ class _Greater(ast.NodeTransformer):
 
 
 def canonical(net):
-    """Returns a net as JSON data in canonical form: inscriptions are syntax trees, and empty parts
-    and unused colours are omitted."""
+    """Returns a net as JSON data in canonical form: inscriptions are syntax trees, and empty
+    fields, default values and an unused colour "unit" are omitted."""
     return _without(_canonical(plain(net)))
 
 

@@ -1,5 +1,6 @@
-"""A simple reader of OTLP traces, with which tests compare the reader of the Rust core. It knows
-each field by its number or name, does not buffer spans, and does not repair damaged traces."""
+"""A simple reader of OTLP traces, with which tests compare the reader of the Rust core. The simple
+reader finds each field by its number or name, does not buffer spans, and does not repair damaged
+traces."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ERROR = 2
-# Attributes that may hold the number of bytes of a call. The first one that is present counts.
+# Attributes that may hold the number of bytes of a call. If a call has several, the first in this
+# order counts.
 SIZES = ("dfslab.size_bytes", "size_bytes", "bytes")
 WAITS = ("queue", "lock", "blocked")
-# An alias of `bytes`, because the class below has a field named `bytes`.
+# An alias of `bytes` for annotations within the class below, which has a field named `bytes`.
 TraceId = bytes
 TRACE_ID, SPAN_ID, PARENT_ID, NAME, START, END, ATTRIBUTES, STATUS = 1, 2, 4, 5, 7, 8, 9, 15
 

@@ -1,7 +1,7 @@
-"""Writes an HTML page of each kind to a file. The pages show recorded results, planted results
+"""Writes HTML pages of each kind to files. The pages show recorded results, planted results
 (computed from a known law) and predictions.
 
-Tests look at the pages in a browser; benches/page.py measures their costs.
+Tests open the pages in a browser; benches/page.py measures their sizes and times.
 """
 
 from __future__ import annotations

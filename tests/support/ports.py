@@ -8,8 +8,8 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# A port below the range for outgoing connections, because these may have any loopback address as
-# their source.
+# A port below the range for outgoing connections. Outgoing connections may use any loopback address
+# as their source, so they could otherwise occupy the port.
 PORT = 9_099
 
 

@@ -12,7 +12,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
-# File systems that keep their data in memory.
+# File systems that keep all data in memory in these scenarios.
 WITHOUT_DISKS = ("alluxio", "juicefs")
 # File systems that consist of one node.
 OF_ONE_NODE = ("local", "openzfs")
@@ -20,8 +20,9 @@ DISK = {"read_rate": "150 MB/s", "write_rate": "150 MB/s", "latency": "8 ms"}
 
 
 def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=None, **keys):
-    """Returns the table of a scenario with separate nodes for each role, `servers` data servers and
-    one client. A file system in OF_ONE_NODE has all roles on one node instead.
+    """Returns the table of a scenario in which each role has separate nodes: `servers` nodes for
+    each data role, one node for every other role. A file system in OF_ONE_NODE has all roles on one
+    node.
     """
     described = discover.file_system(system)
     hardware = {
@@ -52,8 +53,8 @@ def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=No
 
 
 def situation_of(system, workload, **keys):
-    """Returns a checked configuration with the requested number of data servers, or with one data
-    server if the file system allows no more."""
+    """Returns the situation (deployment, file system and workload) of a checked scenario with the
+    requested number of data servers. If this scenario is illegal, it has one data server."""
     try:
         scenario = build(Scenario, table_of(system, workload, **keys))
         check(scenario)
@@ -78,5 +79,6 @@ def simulated_bytes_per_s(given):
 
 
 def limit(given):
-    """Returns the predicted bottleneck of a configuration as text."""
+    """Returns the predicted bottleneck of a situation (deployment, file system and workload) as
+    text."""
     return text_of(limits_of(given, given.constants))

@@ -27,8 +27,8 @@ def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns one copy of the recorded run for all tests of a module; these tests must not change
-    its results."""
+    """Returns the path of one copy of the recorded run, which all tests of a module share. These
+    tests must not change the results in it."""
     return copied(tmp_path_factory.mktemp("kept"))
 
 

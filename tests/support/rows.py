@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from dfslab import _core
 
-# Fields of a row: (name, start and end in Unix ns, span id, parent's span id or 0, thread, bytes).
+# The fields of a row are (name, start and end in Unix ns, span id, span id of the parent or 0 for a
+# root, thread, number of bytes).
 SpanRow = tuple[str, int, int, int, int, int, int]
 
 

@@ -33,8 +33,8 @@ def endless(folder: Path) -> LoadPlan:
 
 @contextmanager
 def running_agent(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Yields the agent's process while it creates files in `folder`. The process is killed at the
-    end of the context."""
+    """Starts an agent whose workload creates files in `folder`, and yields the agent's process once
+    the workload is running. The process is killed at the end of the `with` block."""
     command = [sys.executable, "-P", "-m", "dfslab.fleet.agent", *words]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -54,7 +54,8 @@ def running_agent(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]
 
 
 def _until(process, is_it) -> None:
-    """Reads the agent's JSON messages until `is_it` returns true for one."""
+    """Reads the agent's JSON messages until `is_it` returns true for one. Raises AssertionError if
+    the agent ends before."""
     for line in process.stdout:
         if is_it(json.loads(line)):
             return

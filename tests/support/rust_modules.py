@@ -1,5 +1,5 @@
-"""Reads sources of Rust: the modules of a crate, which source file names what another one defines,
-and the types that the crate exports. Comments and names are read from Java sources, too."""
+"""Reads Rust sources: the modules of a crate, the source files whose items a source file names, and
+the types that the crate exports. Comments and names are read from Java sources, too."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Comments, strings with characters, and lifetimes of Rust source, in the order in which they are
-# tried: a quote with a closing quote is a character, one without is a lifetime.
+# Patterns for what is no code in Rust or Java: comments, strings and characters, and lifetimes.
+# They are tried in this order, so a quote is read as a character if a closing quote follows,
+# otherwise as a lifetime.
 COMMENT = r"//[^\n]*|/\*.*?\*/"
 STRING = r"b?r(?P<hashes>#*)\".*?\"(?P=hashes)|b?\"(?:\\.|[^\"\\])*\"|b?'(?:\\.[^']*|[^'\\])'"
 LIFETIME = r"'[A-Za-z_]\w*"
 NO_CODE = re.compile(rf"{COMMENT}|{STRING}|{LIFETIME}", re.DOTALL)
 COMMENT_MARK = re.compile(r"//[/!]?|/\*+")
-# What stands at the beginning and at the end of a line of a comment.
+# The comment marks at the beginning of a line of a comment, and the end mark at its end.
 COMMENT_LINE = re.compile(r"^\s*(?://[/!]?|/\*+|\*/|\*)|\*/\s*$", re.MULTILINE)
 TOKEN = re.compile(r"[A-Za-z_]\w*|::|[{};,*]|\S")
 NAME = re.compile(r"[A-Za-z_]\w*")
 ITEMS = {"fn", "struct", "enum", "union", "trait", "type", "const", "static", "macro_rules"}
-# A pointer `*const T` and a parameter `<const N: usize>` define no item.
+# A `const` after one of these tokens defines no item: it belongs to a pointer `*const T` or to a
+# generic parameter `<const N: usize>`.
 NO_ITEM_AFTER = {"*", "<", ","}
 
 
@@ -78,10 +80,10 @@ def identifiers(text: str) -> Iterator[tuple[int, str]]:
 
 
 def use_tree(tokens: list[str], at: int) -> tuple[list[tuple[tuple[str, ...], str]], int]:
-    """Reads the tree of a `use` that begins at token `at`.
+    """Reads the tree of a `use` declaration that begins at token `at`.
 
-    Returns (path, name in this module) of every leaf, `*` as the name of a glob, and the position
-    after the tree.
+    Returns two values. The first lists (path, name in this module) of every leaf of the tree, where
+    the name of a glob is `*`. The second is the index of the token after the tree.
     """
     path: tuple[str, ...] = ()
     while True:
@@ -164,7 +166,8 @@ class Reader:
 
 
 def read_crate(folder: Path) -> Crate:
-    """Returns every module of the crate whose sources are in `folder`, by its path.
+    """Returns every module of the crate whose sources are in `folder`, as a dictionary from the
+    module's path to the module.
 
     `a.rs` and `a/mod.rs` are the module `a`; `lib.rs` is the root. Files are named relative to
     `folder`.
@@ -181,8 +184,8 @@ def read_crate(folder: Path) -> Crate:
 def named_module(
     crate: Crate, start: tuple[str, ...], path: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """Returns the path from the root of the module that `path` means in the module `start`, and
-    None if it means no module of the crate."""
+    """Returns the full path of the module to which `path` refers if it is written in the module
+    `start`. Returns None if `path` refers to no module of the crate."""
     for at, part in enumerate(path):
         if part == "crate":
             start = ()
@@ -198,8 +201,9 @@ def named_module(
 
 
 def definer(crate: Crate, start: tuple[str, ...], path: tuple[str, ...]) -> str | None:
-    """Returns the file that defines what `path` means in the module `start`, through `use` and
-    re-exports; None for a module, for another crate and for a local variable."""
+    """Returns the file that defines the item to which `path` refers if it is written in the module
+    `start`. Imports (`use`) and re-exports are followed. Returns None if `path` refers to a module,
+    to another crate or to a local variable."""
     for length in range(len(path)):
         module = named_module(crate, start, path[:length])
         if module is None:
@@ -224,8 +228,8 @@ def definer(crate: Crate, start: tuple[str, ...], path: tuple[str, ...]) -> str 
 
 
 def edges(crate: Crate) -> Iterator[tuple[str, str, str]]:
-    """Returns (file, other file, path) for each path in a file that means what another file of the
-    crate defines. Paths in modules of unit tests (`mod tests`) are left out."""
+    """Yields (file, other file, path) for each path in a file that refers to an item which another
+    file of the crate defines. Paths in modules of unit tests (`mod tests`) are left out."""
     for module in crate.values():
         for path in module.paths if "tests" not in module.path else ():
             file = definer(crate, module.path, path)
@@ -234,7 +238,8 @@ def edges(crate: Crate) -> Iterator[tuple[str, str, str]]:
 
 
 def uses_of_files(folder: Path) -> dict[str, set[str]]:
-    """Returns for each source file of the crate in `folder` the files that define what it names."""
+    """Returns for each source file of the crate in `folder` the other files that define the items
+    which it names."""
     crate = read_crate(folder)
     graph: dict[str, set[str]] = {module.file: set() for module in crate.values()}
     for file, other, _ in edges(crate):
@@ -243,8 +248,9 @@ def uses_of_files(folder: Path) -> dict[str, set[str]]:
 
 
 def exported_types(folder: Path) -> dict[str, str]:
-    """Returns the documentation of each type that the crate in `folder` exports from its root, by
-    the type's name: structs, enums, type aliases and traits. Line breaks are blanks."""
+    """Returns a dictionary from the name of each type that the crate in `folder` exports from its
+    root to the type's documentation, in which each line break is a blank. Types are structs, enums,
+    unions, type aliases and traits."""
     crate, found = read_crate(folder), {}
     for name in crate[()].uses:
         file = definer(crate, (), (name,))

@@ -1,4 +1,4 @@
-"""Serves a folder of runs to tests: by the web application in a thread of the test's process."""
+"""Serves a folder of runs to tests. The web application runs in a thread of the test's process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dfslab.web.server import bind, server_of
 
 from support.waiting import wait_until
 
-# A limit in seconds that only ends requests that hang.
+# Time limit of a request in seconds, which is reached only if the request hangs.
 LONGEST_S = 60.0
 
 
@@ -76,8 +76,8 @@ class Served:
 
 @contextmanager
 def served(runs: Path, token: str = "", host: str = "127.0.0.1") -> Iterator[Served]:
-    """Serves the folder `runs` by the web application on a free port until the context ends.
-    `token` and `host` are settings of the application."""
+    """Yields the web application, which serves the folder `runs` on a free port until the end of
+    the `with` block. `token` and `host` are settings of the application."""
     listening, settings = bind(ServeSettings(runs, host, 0, token))
     server = server_of(settings)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

@@ -27,10 +27,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def silent_mount(place: Path) -> Iterator[Path]:
-    """A context with a mount at `place` that accepts calls and never answers them.
+    """Mounts a file system at `place` that accepts calls and never answers them, and unmounts it at
+    the end of the `with` block.
 
-    The kernel holds a process in such a call even after SIGKILL, because the call was accepted. At
-    the end the mount's connection is aborted, so that every call in progress fails.
+    The kernel does not end a process in such a call even after SIGKILL, because the file system has
+    accepted the call. At the end the mount's connection is aborted, so that every call in progress
+    fails.
     """
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
@@ -53,7 +55,7 @@ def silent_mount(place: Path) -> Iterator[Path]:
 
 
 def _accept(device: int) -> None:
-    """Reads requests without answering them, until the connection to the kernel ends."""
+    """Reads requests without answering them, until the kernel's connection ends."""
     with suppress(OSError):
         while os.read(device, READ_BYTES):
             pass

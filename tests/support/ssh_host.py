@@ -168,7 +168,7 @@ class SshHost:
         return path
 
     def requested(self, word: str) -> bool:
-        """Returns whether any requested command contained this word."""
+        """Returns whether any command that a client requested contains this word."""
         return any(word in command for command in self.commands)
 
     def alive(self) -> list[str]:

@@ -1,5 +1,5 @@
-"""Gives a test or a test module a separate state folder, so that it does not find the testbeds of
-others."""
+"""Gives a test or a test module a separate state folder, so that commands in it do not find the
+testbeds of other tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLE = "DFSLAB_STATE"
 
 @contextmanager
 def state_at(folder: Path) -> Iterator[Path]:
-    """Makes this process and its children use the state folder `folder` within the context."""
+    """Makes this process and its children use the state folder `folder` within the `with` block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(folder))
         yield folder
@@ -29,7 +29,8 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def module_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Provides a state folder for one module, whose tests share clusters and testbeds."""
+    """Provides a state folder for one test module. The tests of the module share clusters and
+    testbeds."""
     with state_at(tmp_path_factory.mktemp("state")) as folder:
         yield folder
 

@@ -1,5 +1,5 @@
-"""Functions that read and change what a run folder stores. With them, tests damage records or store
-results in an earlier format."""
+"""Functions that read and change what a run folder stores. Tests use them to damage records, or to
+store results in an earlier format."""
 
 import json
 from pathlib import Path

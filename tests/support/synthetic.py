@@ -1,5 +1,5 @@
 """Makes synthetic results for tests of models and studies. Their rates follow a known formula, the
-planted law, which a model should find again.
+planted law, which a fitted model should reproduce.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 
-# The binary form of an operation, as core/workload/operation.rs writes it.
+# The binary form of a completed operation, as core/workload/operation.rs writes it.
 ONE_OPERATION = struct.Struct("<IIQQQQQII")
 SIZES = ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]
 
@@ -50,8 +50,8 @@ def operation(point: Point) -> str:
 
 
 def measured(point: Point, rate: float, repetition: int = 0, method: str = "measure") -> Result:
-    """Returns a result of one configuration as if it had been measured. `rate` is in operations per
-    second; the latency follows from it and the number of clients."""
+    """Returns a result of one configuration with the same fields as a measured result. `rate` is in
+    operations per second. The latency is the number of clients divided by `rate`."""
     name = operation(point)
     latency = point.scenario.workload.clients / rate
     return Result(
@@ -129,7 +129,7 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
 
 
 def without_times(recorded: bytes) -> bytes:
-    """Returns the operations of a recorded run without their start times, both in binary form, so
-    that two runs can be compared."""
+    """Returns the operations of a recorded run in binary form, without the last field of each, the
+    start time, so that two runs can be compared."""
     rows = RECORDED.iter_unpack(recorded)
     return b"".join(ONE_OPERATION.pack(*operation) for *operation, _ in rows)

@@ -25,8 +25,9 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 
 
 class Parameters(CheckedModel):
-    """Parameters of the tiny testbed. If `fail` is true, its start fails. `elsewhere`, unless
-    empty, is a folder outside the testbed's folder, in which the start creates another folder.
+    """Parameters of the tiny testbed. If `fail` is true, the testbed's start fails. If `elsewhere`
+    is not empty, it is a folder outside the testbed's folder, and the start creates another folder
+    in it.
     """
 
     fail: bool = False
@@ -34,8 +35,8 @@ class Parameters(CheckedModel):
 
 
 class Testbed(BaseTestbed):
-    """A testbed of two small servers. The second one is stopped first. Its methods give tests
-    access to the testbed's resources."""
+    """A testbed of two small servers. When the testbed is taken down, the second server is stopped
+    first. Public methods give tests access to the testbed's resources."""
 
     SYSTEM = "tiny"
 

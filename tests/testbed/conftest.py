@@ -13,15 +13,14 @@ from dfslab.testbeds import registry
 from dfslab.testbeds.holdings import holdings, settled
 from xdist.scheduler import LoadScopeScheduling
 
-# Modules whose tests use one testbed per file system, so tests of different file systems may run in
-# different workers.
+# Modules whose tests use one testbed for each file system. Tests of different file systems may
+# therefore run in different workers.
 BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_systems")
 # A Java option for daemons and clients that run for seconds only. The optimising compiler would
 # cost half of their processor time without a benefit.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time. Daemons
-# outside of hosts (network namespaces) choose ports of one address, and JuiceFS' mounts share the
-# machine's folder for temporary files.
+# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time, because
+# their daemons run outside of hosts (network namespaces) and choose ports of one address.
 WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
 
 
@@ -88,9 +87,13 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def group(nodeid: str) -> str:
-    """Returns the name of a test's group: its module, and for modules in BY_SYSTEM also its file
-    system. All modules in WITHOUT_HOSTS are one group, and so are the tests of JuiceFS in all
-    modules of BY_SYSTEM. Tests of one group run in one worker, one after the other.
+    """Returns the name of the group of a test. Tests of one group run in one worker, one after the
+    other.
+
+    A group consists of the tests of a module, or in modules of BY_SYSTEM of those for one file
+    system. All modules in WITHOUT_HOSTS are one group. The tests of JuiceFS in all modules of
+    BY_SYSTEM are also one group, because JuiceFS mounts share the machine's folder for temporary
+    files.
     """
     path, _, name = nodeid.partition("::")
     module = PurePosixPath(path).stem

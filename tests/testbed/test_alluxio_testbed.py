@@ -28,8 +28,8 @@ HANG_S = 240.0
 
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
-    """Provides a separate state folder for this module's testbed, and asserts at the end that
-    nothing of the testbed is still in use."""
+    """Provides a separate state folder for this module's testbed, and asserts at the end that the
+    tests have left no testbed in it."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
@@ -43,8 +43,8 @@ def testbed(own_state):
     after 15 s instead of 5 minutes."""
     system = discover.file_system("alluxio")
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
-    # A high tolerance lets the testbed start on slower links than declared. A faster link would be
-    # an error.
+    # A high tolerance lets the testbed start although its links are slower than declared. Links
+    # that are faster than declared are not tolerated.
     deployment = deployment.model_copy(update={"tolerance": 0.9})
     reported = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
     with Testbed.up(reported, notify=print, deployment=deployment) as running:
@@ -91,9 +91,8 @@ def digest(path: Path) -> str:
 
 
 def until(true, limit_s: float = HANG_S) -> float:
-    """Waits until `true()` holds, and returns the seconds that this took.
-
-    The limit only ends a test that has failed.
+    """Waits until `true()` returns a true value, and returns the seconds that this took. Fails
+    after `limit_s` seconds.
     """
     began = time.monotonic()
     assert wait_until(true, limit_s), f"not so after {limit_s:g} s"
@@ -138,8 +137,9 @@ def test_blocks_are_in_the_memory_of_workers(testbed, written):
 
 
 def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
-    """Twelve clients that write short files do not evict other files from the workers' memory. If a
-    whole block were reserved for each of them, they would need 768 of 512 MiB."""
+    """Twelve clients that write short files do not evict other files from the workers' memory. If
+    the workers reserved a whole block for each short file, they would need 768 MiB, but they have
+    512 MiB."""
     files = [f"{testbed.mount_point}/short-{number}" for number in range(12)]
     script = (
         "import sys\n"

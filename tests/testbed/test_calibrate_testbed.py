@@ -46,7 +46,7 @@ repetitions = 1
 
 def scenario(limits: str, network: str, testbed: str, head: str = "") -> str:
     """Returns the text of a scenario with a brick and a client. `limits` is the TOML text of the
-    hardware limits of both nodes. If it is empty, `head` names a profile with the limits."""
+    hardware limits of both nodes. If `limits` is empty, `head` names a profile with the limits."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
     return (
         'schema = 1\nname = "calibrated"\n'
@@ -62,8 +62,8 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     for name, seconds in (("DISK_S", 0.6), ("DISK_SKIP_S", 0.3), ("STREAM_S", 0.4)):
         monkeypatch.setattr(calibrate_testbed.hardware, name, seconds)
     given, profile = tmp_path / "given.toml", tmp_path / "profile.toml"
-    # A tolerance of 1 accepts any measured hardware. Other tests check how well the testbed keeps
-    # declared limits.
+    # With a tolerance of 1, a testbed starts on any hardware. Other tests check how closely
+    # testbeds keep declared limits.
     loose = "[deployment]\ntolerance = 1\n"
     given.write_text(scenario(LIMITS, "", "true", loose))
     said = CliRunner().invoke(
@@ -72,8 +72,9 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     assert said.exit_code == 0, said.output
     groups = json.loads(said.stdout)["groups"]
     assert set(groups) == {"brick", "client"}
-    # A limit is an upper bound. The short measurements of a busy machine may exceed it, because the
-    # time of their begin and end is uncertain, and may be far below it.
+    # A rate limit is an upper bound, but a measured rate may exceed it, because the begin and end
+    # of a short measurement on a busy machine are uncertain. The measured rate may also be far
+    # below the limit.
     text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
     named = tmp_path / "named.toml"
     named.write_text(text.replace("testbed = false", f'directory = "{tmp_path}"'))

@@ -1,5 +1,5 @@
-"""Tests that clients run inside the client hosts of a real testbed, and at the same time on all of
-them."""
+"""Tests that clients run inside the client hosts of a real testbed, on all client hosts at the same
+time."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
     assert (created.summary.unseen, appended.summary.unseen) == (0, 0)
     # No append is visible before it is acknowledged. The number of polls that return the old state
     # is not checked, because a client trusts cached attributes for a second, and the number of
-    # polls in this second depends on the machine.
+    # polls within a second depends on the machine.
     assert appended.summary.before == 0
     assert result.complete
     assert result.notes == []
     parts = [(p.name, p.clients_from, p.clients_to) for p in result.load.places]
     assert parts == [("client-1", 0, 2), ("client-2", 2, 3)]
     assert [client.count for client in result.load.per_client] == [4, 4, 4]
-    # Every copy leaves through the link of the host whose client wrote it.
+    # Every copy of a file leaves through the link of the client host that wrote the file.
     each_bytes = 4 * (4 << 20)
     assert result.load.verified_bytes == 3 * each_bytes
     assert sent[0] > 2 * 2 * each_bytes

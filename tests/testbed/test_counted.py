@@ -1,5 +1,6 @@
 """Tests that the server counters of real file systems count every byte and call of a recorded
-command, and that single calls of GlusterFS and CephFS are spans with their callers."""
+command, and that single calls of GlusterFS and CephFS are spans below the calls that caused them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ COMMAND = ["dd", "if=/dev/zero", "of=written", f"bs={SIZE_BYTES}", f"count={WRIT
 
 
 def calls(folder: Path) -> list[Entry]:
-    """Returns the steps of the calls in the trace that a recording wrote to `folder`, one entry for
+    """Returns the entries of the call profile that a recording wrote to `folder`: one entry for
     each calling path."""
     return trace.profile([folder / "calls.trace"]).ranking
 
@@ -36,14 +37,16 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
     if system == "glusterfs":
         of_brick = [row for row in calls(folder) if row.name == "brick:WRITE"]
         assert sum(row.count for row in of_brick) == WRITES
-        # A synchronous write ends at the client after it ended at the brick.
+        # A synchronous write ends at the brick before it ends at the client, so it is a call within
+        # the client's write.
         assert {str(row.path.parent) for row in of_brick} == {"client:WRITE"}
     if system == "juicefs":
         assert not any(found.losses.values())
 
 
 def test_operations_of_cephfs_for_one_write_are_one_tree(nothing_left, tmp_path):
-    """Every synchronous write is a call of an OSD. Its copies at other OSDs are calls below it."""
+    """Every synchronous write is a call of one OSD. The calls that copy the data to other OSDs are
+    below this call in the call tree."""
     folder = tmp_path / "traced"
     trace_work.record_command("cephfs", {}, COMMAND, folder, lambda text: None)
     rows = calls(folder)

@@ -99,8 +99,8 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
             assert result.load.fleet.kind == "dask"
             assert result.load.verified_bytes == clients * OPERATIONS * FILE_BYTES
             assert [c.count for c in result.load.per_client] == [OPERATIONS] * clients
-            # All hosts are on one machine, so the measured offsets of their clocks are within the
-            # error of the probes.
+            # All hosts are on one machine, so their clocks are equal. The measured offsets are
+            # therefore within the error of the measurement.
             assert all(abs(p.clock_offset_s) <= p.clock_error_s + 1e-5 for p in places)
             rows.append(
                 (
@@ -114,12 +114,13 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
         for nodes, clients, rate, error_s in rows:
             reported = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
             print(f"{reported}  {error_s * 1e3:.2f} ms")
-        # The link of one host carries 5 MB/s. More hosts have more links, so the rate is higher.
+        # The link of one host carries 5 MB/s, so one host cannot exceed this rate. More hosts have
+        # more links and a higher rate.
         assert rows[1][2] < 5.2
         assert rows[3][2] > rows[1][2]
         lost_one(session, requested(system, clients=16))
         lost_scheduler(session, requested(system, clients=16))
-    # No agent and no file of an agent remains.
+    # No agent has left a file in the state folder.
     assert not list(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*"))
 
 

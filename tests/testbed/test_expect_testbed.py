@@ -45,11 +45,12 @@ def test_a_disk_that_is_slower_than_declared_is_named(testbed, tmp_path, monkeyp
     done = dfslab(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    # A busy processor slows the cached read, too, so that a slow link may be as likely.
+    # A busy processor slows the cached read, too, so a slow link may explain the rates as well as
+    # the slow disk. The disk may then be among the alternatives.
     named = [answer["fault"], *answer["alternatives"]]
     assert any(text.startswith("the server disk delivers about") for text in named), named
     assert any("server disk" in row["gap"] for row in answer["rows"])
     scenario = (tmp_path / answer["scenario"]).read_text()
     assert "testbed = true" in scenario
-    # The testbed is in its earlier state: it is still up, and its export is empty.
+    # The testbed is in the same state as before the command: it is up, and its export is empty.
     assert not list(testbed.server.path(testbed.directory).iterdir())

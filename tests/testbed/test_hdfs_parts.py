@@ -1,4 +1,5 @@
-"""Tests that the part that was made slow is first in the ranking of the parts of a real HDFS."""
+"""Tests that the slow component is first in the ranking of the components of a real HDFS. One
+component was made slow for the test."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def test_a_slowed_disk_is_named_first(nothing_left):
     assert answer.returncode == 0, answer.stderr
     row = json.loads(next(line for line in answer.stdout.splitlines() if line.startswith("{")))
     assert row["named"] == row["part"] == "datanode-1: disk"
-    # A benchmark checks the size of the gain. This test has few files and may run on a busy
-    # machine, so it checks only the sign of the gain and its interval.
+    # Only the sign of the gain and its interval are checked, because this test has few files and
+    # may run on a busy machine. A benchmark checks the size of the gain.
     assert 0 < row["low"] <= row["predicted"] <= row["high"] < 1
     assert row["slow_s"] > 0

@@ -1,5 +1,6 @@
-"""Tests of a complete run on a real HDFS: its results are measured, traced, computed, simulated and
-predicted by learnt models, and are then compared."""
+"""Tests of a complete run on a real HDFS: configurations are measured, traced, and predicted by
+formulas, by simulation and by models that learn from the measurements, and the results are
+compared."""
 
 from __future__ import annotations
 
@@ -93,8 +94,8 @@ def test_descriptions_order_configurations_as_the_file_system_does(outcome):
                 for size in ("256 kB", "64 MB")
             )
             assert len(small) == len(large) == 2
-            # Rates are in operations per second. An operation of the large size transfers 250 times
-            # as many bytes.
+            # Rates are in operations per second. Small files are faster in this unit, because an
+            # operation on a large file transfers 250 times as many bytes.
             assert min(small) > max(large), operation
 
 
@@ -111,7 +112,7 @@ def test_steps_traces_and_versions_are_reported(outcome):
     result = next(one for one in load_results(run) if one.method == "measure")
     assert any("3.4" in version for version in result.provenance.versions.values())
     assert (run / "results.parquet").stat().st_size > 1000
-    # A page with charts as SVG, without a library of charts.
+    # The page has a size that fits a page with charts as SVG, but without a library of charts.
     assert 100_000 < (run / "report.html").stat().st_size < 1_500_000
 
 

@@ -171,10 +171,10 @@ def test_bytes_come_back_and_lie_in_replicated_blocks(testbed, stored, tmp_path)
 
 @pytest.mark.parametrize("order", ["sequential", "random"])
 def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
-    """Readers get all bytes of a file that was closed before a DataNode had reported its last
-    block.
+    """Readers get all bytes of a closed file, even if a DataNode has not yet reported the file's
+    last block.
 
-    Until the report, the NameNode tells readers a length without this block.
+    Until the report, the NameNode gives readers a length without this block.
     """
     phases = [
         {"name": name, "mix": [{"operation": name}], "operations_per_client": 4, **how}
@@ -257,10 +257,12 @@ def moment(name: str) -> bool:
 
 
 def interrupted(starter: subprocess.Popen[str]) -> tuple[str, str]:
-    """Sends SIGINT to a process, as Ctrl-C does, until it has ended. Returns its output and errors.
+    """Sends SIGINT to a process, as Ctrl-C does, and repeats the signal up to three times until the
+    process has ended. Returns the process's standard output and standard error. Raises
+    AssertionError if the process does not end.
 
-    CPython loses a SIGINT that arrives while it runs a callback of a weak reference, such as that
-    of an import. A user then presses Ctrl-C once more.
+    CPython loses a SIGINT that arrives while CPython runs a callback of a weak reference, such as
+    one of the import system. A user then presses Ctrl-C once more.
     """
     for _ in range(4):
         starter.send_signal(signal.SIGINT)
@@ -336,8 +338,8 @@ def test_a_scenario_s_parameters_are_understood():
         reported, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
-    # These two parameters are no Hadoop properties: whether a closed block is forced to disk, and
-    # the number of blocks that a client reads in parallel.
+    # Parameters of clients that are no Hadoop properties: whether a closed block is forced to disk,
+    # and the number of blocks that a client reads in parallel.
     of_clients = {"block_sync", "read_streams"}
     reported = [parameter for parameter in declared if parameter.key not in of_clients]
     assert {parameter.source for parameter in reported} <= set(properties)

@@ -72,7 +72,7 @@ def served(testbed: Testbed) -> dict[str, int]:
 
 
 def exemplar_spans(folder: Path) -> list[dict[str, Any]]:
-    """Returns the spans of all exemplar traces in the folder, each with its attributes as a
+    """Returns the spans of all exemplar traces in the folder. The attributes of each span are a
     dictionary."""
     found = []
     for path in folder.glob("*.otlp.json"):
@@ -187,7 +187,8 @@ def test_the_first_replica_passes_on_what_the_last_one_verifies(traced):
     ]
     packets = sum(node.count for node in stored)
     assert sum(node.count for _, node in verified) == packets >= BLOCKS
-    # The empty packet at the end of each block is forwarded as well.
+    # The empty packet at the end of each block is not written to disk, but it is forwarded to the
+    # next DataNode.
     assert sum(node.count for _, node in mirrored) == packets + BLOCKS
 
 
@@ -264,8 +265,8 @@ def test_the_report_says_it(traced):
 
 
 def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_path):
-    """A command on small files mostly waits for the back-off of the client itself, and not for the
-    NameNode or a disk. Liu 2018 found another cause."""
+    """A command on small files mostly waits for the back-off of the client, and not for the
+    NameNode or a disk. This differs from the cause that Liu 2018 found."""
     files, profiles = tmp_path / "files", tmp_path / "profiles"
     files.mkdir()
     for number in range(SMALL_FILES):
@@ -316,7 +317,8 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     assert modelled["close/backoff"]["traced_s"] > 0.1
     assert modelled["create"]["count"] == SMALL_FILES
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
-    # On a busy machine the call to the NameNode may take longer than the client's back-off.
+    # The client's back-off need not be the longest wait: on a busy machine the call to the NameNode
+    # may take longer.
     longest = {row["path"] for row in of_client[:3]}
     assert "client:put/close/complete_file/complete_back_off" in longest, longest
     assert of_client[0]["self_s"] > sum(
@@ -327,9 +329,9 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
 
 
 def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
-    """All requests of a program are counted, and no request from before the program's timed part.
-    The program is the one that scenarios/liu-request-frequency.toml runs, with few and short
-    sessions."""
+    """All requests in the program's timed part are counted, and no request before this part. The
+    program is the one that scenarios/liu-request-frequency.toml runs, with few and short sessions.
+    """
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
     words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "warm_up_sessions": 3}
     chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides(
@@ -349,14 +351,15 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     (program,) = bottlenecks.bottlenecks([result], tmp_path)
     by_name = {one.name: one for one in program.functions}
     made, requested = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]
-    # The count includes the ten timed sessions, but neither those of the warm-up nor the one that
-    # writes the files.
+    # The count includes the ten timed sessions, but neither the warm-up sessions nor the session
+    # that writes the files.
     assert made.count == 10
     assert requested.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
     assert by_name["BlockSender#sendBlock"].count >= requested.count
     assert by_name["DFSOutputStream#close"].count == 0
-    # The two totals and the program's total time in calls are sums of the same nanoseconds. They
-    # may differ by rounding, because they are converted to seconds and added in different orders.
+    # The sum of the two totals may differ from the program's total time in calls by rounding. All
+    # are sums of the same nanoseconds, but they are converted to seconds and added in different
+    # orders.
     assert 0 < requested.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.timelines(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))

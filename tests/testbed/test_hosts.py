@@ -24,8 +24,8 @@ from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
-# The accepted relative deviation from declared hardware, which two shared processors can keep.
-# `make testbeds` shows the deviation on an idle machine.
+# The accepted relative deviation of measured hardware from declared hardware, large enough for a
+# machine with two shared processors. `make beds` shows the deviation on an idle machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time
@@ -126,8 +126,8 @@ def test_links_and_disks_are_what_was_declared(testbed):
 
 def test_a_link_is_limited_in_both_directions_and_to_itself(testbed):
     one, two, client = testbed.hosts.hosts
-    # Without a limit, the rate would be a hundred times as high. The exact rate was measured when
-    # the testbed started.
+    # The rate is only checked coarsely, because without a limit it would be a hundred times as
+    # high. The exact rate was measured when the testbed started.
     for source, sink in ((client, one), (two, client)):
         assert LINK_BYTES_PER_S / 4 < stream(source, sink) < 2 * LINK_BYTES_PER_S
 
@@ -150,8 +150,8 @@ def test_written_back_data_is_limited_too(testbed):
     began = time.monotonic()
     host.run("dd", "if=/dev/zero", f"of={host.disk}/late", "bs=1M", "count=20")
     host.run("sync", "-f", str(host.disk))
-    # The time counts from the first byte written, because the kernel may write back some pages
-    # before all are dirty.
+    # The time is measured from the first written byte and is therefore only bounded from below: the
+    # kernel may write back some pages before all pages are dirty.
     assert time.monotonic() - began > 20 / 10 * 0.6
     host.run("rm", f"{host.disk}/late")
 
@@ -205,8 +205,8 @@ def test_two_testbeds_do_not_meet(testbed):
 
 
 def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkeypatch):
-    """The list of possible leftovers omits those of testbeds in another state folder, so concurrent
-    test runs see only their own leftovers."""
+    """The list of possible leftovers omits the resources of testbeds in other state folders.
+    Concurrent test runs therefore find only leftovers from their own testbeds."""
     known = holdings()
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     anothers = holdings()
@@ -217,8 +217,8 @@ def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkey
 
 
 def test_requests_a_second_are_limited(nothing_left):
-    """A disk limited to 50 requests per second takes two seconds for 100 requests of 4 KiB,
-    whatever its limit in bytes per second allows."""
+    """A disk that is limited to 50 requests per second takes two seconds for 100 requests of 4 KiB,
+    even if its limit in bytes per second would allow less time."""
     with Bare.up(deployment=declared(iops=50, tolerance=0.5)) as testbed:
         host = testbed.hosts.hosts[0]
         began = time.monotonic()

@@ -60,8 +60,8 @@ def started(words: list[str], folder: Path) -> subprocess.Popen:
 
 
 def phases() -> list[str]:
-    """Returns for each testbed in the state folder its stage, such as "up", which the testbed's
-    record on disk states."""
+    """Returns the stage, such as "up", of each testbed in the state folder, as stated in the
+    testbed's record on disk."""
     records = [folder.read() for folder in state.folders()]
     return [record.phase for record in records if record]
 
@@ -73,7 +73,7 @@ def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 240
 
 def killed(child: subprocess.Popen, after_s: float) -> bool:
     """Kills the process `child` after `after_s` seconds. Returns whether the process was still
-    running."""
+    running at that time."""
     time.sleep(after_s)
     ran = child.poll() is None
     child.kill()
@@ -83,7 +83,7 @@ def killed(child: subprocess.Popen, after_s: float) -> bool:
 
 def killed_start(folder: Path, rng: random.Random) -> bool:
     """Starts a testbed and kills dfslab at a random moment of the start. Returns whether dfslab was
-    still running."""
+    still running when it was killed."""
     before = len(state.folders())
     child = started(UP, folder)
     once(lambda: len(state.folders()) > before, child)
@@ -92,7 +92,7 @@ def killed_start(folder: Path, rng: random.Random) -> bool:
 
 def killed_run(folder: Path, rng: random.Random) -> bool:
     """Runs a scenario on a new testbed and kills dfslab during the workload. Returns whether dfslab
-    was still running."""
+    was still running when it was killed."""
     before = phases().count("up")
     child = started(["run", "killed.toml"], folder)
     once(lambda: phases().count("up") > before, child)
@@ -100,8 +100,8 @@ def killed_run(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_end(folder: Path, rng: random.Random) -> bool:
-    """Takes a testbed down and kills dfslab once daemons are being ended. Returns whether dfslab
-    was still running."""
+    """Takes a testbed down and kills dfslab after it has begun to end the daemons. Returns whether
+    dfslab was still running when it was killed."""
     child = started(UP, folder)
     assert child.wait(240) == 0
     name = max(

@@ -13,7 +13,8 @@ import testbeds
 
 pytestmark = pytest.mark.testbed
 LINK_BYTES_PER_S = 100e6 / 8  # the link rate of testbeds.BUSY
-# File systems whose default layout is tested in `test_real_systems`.
+# File systems whose default layout is tested in `test_real_systems` and therefore not in this
+# module.
 SHARED = {"glusterfs", "moosefs", "cephfs", "juicefs", "hdfs"}
 CASES = [case for case in testbeds.cases() if case.layout or case.system not in SHARED]
 
@@ -22,7 +23,7 @@ def test_every_system_that_is_shared_has_a_testbed():
     assert {case.system for case in testbeds.cases()} >= SHARED
 
 
-# `make testbeds` starts all layouts; a normal run of the tests starts a sample.
+# `make beds` starts all layouts; a normal run of the tests starts a sample of them.
 @pytest.mark.grid
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case):
@@ -32,8 +33,8 @@ def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case)
     assert observed.verified_bytes > 0
     kinds = {check.quantity for check in observed.hardware}
     assert kinds >= {"link rate", "round trip"}
-    # A testbed refuses to start on hardware that differs from its declaration. Since it started,
-    # its hardware was checked against the declared link rate.
+    # The testbed started, so its measured hardware agreed with the declared one. It remains to
+    # check that the link rate was among the compared quantities.
     links = {check.declared for check in observed.hardware if check.quantity == "link rate"}
     assert links == {LINK_BYTES_PER_S}
     assert all(observed.versions.values())

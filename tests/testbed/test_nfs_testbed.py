@@ -47,8 +47,8 @@ def plan(testbed, kinds, changes=None, target=None, **top) -> str:
 
 
 def load(testbed, *arguments, **named) -> dict:
-    """Runs a plan in the testbed's client host and returns the load report. The arguments are those
-    of `plan`."""
+    """Runs the plan that `plan` makes from the given arguments in the testbed's client host, and
+    returns the load report."""
     text = plan(testbed, *arguments, **named)
     return json.loads(testbed.clients[0].in_network(lambda: _core.run_load(text))[0])
 
@@ -72,8 +72,8 @@ def test_every_operation_is_verified_over_the_link_and_leaves_nothing(testbed):
     assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
     assert report["steps"]["write/fsync"]["count"] == report["operations"]["write"]["count"]
     written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
-    # The client sends all written data and little else: headers, calls and the files prepared
-    # before the run.
+    # The client sends all data that it writes, in the run and in the preparation of files before
+    # it, and only few bytes more, for headers and calls.
     prepared = 3 * 6 * SIZE_BYTES
     sent = sent_bytes(testbed.clients[0]) - before
     assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20
@@ -169,8 +169,8 @@ def test_what_is_there_already_is_never_touched(testbed):
 
 
 def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(testbed):
-    # The directory has a new name, because the server caches the entries of directories whose
-    # removal it did not observe.
+    # The name of the new directory was not used before. The server caches the entries of a
+    # directory, even if the directory was removed without the server's knowledge.
     mine = served(testbed) / "shared"
     mine.mkdir()
     (mine / "theirs").write_text("theirs")

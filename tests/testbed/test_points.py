@@ -32,8 +32,9 @@ def cuts(text: str) -> list[tuple[str, str]]:
 
 
 def declared(said: str, owner: str) -> set[str]:
-    """Returns each method of the class `owner` twice, as "name" and as "name(types)". `said` is the
-    output of javap for this class. Types are shortened to their simple names."""
+    """Returns a set with two texts for each method of the class `owner`: "name" and "name(types)".
+    Types are shortened to their simple names, and a constructor is called <init>. `said` is the
+    output of javap for this class."""
     found = set()
     while "<" in said:
         said = re.sub(r"<[^<>]*>", "", said)
@@ -49,7 +50,8 @@ def declared(said: str, owner: str) -> set[str]:
 
 
 def missing(jars: Path, text: str) -> list[str]:
-    """Returns the lines whose class or method the jars do not contain."""
+    """Returns "CLASS METHOD" for each line of the instrumentation-points file `text` whose class or
+    method no jar in the folder `jars` contains."""
     wanted = cuts(text)
     owners = sorted({owner for owner, _ in wanted})
     class_path = ":".join(str(jar) for jar in jars.glob("*.jar"))
@@ -73,7 +75,8 @@ def test_what_a_points_file_names_is_in_the_jars(system):
     text = (discover.file_system(system).folder / "points.txt").read_text()
     assert len(cuts(text)) > 30
     owner, method = cuts(text)[0]
-    # The check reports a class or method that no jar contains, so it can fail.
+    # These classes and methods are in no jar. The check must report them, which shows that it can
+    # fail.
     wrong = [f"{owner} {method}(NoSuchType)", f"{owner} noSuchMethod", f"{owner}2 {method}"]
     assert (
         missing(JARS[system](), text + "\n".join(f"point {line} x service" for line in wrong))

@@ -1,5 +1,5 @@
-"""Tests of real file systems on emulated hosts. They keep all data, take the round trips that their
-operation trees state, and survive crashes."""
+"""Tests of real file systems on emulated hosts. The file systems lose no data, take the round trips
+that their operation trees state, and survive crashes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,12 @@ NODE = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system's layout, the traffic that it should cause, and the server (`victim`) that one
-    of the tests crashes."""
+    """A file system's layout, the traffic that the file system should cause, and the server
+    (`victim`) that is crashed or paused in some tests.
+
+    `copies_sent` is the number of copies that a client sends of each written byte.
+    `create_round_trips` is the range in which the round trips of a create are.
+    """
 
     name: str
     layout: dict[str, Any]
@@ -62,10 +66,10 @@ CASES = [
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
-    # When a DataNode crashes, HDFS' native client continues to read from the others, but a write
-    # to the crashed DataNode fails. The NameNode reserves a whole block on a DataNode for each
-    # block being written. With blocks of 128 MiB, the writes that a fault stalls would reserve all
-    # of the 4 GiB of the disks.
+    # When a DataNode crashes, HDFS' native client continues to read from the other DataNodes, but
+    # writes to the crashed DataNode fail. The blocks are small, because the NameNode reserves a
+    # whole block on a DataNode for each block that is being written. With blocks of 128 MiB, the
+    # writes that a fault stalls would reserve all of the 4 GiB of the disks.
     Case(
         "hdfs",
         {"replication": 2, "block_size": "16 MiB"},
@@ -124,13 +128,15 @@ def case(request, nothing_left):
 
 
 def test_links_and_disks_are_what_was_declared(case):
-    """All declared links and disks are measured. `test_hosts` checks the rates, and `make beds`
-    shows the deviation on an idle machine: here a busy disk may give less than is declared."""
+    """All declared links and disks were measured. Only this is checked, because a busy disk may
+    deliver less than its declared rate. `test_hosts` checks the rates, and `make beds` shows the
+    deviation on an idle machine."""
     known, session = case
     testbed = session.running_testbed
     kinds = {check.quantity for check in testbed.hardware}
     assert kinds >= {"link rate", "round trip", "disk write rate", "disk read rate"}, known.name
-    # A testbed compares declared quantities only, so all except the round trip are declared.
+    # Only quantities with a declared value are compared. The round trip is the only quantity that
+    # may lack a declared value.
     undeclared = [check for check in testbed.hardware if check.declared is None]
     assert {check.quantity for check in undeclared} <= {"round trip"}, undeclared
 
@@ -239,9 +245,9 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
-    """A create takes at least the round trips that the test case states for its operation tree, and
-    the prediction is in the stated range. The measured time has no upper limit, because a busy
-    machine can only add time.
+    """A create takes at least the number of round trips that the test case states for the file
+    system. The predicted number is in the stated range. The measured time has no upper limit,
+    because a busy machine can only add time.
     """
     known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
@@ -351,8 +357,9 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
 
 
 AWAY_S = 1.5
-# Temporary faults: (fault, action that ends it, time of the fault in seconds of the run). The first
-# fault comes late, because a workload on a busy machine needs seconds to reach its normal rate.
+# Temporary faults as (fault, action that ends the fault, second of the run at which the fault
+# begins). The first fault comes late, because a workload on a busy machine needs seconds to reach
+# its normal rate.
 PASSING = [("pause", "resume", 6.0), ("cut", "heal", 10.5), ("slow", "heal", 15.0)]
 
 
@@ -395,7 +402,8 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     assert audit.files == audit.whole == 4 * 80, audit
     assert len(reported.recoveries) == len(PASSING)
     metrics = {name: metric.value for name, metric in result.metrics.items()}
-    # On a busy machine a fault may take effect late, so it lasts shorter than AWAY_S.
+    # The true duration of each fault in seconds. On a busy machine a fault may take effect late and
+    # is then shorter than AWAY_S.
     away_s = [
         ended.at_s - (began.at_s + began.took_s)
         for began, ended in zip(reported.done[::2], reported.done[1::2], strict=True)
@@ -404,11 +412,13 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     for recovery in reported.recoveries:
         assert recovery.failed == 0, recovery
     if known.copies_sent < 3:
-        # The file system chooses the servers of a file, so a fault may not affect some clients.
+        # The file system stores a file on some of the servers only, so a fault of one server may
+        # not affect all clients.
         return
     for recovery, lasted_s in zip(reported.recoveries, away_s, strict=True):
         if not recovery.before_per_s:
-            # The machine was so busy that no request was done between warm-up and the first fault.
+            # The machine was so busy that no request was completed between the warm-up and this
+            # fault.
             continue
         assert recovery.lowest_per_s < 0.5 * recovery.before_per_s, recovery
         # On a busy machine the next fault may be injected before the rate has recovered from the
@@ -441,8 +451,8 @@ def test_object_stores_forget_what_they_read(case):
     finally:
         requested("rm", "remembered")
     whole = Path("/bin/bash").stat().st_size
-    # Another testbed may empty caches in the meantime, which adds reads of the store's database, so
-    # `again` need not be 0.
+    # Meanwhile, another testbed may empty the machine's caches. The object store then reads parts
+    # of its database again, so `again` need not be 0.
     assert again < whole / 2
     assert emptied >= whole
 

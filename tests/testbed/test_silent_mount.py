@@ -11,8 +11,8 @@ from support.silent_mount import silent_mount
 
 pytestmark = pytest.mark.testbed
 
-# Time limit in seconds that ends only a test that hangs. The limits of dfslab sum to a quarter of
-# it.
+# Time limit in seconds that ends only a test that hangs. The time limits in dfslab sum to a quarter
+# of this limit.
 HANGS_S = 300
 SCENARIO = """
 schema = 1
@@ -34,8 +34,8 @@ def test_a_mount_that_never_answers_is_given_up_and_its_process_named(tmp_path):
     (tmp_path / "silent.toml").write_text(SCENARIO)
     (tmp_path / "mount").mkdir()
     with silent_mount(tmp_path / "mount"):
-        # The output of the command is a pipe. It ends only if the process that was left behind does
-        # not have the pipe open.
+        # The test reads the command's output from a pipe until the pipe ends. The pipe would not
+        # end if the process that the command leaves behind had it open.
         done = subprocess.run(
             [DFSLAB, "measure", "silent.toml"],
             cwd=tmp_path,

@@ -1,5 +1,5 @@
-"""Tests that changes are carried out on real testbeds: advice is verified on NFS, and settings of
-GlusterFS are tuned."""
+"""Tests that changes are carried out on real testbeds: the effect of advice is verified on NFS, and
+settings of GlusterFS are tuned."""
 
 from __future__ import annotations
 

@@ -214,7 +214,8 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     _, profile = planted("mixed")
     (work, *rest), (wait,) = profile["ranking"], profile["waits"]
     assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
-    # These lower bounds hold on a busy machine, too, because it can only add time.
+    # The measured times have lower bounds only, which hold on a busy machine, too, because a busy
+    # machine can only add time.
     assert rest[0]["self_s"] < work["self_s"]
     assert work["self_s"] >= 0.020
     assert wait["self_s"] >= 0.060

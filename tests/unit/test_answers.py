@@ -184,7 +184,8 @@ def test_what_is_counted_has_a_name():
     assert unit_of(["pread"]) == "reads"
     assert unit_of(["pread", "pwrite"]) == "transfers"
     assert unit_of(["read", "stat"]) == "operations"
-    # A model may return a rate without times of operations.
+    # A model may return a rate without times of operations. The type of operation is then unknown,
+    # and the unit is "operations".
     assert unit_of([]) == "operations"
     assert common_unit([["read"], ["write"]]) == "files"
     assert common_unit([["read"], ["stat"]]) == ""

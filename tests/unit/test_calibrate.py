@@ -31,7 +31,7 @@ def test_memory_and_calls_are_measured_not_guessed():
 
 
 class Ticking(ManualClock):
-    """A clock with which code measures the listed durations, in seconds, one after the other. For
+    """A clock with which each measurement takes the next of the listed durations, in seconds. For
     each measurement the code reads the clock twice: at the start and at the end."""
 
     def __init__(self, *durations_s: float) -> None:
@@ -47,11 +47,11 @@ def test_figures_are_what_the_clock_says(tmp_path):
     assert probe.memory_copy(8 << 20, Ticking(0.5)) == pytest.approx(2 * (8 << 20))
     calls = probe.CALLS
     assert probe.system_call(Ticking(3e-6 * calls, 1e-6 * calls)) == pytest.approx(2e-6)
-    # The time of the empty loop was disturbed and is longer than that of the loop with the call.
-    # The difference is negative, so the result is the lower limit of 1 ns.
+    # The empty loop took 3 us for each call, longer than the loop with the call (1 us), as if it
+    # had been disturbed. The difference is negative, so the result is the lower limit of 1 ns.
     assert probe.system_call(Ticking(1e-6 * calls, 3e-6 * calls)) == 1e-9
-    # Reading 16 MiB in calls of 64 KiB takes 256 calls of 1 ms each, which are subtracted from the
-    # time.
+    # Reading 16 MiB in calls of 64 KiB takes 256 calls of 1 ms each. These 0.256 s are subtracted
+    # from the measured 1.256 s.
     clock = Ticking(2e-3 * calls, 1e-3 * calls, 1.256)
     rate, call_s = probe.kept_reads(tmp_path / "kept", 16 << 20, clock)
     assert (rate, call_s) == (pytest.approx(16 << 20), pytest.approx(1e-3))
@@ -106,7 +106,8 @@ def test_a_whole_profile_reads_back_and_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
     by_name = {one.name: one for one in found}
     assert all(one.low <= one.mean <= one.high for one in found)
-    # A disk may have no burst, and a byte may cost less than the measurement can tell.
+    # Two quantities may be 0: a disk may allow no burst, and the cost of a byte may be too small to
+    # be measured.
     assert {one.name for one in found if one.mean == 0} <= {"disk_burst", "socket_byte"}
     # A round trip takes several system calls.
     assert by_name["loopback_round_trip"].mean > 2 * by_name["system_call"].mean

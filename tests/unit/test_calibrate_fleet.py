@@ -1,5 +1,5 @@
 """Tests of the calibration of a cluster's hosts: every host is measured, and the network between
-two of them. Real Dask workers listen at two loopback addresses, which stand for two hosts."""
+two hosts. Real Dask workers listen at two loopback addresses, which stand for two hosts."""
 
 from __future__ import annotations
 

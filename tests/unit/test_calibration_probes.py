@@ -21,16 +21,16 @@ from support.clock import ManualClock
 
 
 class TokenBucket:
-    """A writing function of a disk that accepts `burst_bytes` at once and `rate` bytes per second.
-
-    A write advances the clock by the time that the disk needs.
+    """A disk to which a probe writes: it accepts `burst_bytes` without a wait, and then `rate`
+    bytes per second.
     """
 
     def __init__(self, clock: ManualClock, rate: float, burst_bytes: float) -> None:
         self._clock, self._rate, self._credit = clock, rate, burst_bytes
 
     def write(self, size_bytes: int) -> int:
-        """Waits until the bucket has the bytes. Returns their number."""
+        """Writes `size_bytes`: advances the clock by the time that the disk needs. Returns
+        `size_bytes`."""
         used = min(self._credit, size_bytes)
         self._credit -= used
         self._clock.advance(1e-4 + (size_bytes - used) / self._rate)
@@ -44,7 +44,8 @@ def test_a_burst_is_told_apart_from_the_rate(tmp_path, monkeypatch, burst_bytes)
     monkeypatch.setattr(hardware.time, "monotonic", clock.monotonic_s)
     monkeypatch.setattr(hardware.os, "pwrite", lambda file, data, at: bucket.write(len(data)))
     found = disk_probe.throttle(tmp_path / "data", clock)
-    # Each request of 256 KiB takes 0.1 ms more than its bytes: 1.5 % of the rate.
+    # A request of 256 KiB takes 0.1 ms in addition to the time of its bytes, which lowers the rate
+    # by 1.5 %.
     assert found.rate == pytest.approx(40e6, rel=0.02)
     assert found.burst_bytes == pytest.approx(burst_bytes, abs=600_000)
 
@@ -54,7 +55,9 @@ def test_reads_in_flight_follow_littles_law(tmp_path):
     path.write_bytes(bytes(1 << 20))
 
     class Counting(ManualClock):
-        """A clock that advances by 2 s between two readings, of which 0.5 s are processor time."""
+        """A clock whose time advances by 2 s before each reading. A quarter of it is processor
+        time.
+        """
 
         def monotonic_s(self) -> float:
             self.advance(2.0)
@@ -70,7 +73,8 @@ def test_reads_in_flight_follow_littles_law(tmp_path):
 
 def test_a_socket_costs_a_message_and_its_bytes():
     class Counting(ManualClock):
-        """A clock whose processor time grows by 0.1 s and then by 0.5 s between readings."""
+        """A clock with which the first measurement takes 0.1 s of processor time, and the second
+        0.5 s."""
 
         steps = iter([0.0, 0.1, 0.0, 0.5])
 
@@ -101,8 +105,9 @@ def test_a_stream_runs_while_round_trips_are_measured(monkeypatch):
 
 @pytest.mark.parametrize("function", ["stream", "loaded_round_trip"])
 def test_a_stream_that_fails_is_no_measurement(function, monkeypatch):
-    """Without this error, a round trip without load would count as one under load, and the silence
-    after the end of the stream would count as a low rate."""
+    """If the stream of data fails, the measurement raises an error. Otherwise a round trip without
+    load would count as one under load, and the time after the end of the stream would count as a
+    low rate."""
 
     monkeypatch.setattr(hardware, "send_zeros", lambda connection: None)
     here = calibrate.ThisMachine()

@@ -1,5 +1,5 @@
-"""Tests of paths of calls: the processes and steps in a path, the order of paths in which one
-contains the other, and their text in documents."""
+"""Tests of paths of calls: the processes and steps in a path, the order of two paths of which one
+contains the other, and the text of paths in documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of spans of the operations that Ceph's OpTracker recorded in several daemons."""
+"""Tests of spans that are made from the operations which Ceph's OpTracker recorded in several
+daemons."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ BEGIN = "2026-11-26T09:44:12.{:06}+0000"
 def operation(
     description: str, start_us: int, duration_s: float, **events: int
 ) -> TrackedOperation:
-    """Returns an operation of OpTracker. `events` has the microsecond of each event."""
+    """Returns an operation of OpTracker. `events` maps the name of each event to its time in
+    microseconds."""
     return {
         "description": description,
         "initiated_at": BEGIN.format(start_us),
@@ -26,7 +28,8 @@ def operation(
 
 
 def replies() -> dict[str, TrackedOperations]:
-    """Returns a write at osd.0, its copy at osd.1, and a request to the metadata server."""
+    """Returns the answers of three daemons, by daemon: a write at osd.0, its copy at osd.1, and a
+    request to the metadata server mds.a."""
     write = operation(f"osd_op({REQUEST} 1.7 1:e5 [write])", 1000, 0.01, queued_for_pg=2000)
     write["type_data"]["events"].append({"event": "commit_sent", "time": BEGIN.format(11000)})
     copy = operation(f"osd_repop({REQUEST} 1.7 e12)", 3000, 0.006)
@@ -50,7 +53,7 @@ def test_operations_of_one_request_are_one_tree(tmp_path):
     found = trace.profile([path])
     rows = {row.name: row for row in found.ranking_by_name}
     assert set(rows) == {"osd:osd_op", "osd:osd_repop", "osd:until commit_sent", "mds:create"}
-    # Waiting is listed apart from work.
+    # Waits are listed in `waits` and not among the steps.
     (waited,) = found.waits
     assert waited.path.step == "until queued_for_pg"
     assert waited.total_s == pytest.approx(0.001)

@@ -1,4 +1,4 @@
-"""Tests that a change from the command line may make a wrong scenario file right."""
+"""Tests that a change of a key on the command line may make an illegal scenario file legal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ methods = ["sequence"]
 
 @pytest.fixture
 def of_four_clients(tmp_path: Path) -> Path:
-    """Returns a scenario file with four clients for the trace of one, which is refused."""
+    """Writes a scenario file with four clients that replay a trace of one client, which is illegal.
+    Returns its path."""
     (tmp_path / "a.strace").write_text(TRACE)
     path = tmp_path / "replayed.toml"
     path.write_text(SCENARIO)

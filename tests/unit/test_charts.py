@@ -25,12 +25,13 @@ def drawn(*series: Series, x: Axis | None = None, y: Axis | None = None, **panel
 
 
 def tree(text: str) -> ElementTree.Element:
-    """Returns the chart as an XML tree. Parsing it shows that the chart is well-formed XML."""
+    """Returns the chart as an XML tree. Raises ParseError if the chart is not well-formed XML."""
     return ElementTree.fromstring(text.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" '))
 
 
 def line(text: str) -> str:
-    """Returns the SVG path of the only line in a chart, not that of the line in its legend."""
+    """Returns the SVG path of the only line in a chart. The line in the chart's legend is not
+    considered."""
     (path,) = re.findall(r'<path class="line"[^>]* d="(M[^"]*)"', text.partition("panels")[2])
     return path
 

@@ -103,8 +103,8 @@ def test_a_file_of_no_known_tool_is_one_line(tmp_path):
 
 
 def test_every_run_judges_itself():
-    """If other virtual machines took processor time during a run, the run's own evidence contains a
-    finding that says so."""
+    """The evidence that a run stores about itself contains a finding if other virtual machines took
+    processor time during the run."""
     [result, *_] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))
     assert result.load is not None
     machine = MachineDuring(took_s=1.0, stolen_share=0.4)
@@ -115,7 +115,8 @@ def test_every_run_judges_itself():
 
 
 class SteppedClock:
-    """A clock whose date jumps: it moves forward by five seconds while only one second passes."""
+    """A clock whose date jumps: the date moves forward by five seconds while only one second
+    passes."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -154,16 +155,16 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
 
 
 def planted_process(proc: Path, pid: int, parent: int, ticks: int) -> None:
-    """Writes the file under /proc of a process whose name has a space and a bracket. `ticks` is its
-    processor time."""
+    """Writes the file /proc/PID/stat of a process whose name contains a blank and a bracket.
+    `ticks` is the process's processor time in clock ticks."""
     folder = proc / str(pid)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "stat").write_text(f"{pid} (a) b) S {parent} {'0 ' * 9}{ticks} 0 0 0 20 0\n")
 
 
 def test_other_programs_are_those_that_neither_load_nor_servers_started(tmp_path):
-    # Of 100 ticks of all processors, a child of the server takes 20, the kernel takes 10, and a
-    # process that belongs to neither takes 30.
+    # Of 100 ticks of all processors, a child of the testbed's server takes 20, a kernel thread
+    # takes 10, and another process takes 30. Only the 30 ticks are those of other programs.
     proc, stat = tmp_path / "proc", tmp_path / "stat"
     parents = {2: 0, 3: 2, 50: 1, 51: 50, 90: 1}
     for pid, parent in parents.items():

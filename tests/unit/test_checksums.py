@@ -20,7 +20,7 @@ def line(content: bytes, name: str) -> str:
 
 @pytest.fixture
 def jars(tmp_path) -> Path:
-    """A folder with two jars, next to the list `jars.sha256` of their checksums."""
+    """Provides a folder with two jars, next to the list `jars.sha256` of their checksums."""
     folder = tmp_path / "jars"
     folder.mkdir()
     (folder / "a.jar").write_bytes(b"a")

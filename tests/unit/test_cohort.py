@@ -36,8 +36,8 @@ def profile(steps: dict[str, list[float]]) -> TraceProfile:
 
 
 def drawn(source: random.Random, slower: float = 1.0) -> dict[str, list[float]]:
-    """Returns the durations of two hundred steps. Each step has thirty calls with random durations,
-    and those of the first step are longer by the factor `slower`."""
+    """Returns durations of two hundred steps: thirty random durations of calls for each step. The
+    durations of the first step are multiplied by `slower`."""
     return {
         f"s{number}": [
             source.lognormvariate(0, 0.4) * (slower if number == 0 else 1.0) for _ in range(30)
@@ -183,8 +183,8 @@ def test_the_host_whose_spans_differ_is_named(tmp_path):
     assert slow["read/disk"].change == pytest.approx(3, rel=0.25)
     assert slow["read/disk"].count == 50
     assert slow["read/disk"].count_before == 150
-    # Each host is compared with all others together. A normal host looks faster than these, because
-    # the slow host is among them.
+    # Each host is compared with all other hosts together. For a normal host, these include the slow
+    # host, so the normal host is reported as faster.
     assert all(row.change < 0 for row in found.rows if row.cohort != "node-3")
     assert not [row for row in found.rows if str(row.path) == "read/copy"]
     assert found.tests == 4 * 3

@@ -1,4 +1,4 @@
-"""Tests that the bytes which the testbed's disks have read show whether the caches of a run were
+"""Tests that the bytes which a testbed's disks have read show whether the caches of a run were
 really cold."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts. As soon as clients have started, its counters of bytes
-    read from disks are larger by `given_bytes`."""
+    """A fake testbed of two client hosts. Once clients have started, its count of bytes read from
+    disks is larger by `given_bytes`."""
 
     cluster = None
 
@@ -67,8 +67,8 @@ def point(workload: str, cache: str = "cold") -> Point:
 
 
 def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
-    """Returns the result of one run on the fake testbed. The check of the clients' page cache is
-    switched off."""
+    """Returns the result of one run on the fake testbed `testbed`, whose clients use files in
+    `tmp_path`."""
     target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.InstrumentSession, "target", lambda self, *_: target)
     monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, *_: Endpoint())
@@ -93,7 +93,7 @@ def test_a_cold_run_reports_the_bytes_that_disks_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
-    """A run may read from memory if it reads data that it wrote itself, or if its caches are
+    """A run need not read from disks if it reads data that it wrote itself, or if its caches are
     declared as warm."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
@@ -101,8 +101,8 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
 
 
 class TestbedOfPhases(Testbed):
-    """A fake testbed whose disks read the given numbers of bytes. The numbers count alternately for
-    a phase and for the time between two phases."""
+    """A fake testbed whose disks read the given numbers of bytes: the first number during the first
+    phase, the second between the first and the second phase, and so on."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
@@ -131,8 +131,8 @@ def test_each_phase_reports_the_bytes_read_from_disks(tmp_path, monkeypatch):
 
 
 def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypatch):
-    """A phase that only reads is refused if the disks read too little in it, however much they read
-    in other phases."""
+    """A phase that only reads is refused if the disks read too few bytes during this phase, even if
+    they read many bytes during other phases."""
     testbed = TestbedOfPhases(10**8, 10**8, 4096, 10**8)
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 4096 came off a disk"):
         measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
@@ -173,8 +173,8 @@ def with_pattern(**parameters: Any) -> Point:
             },
             64 << 10,
         ),
-        # The transfer sizes are given by a distribution. Such sizes count as random, even if the
-        # distribution is fixed as here, so no lower bound is known.
+        # The transfer sizes are given by a distribution. Such sizes count as random, even if all
+        # values of the distribution are equal, so no lower bound is known.
         (
             {
                 "access": {"order": "same", "transfer_size": {"fixed": 4096}},
@@ -223,8 +223,8 @@ def test_a_testbed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, mo
 
 
 def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):
-    """A phase that rewrites one record, as in a test of Iozone, does not hide that another phase
-    reads from memory."""
+    """A phase that reads from memory is found even if another phase only rewrites one record, as a
+    test of Iozone does."""
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 0 came off a disk"):
         measured(TestbedOfPhases(), point("iozone"), tmp_path, monkeypatch)
 
@@ -239,8 +239,8 @@ def test_a_testbed_without_disks_empties_its_caches_and_reports_nothing(tmp_path
 
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
-    """Bytes that several reads share are expected from the disks only once. Here 240 reads of 64
-    KiB, each starting 4 KiB after the one before, cover a file of 1 MiB."""
+    """Bytes that several reads share are expected from the disks only once. In this test, 240 reads
+    of 64 KiB, each starting 4 KiB after the one before, cover a file of 1 MiB."""
     lines = [
         f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
         for n in range(240)

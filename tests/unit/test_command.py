@@ -205,8 +205,8 @@ def test_functions_are_summed_over_their_places_and_gains_over_theirs(tmp_path):
     first = one.steps[0]
     assert (first.name, first.verdict) == ("client: back_off", "faster")
     assert first.saving == pytest.approx(0.35, abs=0.01)
-    # The server's background call has the largest total time, but no client waits for it, so it is
-    # not ranked first.
+    # `by_sum` ranks functions by the time that clients wait for them. The server's background call
+    # has the largest total time, but no client waits for it, so it is not first.
     assert one.by_sum == "client: back_off"
     by_name = {f.name: f for f in one.functions}
     assert by_name["beat"].total_s == 5.0
@@ -279,7 +279,8 @@ def test_every_word_of_the_shipped_scenarios_is_filled():
 
 
 def test_an_interrupted_command_may_still_write_its_end(tmp_path):
-    """A command that `trace record` runs can still write its profile after Ctrl-C."""
+    """A command that `trace record` runs can still write its profile after Ctrl-C, before dfslab
+    ends."""
     ended, began = tmp_path / "ended", tmp_path / "began"
     written = f"kill $!; sleep 0.5; echo whole > {ended}; exit 3"
     inner = f"sleep 60 & trap '{written}' INT; echo > {began}; wait"

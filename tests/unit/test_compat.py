@@ -134,7 +134,8 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     heading, reported, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
     assert reported == found.title
-    # DFS-Perf counts the removal of a directory with its file as one operation.
+    # DFS-Perf counts a loop as five operations, because it counts the removal of a directory with
+    # its file as one operation.
     loops_per_s = result.load.operations["mkdir"].count / result.load.window_s
     assert rate.startswith("Metadata Throughput(ops/s): ")
     assert float(rate.split()[-1]) == pytest.approx(5 * loops_per_s, rel=0.05)
@@ -167,9 +168,10 @@ def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
             ("mdtest_hard", 2, 5, "3901 B"),
         ),
         (["-I", "10", "-z", "2", "-b", "3"], ("mdtest_tree", 1, 130, "0 B")),
-        # All tasks of mdtest share one directory, unless an option gives each task a directory.
+        # All tasks of mdtest share one directory unless an option gives each task a separate
+        # directory.
         (["-np", "4", "-n", "9", "-F"], ("mdtest_hard", 4, 9, "0 B")),
-        # mdtest also creates directories, unless only files are requested.
+        # mdtest also creates directories unless an option requests files only.
         (["-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
         (["-a", "posix", "-v", "-v", "-V", "1", "-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
     ],
@@ -370,10 +372,11 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
 
 
 def test_times_since_operations_were_due_leave_too():
-    """Response times, which count from the scheduled start of an operation, are exported, too.
+    """Response times, which count from the scheduled start of an operation, are exported in
+    addition to latencies, which count from the actual start.
 
-    An open workload whose rate cannot be sustained falls behind its schedule, and only response
-    times show this.
+    An open workload whose rate cannot be sustained falls behind its schedule. Only response times
+    show this delay.
     """
     changes = {
         "workload.arrival": "even",

@@ -1,5 +1,6 @@
-"""Tests of runs of which a part failed. Their output begins with a statement that they are
-incomplete, the exit code is 1, and every export of their results states the same."""
+"""Tests of runs of which a part failed. The output of such a run begins with the statement that the
+run is incomplete, the exit code is 1, and every export of its results states that they are
+incomplete."""
 
 import csv
 import io

@@ -1,6 +1,7 @@
-"""Tests of the method that predicts by simulating a Petri net of a file system's components. Such a
-net exists for PVFS, in addition to the description of its operations from which other methods
-predict. Also tests the scenario that repeats the experiment of the PVFS paper."""
+"""Tests of the method `components`, which predicts by simulating a Petri net of a file system's
+components. Such a net exists only for PVFS. Other methods predict from the description of PVFS'
+operations instead. The module also tests the scenario that repeats the experiment of the PVFS
+paper."""
 
 from __future__ import annotations
 
@@ -93,8 +94,8 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
 
 def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
     """Returns the setup of a Petri net of PVFS that replays a trace on four servers. `reported` has
-    (client, operation, offset, size), both last ones in bytes, for each call of the trace.
-    `hardware` replaces limits of the paper's hardware."""
+    (client, operation, offset in bytes, size in bytes) for each call of the trace. `hardware`
+    replaces values of the paper's hardware."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in reported]
     calls = calls_of(done, STRIPING, 0.0 if cached else 1.0)
     return Setup(
@@ -109,8 +110,9 @@ def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packe
 
 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
-    """Returns a trace of the paper's hybrid workload, which consists of reads and writes. The
-    fraction `share` of the reads is random, and the others are sequential."""
+    """Returns the calls of a trace of the paper's hybrid workload. Nine of ten calls read and one
+    writes. A call is at a random offset with probability `share`; otherwise the calls are
+    sequential."""
     chance, reported = random.Random(seed), []
     for client in range(clients):
         reported.append((client, "open", 0, 0))
@@ -124,8 +126,8 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
 
 
 def test_a_traces_own_times_hold_calls_back():
-    """The scheduled times of a trace delay its calls. Sparse reads start on schedule, and dense
-    reads queue."""
+    """A call of a trace does not start before its scheduled time. Reads with long gaps between
+    their times start on schedule, and reads with short gaps queue."""
     reported = [Done(0, "open", 0, 0, 0, 0)]
     reported += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
     setup = traced([])
@@ -134,12 +136,12 @@ def test_a_traces_own_times_hold_calls_back():
         return simulate(replace(setup, calls=calls_of(reported, STRIPING, 1.0, times))).time_s
 
     closed_s = ends_s([])
-    # A client that is never late ends shortly after the last scheduled start: after the time of one
-    # read.
+    # A client that is never late ends at the last scheduled start plus the time of one read.
     last_s = ends_s([0.1 * at for at in range(11)])
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
-    # All calls of a whole-file operation have the scheduled time of the operation's first call.
+    # The scheduled time of a whole-file operation delays the first of its calls; the other calls
+    # follow without one.
     whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
@@ -153,7 +155,7 @@ def test_stripes_of_any_range_lie_on_their_servers():
 
 def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     """Reading a file by the calls of a trace takes as long as reading the whole file in one
-    operation, except for one more open."""
+    operation, plus the time of one open."""
     blocks, size = 16, 256 * KIB
     reported = [
         (0, "open", 0, 0),
@@ -163,8 +165,8 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     for cached in (True, False):
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(reported, cached=cached)).time_s - simulate(whole).time_s
-        # The client of the trace opens its file after the manager has admitted the client, and ends
-        # when its close has ended.
+        # In the replay, the client opens the file after the manager has admitted the client, and
+        # ends when the close of the file has ended. The opening is the difference.
         h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)
@@ -184,10 +186,11 @@ def test_jumps_pay_seeks_and_what_was_read_before_does_not():
 
 
 def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
-    """A hybrid trace of small requests by eight clients ends, and has a higher total rate than one
-    client.
+    """A hybrid trace of small requests ends with eight clients, too, and has a higher total rate
+    than with one client.
 
-    The requests are small, so stripes (chunks) and packets are of similar size.
+    The requests are small, so that simulating stripes (chunks) and simulating packets give similar
+    results.
     """
     alone, many = (simulate(traced(hybrid(n, 0.3), n)) for n in (1, 8))
     assert alone.throughput_bytes_per_s < many.throughput_bytes_per_s
@@ -294,7 +297,8 @@ def test_placements_are_added_until_the_rate_is_precise():
 
 
 def test_each_phase_of_a_workload_has_its_own_rate():
-    """A phase has the rate that it has as a workload of its own, and the times of phases add up."""
+    """Each phase of a workload has the rate of a workload that consists only of this phase, and the
+    times of the phases add up."""
     method = discover.method("components")
     scenario = small()[0].scenario
     keys = {"workload.clients": 4, "workload.transfer_size": "1 MiB", "run.network_level": "chunk"}
@@ -308,7 +312,8 @@ def test_each_phase_of_a_workload_has_its_own_rate():
     assert (write.name, read.name, end.name) == ("write", "read", "end")
     assert write.rate_per_s == pytest.approx(of("sequential_write").value())
     assert read.rate_per_s == pytest.approx(of("sequential_read").value())
-    # The last phase lists a directory at the metadata manager, 4 clients 0.2 ms each.
+    # In the last phase, each of four clients lists a directory at the metadata manager, which takes
+    # 0.2 ms for each listing.
     assert end.rate_per_s == pytest.approx(5000, rel=0.05)
     times_s = [1 / one.rate_per_s for one in both.phases]
     assert both.value() == pytest.approx(3 / sum(times_s))
@@ -327,7 +332,9 @@ def test_files_in_random_order_are_refused_unless_the_caches_hold_them():
 
 
 def test_a_size_that_follows_the_clients_is_no_axis():
-    """The file size halves when the clients double, and each panel has three transfer sizes."""
+    """If the file size is always halved when the number of clients is doubled, the file size is not
+    the horizontal axis of the figure. The axis is the transfer size, which has three values in each
+    panel."""
     described = [
         {"clients": clients, "file_size": 8.0 / clients, "transfer_size": size}
         for clients in (1, 2)

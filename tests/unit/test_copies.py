@@ -22,8 +22,8 @@ from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 BLOCK, READS = 65536, 16
 # A disk whose reads take longer than everything else in a replay.
 SLOW = {"read_rate": "20 MB/s"}
-# (client, operation, file, size in bytes, offset in bytes) of each call. One file is read, another
-# one is made and written.
+# The calls of the trace as (client, operation, file, size in bytes, offset in bytes). File 0 exists
+# and is read; file 1 is created and written.
 CALLS = [
     (0, "open", 0, 0, 0),
     *((0, "pread", 0, BLOCK, at * BLOCK) for at in range(READS)),
@@ -36,7 +36,8 @@ CALLS = [
 
 
 def trace(path: Path, clients: int = 1) -> Path:
-    """Writes a recorded stream in which each client makes CALLS, and returns its path."""
+    """Writes a recorded stream in which each client makes the calls in CALLS. Returns the path of
+    its file."""
     rows = [
         RECORDED.pack(client, OPERATIONS.index(kind), at, file, size, BLOCK, offset, client, 0, 0)
         for client in range(clients)
@@ -65,7 +66,7 @@ def scenario(path: Path, system: str = "local", **workload: str | int) -> Scenar
 
 
 def owners(stream: list[Given], kind: str) -> set[tuple[int, int | None]]:
-    """Returns the pairs of client and owner of all operations of type `kind`."""
+    """Returns (client, owner of the file) of all operations of the type `kind`."""
     return {(one.client, one.owner) for one in stream if one.operation == kind}
 
 
@@ -78,8 +79,9 @@ def test_private_copies_have_separate_files(tmp_path):
 
 
 def test_shared_copies_read_one_file_and_make_their_own(tmp_path):
-    """Shared copies of a trace of two clients read the files of the first copy. Files that the
-    trace makes belong to each copy, because only an owner may make a file."""
+    """All shared copies of a trace read the files of the first copy. The trace has two clients.
+    Files that the trace creates exist once for each copy, because only its owner may create a file.
+    """
     given = stream_spec(scenario(trace(tmp_path / "t", 2), clients=6, copies="shared")).given
     assert owners(given, "pread") == {(client, client % 2) for client in range(6)}
     assert owners(given, "create") == owners(given, "pwrite") == {(c, c) for c in range(6)}
@@ -116,8 +118,8 @@ def test_models_predict_the_copies(tmp_path, method, cache):
 
 
 def test_shared_copies_read_from_memory_what_one_of_them_has_read(tmp_path):
-    """The net of PVFS reads the data of cold caches once if the copies share it, so shared copies
-    are faster than private ones."""
+    """With cold caches, the net of PVFS reads data from disk once if all copies share the data, so
+    shared copies are faster than private ones."""
     path = trace(tmp_path / "t")
     private, shared = (
         discover.method("components")

@@ -94,8 +94,8 @@ def test_the_difference_of_two_readings_is_what_came_between():
     before, after = (counter_profiles.understood("moosefs", one, "c") for one in (text, more))
     (reported,) = counter_profiles.between(before, after)
     assert {row.step: row.count for row in reported.nodes if row.count} == {"write": 100}
-    # When a client is mounted again, its counters start at zero. They are not reduced by their
-    # earlier values.
+    # When a client is mounted again, its counters start at zero. Therefore the counts before the
+    # new mount are not subtracted.
     (reported,) = counter_profiles.between(after, before)
     assert {row.step: row.count for row in reported.nodes}["write"] == 206
 

@@ -98,8 +98,8 @@ JMX = """{"beans": [
 
 @pytest.fixture
 def rows(tmp_path):
-    """Returns a function that reads a text as server counters. It returns a dictionary from the
-    path of each node of the resulting call tree to the node."""
+    """Returns a function that reads a text as server counters. The function returns a dictionary
+    from the path of each node of the resulting call tree to the node."""
 
     def found(text: str, system: str, packed: bool = False):
         path = tmp_path / "posted"

@@ -109,7 +109,7 @@ def test_written_and_read_again_it_behaves_alike(seed):
     again = cpn.read(cpn_write.write(net))
     options = {"max_firings": 300, "monitors": {"queue": MarkingMonitor(place="queue")}}
     assert engine.run(again, **options) == engine.run(net, **options)
-    # A net that is written and read a second time has the same transitions as after the first time.
+    # Writing and reading a net twice gives the same transitions as writing and reading it once.
     assert cpn.read(cpn_write.write(again)).transitions == again.transitions
 
 
@@ -204,7 +204,7 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
     message, and never crashes the reader."""
     chance = random.Random(seed)
     text = GOOD
-    # Most damage is done to inscriptions, where the XML stays valid.
+    # Most damage inserts text into inscriptions, so that the XML stays valid.
     for _ in range(chance.randint(1, 3)):
         if chance.random() < 0.7:
             ends = [at for at in range(len(text)) if text.startswith("</text>", at)]
@@ -356,7 +356,7 @@ def test_a_queue_of_packets_is_a_list_of_products():
         "sent": [[1, [[0, z], [2, b], [5, a]]], [2, [[0, z], [5, a], [11, a]]]],
         "lost": [[5, a], [11, a]],
     }
-    # The net stays the same when it is written and read again.
+    # A net that is written and read again ends in the same marking.
     again = ends(cpn.read(cpn_write.write(document)))
     assert again == found
 

@@ -1,5 +1,6 @@
-"""Tests of the monitors in `.cpn` files. A supported monitor measures what CPN Tools would, and any
-other one is refused with a way around, while the net runs."""
+"""Tests of the monitors in `.cpn` files. A supported monitor measures what it would measure in CPN
+Tools. An unsupported monitor is refused with the advice what to use instead, and the net is
+simulated without it."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def test_a_monitor_that_is_refused_does_not_stop_the_net(row):
 
 
 def test_of_a_declared_monitor_the_count_is_read_and_the_last_value_is_refused_by_name():
-    """The monitor differs in one word only, so the refusal is due to the function `last`."""
+    """A monitor that reads `last` is refused, while the same monitor with `count` in place of
+    `last` is accepted. So the function `last` is the reason of the refusal."""
     (row,) = (one for one in REFUSED if "marking_and_more.last()" in one.monitor)
     starts = monitor("starts", OCCURRENCES, (START,))
     refused = cpn.read_file(queue_file(row.monitor, starts)).monitors.refused
@@ -125,14 +127,15 @@ def test_a_warm_up_leaves_the_beginning_out():
     shown = collector("n", (START,), at_start("pred", "true", "false"), at_start("obs", "n", "~1"))
     read = cpn.read_file(queue_file(shown, monitor("busy", MARKING, (BUSY,))))
     found = simulate(read.net, read.monitors, end_time_s=100.0, warm_up_s=50.0)
-    # Arrivals at 51, 54, …, 99 s. The server is idle at 50 s and busy for 16 × 2 s and 1 s more.
+    # After 50 s, jobs start at 51, 54, …, 99 s. Each start occupies the server for 2 s, the last
+    # one for 1 s before the end, so the server is busy for 16 × 2 + 1 s of 50 s.
     assert found.monitors["n"].mean.mean == fmean(range(51, 100, 3))
     assert found.monitors["busy"].mean.mean == pytest.approx(33 / 50)
 
 
 def test_draws_of_a_code_segment_are_observed_as_they_were_drawn():
-    """The observer reads an output of a code segment, which is a draw of 1 to 6. It observes every
-    second firing."""
+    """The observer of the monitor reads an output of a code segment, which is a random number from
+    1 to 6. The monitor observes every second firing."""
     text = file_of(
         [color("INT", "<int/>"), var("n", "INT"), var("m", "INT")],
         {"waiting": ("INT", "1`0"), "drawn": ("INT", "")},
@@ -161,8 +164,8 @@ def test_draws_of_a_code_segment_are_observed_as_they_were_drawn():
 
 
 def two_instances() -> str:
-    """Returns a file in which one page has two instances, the second ten times as slow. Monitors
-    observe one instance each."""
+    """Returns the text of a file in which one page has two instances, the second ten times as slow
+    as the first. Each monitor observes one instance."""
     shared = (
         "<place id='q'><text>in</text><type><text>INT</text></type></place>"
         "<trans id='s'><text>serve it</text></trans>"
@@ -217,8 +220,8 @@ JUNK = ("(", ")", "~", ",", "1", " n", "let", "=", "| pred _ = 1", "{", "}", "_"
 
 @pytest.mark.parametrize("seed", range(100))
 def test_damaged_monitors_never_do_more_than_give_one_line(seed: int):
-    """A file with random text in the functions and references of monitors is read, and a monitor
-    that makes no sense is refused in one line."""
+    """A file with random text in the functions and references of monitors is read. Monitors that
+    cannot be understood are refused with a one-line message."""
     chance = random.Random(seed)
     text = queue_file(chance.choice(ROWS).monitor, chance.choice(ROWS).monitor)
     for _ in range(chance.randint(1, 3)):
@@ -232,7 +235,8 @@ def test_damaged_monitors_never_do_more_than_give_one_line(seed: int):
 
 
 def complaints(text: str) -> list[str]:
-    """Reads a file and simulates its net. Returns the message of each error."""
+    """Reads a file and simulates its net. Returns the messages of all refused monitors and of the
+    error that ends the simulation, if there is one."""
     try:
         read = cpn.read_file(text)
         simulate(read.net, read.monitors, end_time_s=10.0, replications=1)

@@ -1,5 +1,5 @@
-"""Tests that a background process (a daemon) is started, awaited, stopped and paused, and that no
-other process is ever mistaken for it."""
+"""Tests that a background process (a daemon) is started, awaited, stopped and paused, and that
+another process is never taken for the daemon."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def ticker(tmp_path):
 
 
 def test_a_command_whose_owner_ended_before_it_started_does_not_run(tmp_path):
-    """The kernel sends no signal for a parent that is gone already. Here another process than the
-    owner is the parent, as it would be after the owner's end."""
+    """A command that is bound to its owner does not start if its parent is another process than the
+    owner. In this case the owner has already ended, and the kernel would never send the signal of
+    the owner's end."""
     touched = tmp_path / "touched"
     command = tied_to_owner(["touch", str(touched)])
     assert subprocess.run(command, check=False).returncode == 0
@@ -85,7 +86,8 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
     clock, log = ManualClock(runs=False), tmp_path / "log"
 
     def never() -> bool:
-        # The clock advances only after all lines are written, however long this takes.
+        # The clock advances past the deadline only after the daemon has written all lines, however
+        # long this takes.
         if "line 39\n" in log.read_text():
             clock.advance(1.001)
         return False
@@ -101,7 +103,7 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
 
 
 def test_death_before_ready_is_reported_at_once(tmp_path):
-    # The clock stands still, so no deadline passes, and only the daemon's end can end the wait.
+    # The clock stands still, so the wait is not ended by a deadline but by the daemon's end.
     daemon = make(
         tmp_path, "print('no such disk'); raise SystemExit(3)", clock=ManualClock(runs=False)
     )
@@ -182,7 +184,8 @@ def test_restart_is_a_new_process_with_the_same_log(tmp_path):
 
 
 def test_a_reused_number_is_never_signalled(ticker):
-    """If a daemon has ended and another process has its PID, this process is never signalled."""
+    """If a daemon has ended and another process has got its PID, this other process is never
+    signalled."""
     ticker.start()
     stranger = ticker.process
     earlier = replace(stranger, start_ticks=stranger.start_ticks - 1)

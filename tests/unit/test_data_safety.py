@@ -162,7 +162,8 @@ def test_a_full_or_read_only_file_system_is_reported_and_left_unchanged(tmp_path
     """A run on a full or read-only file system reports the error and leaves the file system
     unchanged.
 
-    The file system is in a separate mount namespace, so nothing of it remains.
+    The file system is mounted in a separate mount namespace, so the mount ends with the test's
+    processes.
     """
     stream = {
         "seed": 1,
@@ -200,8 +201,9 @@ def test_a_full_or_read_only_file_system_is_reported_and_left_unchanged(tmp_path
         assert all("\n" not in error["first"] for error in answer["errors"])
 
 
-# Shell commands for a file system with a quota in a separate mount namespace. JuiceFS is used,
-# because kernels may lack quotas. The mount's process is ended before the namespace.
+# Shell commands that mount a file system with a quota in a separate mount namespace. The file
+# system is JuiceFS, because kernels may lack quotas. Its process is ended before the namespace
+# ends.
 WITH_QUOTA = """
 set -e
 juicefs=$1 place=$2; shift 2

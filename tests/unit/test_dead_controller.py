@@ -9,8 +9,8 @@ from dfslab.fleet.client_hosts import Nodes
 from dfslab.testbeds.hosts.process import LiveProcess
 from support.running_agent import running_agent
 
-# Time limit in seconds for the end of the run. It is exceeded only if the run does not notice that
-# its controller has ended, because the workload would take days.
+# Time limit in seconds for the end of the run after its controller has ended. The limit is exceeded
+# only if the run does not notice the end of its controller, because the workload would take days.
 HANGS_S = 300
 
 

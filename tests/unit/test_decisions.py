@@ -1,6 +1,6 @@
 """Tests of the predicted gains of changes to a file system, and of the advice which change to make:
-intervals of the gains, when an answer is withheld, which rows of an answer are joined, prices of
-changes, and the two commands that print the answers."""
+intervals of the gains, conditions under which no answer is given, rows of an answer that are
+joined, prices of changes, and the two commands that print the answers."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_what_limits_gains_and_another_server_does_not(gigabit):
 
 
 def test_no_interval_has_a_width_of_zero_over_random_scenarios():
-    """Every legal action has an interval that contains its gain and is wider than zero, in random
-    configurations of six file systems."""
+    """In random configurations of six scenarios, the interval of the gain of every legal change
+    contains the gain and is wider than zero."""
     random = np.random.default_rng(20261126)
     names = ["glusterfs", "hdfs-hosts", "nfs", "moosefs", "juicefs", "pvfs"]
     for name in names:
@@ -187,7 +187,8 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     assert "withheld" in found.sentences()[0]
-    # The run measured a real directory, whose hardware no command can change.
+    # The run measured a real directory, whose hardware no command can change. The advice for
+    # `cores` is therefore to change the hardware by hand between two runs.
     (settling,) = whatif(evidence, ["cores x2"]).settling
     assert "make it by hand between the runs" in settling
     assert "deployment." not in settling
@@ -288,8 +289,9 @@ def test_wrong_input_is_one_line(gigabit, words, error):
 
 
 def test_no_two_rows_of_an_answer_have_one_name():
-    """Rows with different gains have different names: each row names the values of its
-    configurations, even if one configuration lacks a key that the others have."""
+    """No two rows of an answer have the same operations, change and configurations in their names.
+    Each row names the values of its configurations, even if one configuration lacks a key that the
+    others have."""
     found = whatif(evidence_of(ready.files()["glusterfs"]), ["clients 8"])
     names = [(*one.operations, one.change, one.where) for one in found.rows]
     assert len(names) >= 4
@@ -306,6 +308,6 @@ def test_roles_that_share_a_node_are_split_for_one_more_server():
     found = whatif(evidence_of(ready.files()["hdfs"]), ["servers +1"])
     assert found.rows
     assert any("1 client, 1 master, 3 server" in note for note in found.notes)
-    # Each role has nodes of its own both before and after the change, so one more server does not
-    # lower the rate.
+    # Before and after the change, each role has separate nodes, so one more server does not lower
+    # the rate.
     assert all(row.rate.gain >= 0.99 for row in found.rows)

@@ -50,8 +50,8 @@ BLOCK = factor("block", ("2 KiB", "64 KiB", "1 MiB"), "workload.transfer_size")
 
 
 def test_sixteen_of_the_papers_125_layouts_are_legal():
-    """Of Kumar's 125 layouts (stripe 1-5, replica 1-5, servers 1-5 with one brick each), 16 are
-    legal (erratum K9)."""
+    """Of Kumar's 125 layouts (1 to 5 stripes, 1 to 5 replicas, 1 to 5 servers with one brick each),
+    16 are legal (erratum K9)."""
     names = ("stripe", "replica", "servers")
     free = [factor(name, range(1, 6)) for name in names]
     found = Legal(designed(*free, constraints=["servers % (stripe * replica) == 0"]))
@@ -74,8 +74,8 @@ def test_the_file_system_says_which_layouts_are_legal():
 
 def test_workloads_are_judged_apart_from_layouts():
     found = legal(gluster(SERVERS, COPIES, CACHE, BLOCK))
-    # Ten layouts are legal. Of the 3 x 3 combinations of cache and block size one is not: direct
-    # I/O with blocks of 2 KiB.
+    # Ten layouts are legal. Of the 3 x 3 combinations of cache mode and block size, one is illegal:
+    # direct I/O with blocks of 2 KiB.
     assert found.size == 10 * (3 * 3 - 1)
     assert [members for members, _ in found.blocks] == [(0, 1), (2, 3)]
     for row in found.rows():
@@ -141,7 +141,7 @@ def test_two_levels_give_the_orthogonal_design():
     rows = design_plan.d_optimal(coding, found.rows(), 8)
     matrix = coding.matrix(rows)
     assert np.linalg.det(matrix.T @ matrix) == pytest.approx(8.0**8, rel=0.05)
-    # A screening design chooses the number of runs by itself.
+    # A screening design has no given number of runs, but chooses the number: 8.
     testbeds = design_plan.choose(found, "screening", 0, 8, 1)
     assert sum(map(len, testbeds)) == 8
 
@@ -208,8 +208,8 @@ def test_the_shipped_scenario_plans_within_its_budget():
     plan = design_plan.plan(scenario)
     assert 900 < plan.bill.total_s <= 1200
     assert len(plan.legal.factors) >= 8
-    # The plan separates the factors whose effects the model has to distinguish: they are not
-    # collinear.
+    # The rows of the plan separate the effects of all factors: the columns of the coded matrix are
+    # not collinear.
     coding = design_plan.Coding(plan.legal.factors)
     matrix = coding.matrix(plan.rows)
     assert np.linalg.matrix_rank(matrix) == matrix.shape[1]

@@ -36,8 +36,8 @@ GRAPH = ["data-client-0", "data-client-1", "data-client-2", "data-client-3", "da
 
 
 class Commands:
-    """Answers commands with recorded outputs, which are found by the first words of the command.
-    The answer to any other command is empty."""
+    """Answers commands with recorded outputs. The output is chosen by the first words of the
+    command, and is empty for any other command."""
 
     def __init__(self, **outputs: str) -> None:
         self.outputs, self.asked = outputs, []
@@ -87,7 +87,8 @@ def test_the_graph_of_a_gluster_client_reports_what_its_servers_do_not():
     assert of_client_graph([*GRAPH, "data-disperse-0"], "node").settings == {}
     commands = Commands(**{".meta/graphs": "\n".join(GRAPH)})
     assert GLUSTERFS.discover(mount("node:/data"), commands).instances == {"brick": 4}
-    # dfslab asks the volume's server about the volume before it reads the graph of the client.
+    # dfslab requests the volume's description from the volume's server first, and reads the
+    # client's graph only because there was no answer.
     assert "--remote-host=node" in commands.asked[0]
 
 
@@ -101,7 +102,7 @@ def test_moosefs_reports_goal_and_chunkservers():
     assert found.settings == {"goal": 3}
     assert found.addresses["master"] == ("10.77.0.1:9421",)
     assert found.addresses["chunkserver"] == ("10.77.0.2:9422", "10.77.0.3:9432")
-    # Without the tools, only the mount itself is known.
+    # If the tools of MooseFS give no output, dfslab knows only what the mount itself states.
     silent = MOOSEFS.discover(mount("mfs#master"), Commands())
     assert (silent.instances, silent.settings) == ({"master": 1}, {})
 

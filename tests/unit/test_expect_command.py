@@ -57,7 +57,8 @@ MISTAKES = {
 
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
-    # Mistakes are refused before the probes, which take seconds.
+    # Wrong options must be refused before the probes, which take seconds. A call of this probe
+    # fails the test.
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     file = tmp_path / "file"
     file.write_text("")
@@ -72,7 +73,9 @@ def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
 
 
 def test_a_time_too_short_for_a_disk_is_refused_before_the_probes(tmp_path, monkeypatch):
-    """A place in memory needs less time than a disk, since there are no cold reads."""
+    """If the time is too short for the operations on a disk, the command is refused before the
+    probes. The cold reads of a disk need more time than a directory in memory, which has no cold
+    reads."""
     monkeypatch.setattr(DiscoveredPlace, "is_in_memory", False)
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     done = dfslab("expect", tmp_path, "--time", "15s", "-q", cwd=tmp_path)
@@ -100,13 +103,14 @@ def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
 
 
 def test_whatif_on_the_written_scenario_names_the_limit_that_expect_names(tmp_path, quick):
-    """The disk limits forced writes and cold reads, and the processor limits cached reads."""
+    """`whatif` on the scenario that `init` wrote names the disk as the limit of writes. `expect`
+    names the same limit for the write with one stream."""
     place = tmp_path / "place"
     place.mkdir()
     assert dfslab("init", place, "-o", "mine.toml", "--server-disk", "60MB/s", cwd=tmp_path)
     scenario = read(tmp_path / "mine.toml")
-    # The scenario has the same operations. Operations that differ in the number of clients follow
-    # each other in a sweep.
+    # The scenario has the same operations as `expect`. Operations that differ only in the number of
+    # clients are levels of one sweep.
     workloads = [one.scenario.workload for one in scenario.points()]
     written = sorted((one.name, one.cache, one.fsync, one.clients) for one in workloads)
     keys = ("name", "cache", "fsync", "clients")
@@ -137,7 +141,8 @@ def test_a_place_in_memory_has_no_cold_reads_and_forces_nothing():
 
 
 def test_expect_compares_a_directory_and_leaves_nothing(tmp_path, quick):
-    # This directory is in memory, so nothing is read from a disk, and a busy disk delays nothing.
+    # The directory is in memory, so nothing is read from a disk, and the test does not depend on
+    # how busy the disk is.
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         done = dfslab("expect", place, "--time", "16s", "--json", cwd=tmp_path)
         assert not os.listdir(place)
@@ -159,7 +164,8 @@ def test_declared_hardware_is_read_as_people_write_it():
     assert exact is not None
     assert kind is not None
     assert exact.rate_bytes_per_s == 3e9
-    # If only the kind of a disk is given, its rate is more uncertain than a given rate.
+    # If the user gives only the kind of a disk, its rate is more uncertain than a rate that the
+    # user gives.
     assert kind.log_sd > exact.log_sd
     with pytest.raises(InputError, match="kind of disk"):
         declared_disk("--server-disk", "floppy")

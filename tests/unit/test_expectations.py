@@ -1,6 +1,7 @@
 """Tests of expectations, which are predicted statements such as "this step takes longer if the file
-is larger". They are derived from a file system's description and compared with results of runs
-whose step times the tests compute. Functions for step times are fitted to these results, too."""
+is larger". Expectations are derived from a file system's description and compared with results of
+runs whose step times the tests compute. Functions of step times are fitted to these results, too.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +61,8 @@ def test_a_run_as_described_makes_every_expectation_true():
     points = hdfs().points()
     stated = expectations.expectations(points)
     assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
-    # The expectation "shorter": if each client has more files, the first operation, which has to
-    # connect, is a smaller share of its operations.
+    # A reason for the claim "shorter": the first operation of a client has to connect. If each
+    # client has more files, the first operation is a smaller share of the client's operations.
     assert {one.claim for one in stated} == {"longer", "flat", "shorter"}
     results = [measured(point, modelled(point), n) for point in points for n in range(3)]
     verdicts = expectations.score(stated, results)

@@ -117,8 +117,8 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
     assert testbed.done[:4] == in_time
-    # A fault that only delays requests ends with the timed part of the run. A killed daemon is
-    # restarted only after the audit, so "restart" is missing here.
+    # "cut" only delays requests, so the cut link is healed at the end of the timed part of the run.
+    # A killed daemon is restarted only after the audit, so "restart" is not in the list yet.
     assert ("heal", "host") in testbed.done[4:]
     assert ("restart", "two") not in testbed.done
     assert conductor.late == ["kill two at 60 s"]
@@ -156,8 +156,8 @@ def done(action, target, at_s):
 
 
 def test_a_planted_recovery_is_found_on_the_curve():
-    """The recovery time is found from the rates over time. Planted: 1000 operations per second,
-    none from 3 s to 4.5 s, half the rate until 6 s, and then 1000 per second again."""
+    """The recovery time is found from the rates over time. The planted rates are 1000 operations
+    per second, none from 3 s to 4.5 s, half the rate until 6 s, and then 1000 per second again."""
 
     def rate(at_s):
         return 0 if 3 <= at_s < 4.5 else 500 if 4.5 <= at_s < 6 else 1000
@@ -174,8 +174,8 @@ def test_a_planted_recovery_is_found_on_the_curve():
 
 
 def test_each_fault_has_the_time_until_the_next():
-    """The effect of a fault is judged in the time until the next fault. Here the first fault has no
-    effect, and a later one halves the rate."""
+    """The effect of a fault is judged in the time from this fault to the next one. The first fault
+    has no effect; the last one halves the rate."""
     reported = [done("kill", "one", 2.0), done("restart", "one", 3.0), done("slow", "two", 4.0)]
     rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
     first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], reported)
@@ -185,10 +185,10 @@ def test_each_fault_has_the_time_until_the_next():
 
 
 def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
-    """After a stall, the delayed operations complete together. They do not count as a recovery
-    before the end of the stall.
+    """After a stall, the delayed operations complete within a short time. Their high rate does not
+    count as a recovery before the end of the stall.
 
-    In this open workload, nothing is answered for a second, and then the delayed operations
+    In the planted open workload, nothing is answered for a second, and then the delayed operations
     complete within 0.3 s.
     """
     rates = [80.0] * 20 + [0.0] * 10 + [80.0 + 800.0 / 3] * 3 + [80.0] * 20
@@ -211,8 +211,8 @@ def test_what_never_comes_back_and_what_never_went_say_so():
 
 
 def test_all_that_was_acknowledged_is_read_back(tmp_path):
-    """The audit after a run counts missing, changed and grown files. Here three files are altered
-    between two phases."""
+    """The audit after a run counts missing, changed and grown files. In this test, three files are
+    altered between two phases."""
     stream = {
         "seed": 3,
         "clients": 1,

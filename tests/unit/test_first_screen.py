@@ -1,5 +1,6 @@
-"""Tests of the first screen of a run's HTML page. It gives the same answers as the terminal and
-withholds the same ones. For what is not known, it names the command that would find it out."""
+"""Tests of the first screen of a run's HTML page. The page gives the same answers as the terminal,
+and leaves out the answers that the terminal leaves out. For an unknown figure, the page names the
+command that would compute or measure it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Tests of the commands that docs/howto documents for the first five questions of a storage
-engineer. The sentences that they print answer the question and agree with their JSON output."""
+engineer. The sentences that a command prints answer the question and agree with the command's JSON
+output."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def test_how_fast_is_my_mount(tmp_path):
 
 
 def test_a_server_or_a_faster_network():
-    """The answer compares both changes. For each it states the largest gain and the uncertainty."""
+    """The answer compares one more server, a faster network, and both together. For each of these
+    changes it states the largest gain and the uncertainty of the gain."""
     words = ("whatif", "glusterfs", "servers +1", "client link 10 Gbit/s")
     said, found = sentences(*words), document(*words)
     servers, link = words[2:]
@@ -92,8 +94,8 @@ def test_hdfs_with_twenty_datanodes():
 
 
 def test_what_limits_in_a_trace():
-    """The answer names the step with the largest certain saving, and the interval of this
-    saving."""
+    """Among the steps with the verdict "faster", the answer names the step with the largest saving,
+    and the interval of this saving."""
     said, found = sentences("trace", "report", HDFS_TRACE), document("trace", "report", HDFS_TRACE)
     steps = [one for one in found["savings"]["steps"] if one["verdict"] == "faster"]
     best = max(steps, key=lambda one: one["saving"])
@@ -102,8 +104,8 @@ def test_what_limits_in_a_trace():
 
 
 def test_my_application_elsewhere(tmp_path):
-    """In the recording, fsync takes 50 s. Any disk is faster than that, and the answer names
-    fsync."""
+    """In the recording of the application, fsync takes 50 s. Any disk forces data in less time, so
+    the answer names fsync."""
     (tmp_path / "app.strace").write_text(STRACE)
     (tmp_path / "place").mkdir()
     words = ("replay", "app.strace", "place", "--repetitions", "1", "-q")
@@ -122,7 +124,8 @@ def test_a_ready_scenario_is_shown_by_name(tmp_path):
 
 
 def test_a_mount_is_shown_with_the_next_commands(tmp_path):
-    """Each command on the last line exists, and the place is quoted for a shell."""
+    """The last line of the output names the commands `measure` and `expect` for the directory,
+    whose path is quoted for a shell."""
     place = tmp_path / "my data"
     place.mkdir()
     lines = dfslab("show", "mount", place).stdout.splitlines()

@@ -72,8 +72,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.rate_per_s == pytest.approx(300 / both.window_s)
     assert both.window_s == max(c.last_end_s for c in both.per_client)
     assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
-    # The stonewall counts the operations that had completed when the first of the clients ended:
-    # its own 60, and between none and all of the others.
+    # The stonewall is the end of the client that ends first. Its rate counts the operations that
+    # were completed by then: all 60 of this client, and any number of those of the other clients.
     assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
     assert sorted(spans.name) == sorted(spans_alone.name)
     assert len(set(spans.span_id)) == len(spans)
@@ -177,8 +177,8 @@ def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     cut = data.draw(some.integers(1, len(clients) - 1))
     parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]
     merged = json.loads(_core.merge_reports([json.dumps(part) for part in parts]))
-    # Merging with an empty report changes nothing. It only computes the figures of the other report
-    # again.
+    # Merging a report with an empty report changes nothing: the figures of the merged report are
+    # computed again and are the same.
     alone = [report_of(clients, 0), report_of([], 0)]
     whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
     assert merged == whole
@@ -222,8 +222,10 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
 
 
 def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path):
-    """`nsenter` keeps the output open while the kernel holds the agent in a call to a file system
-    that does not answer. Here a shell does so after the agent has ended."""
+    """An agent's report is enough: dfslab does not wait for the prefix command that started the
+    agent. A prefix such as `nsenter` may keep the output open while the kernel holds the agent in a
+    call to a file system that does not answer. In this test, a shell sleeps after the agent has
+    ended."""
     lasting = ClientHost("lasting", ("sh", "-c", '"$@"; exec sleep 3641', "sh"))
     report, _, _ = run.run_load(plan(tmp_path, 2), (HERE, lasting))
     assert report.complete
@@ -234,8 +236,8 @@ def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path)
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.WrongPlan, match="left: target.root|right: target.root"):
         run.run_load(plan(tmp_path / "missing"), TWO)
-    # A plan that another program wrote was not checked by Python's types, so the core checks it
-    # again.
+    # The plan was not checked by Python's types, as if another program had written it. The core
+    # must check it again.
     somebody = plan(tmp_path)
     stream = somebody.stream.model_copy(update={"clients": 0})
     nobody = somebody.model_copy(update={"stream": stream})
@@ -252,7 +254,7 @@ def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
 
 
 def controller(root: Path) -> subprocess.Popen:
-    """Starts a controller process with a long workload in two agents, waits until these have
+    """Starts a controller process with a long workload in two agents, waits until the agents have
     started, and returns the process."""
     long = plan(root, 4, operations=10_000_000).text
     command = [sys.executable, "-c", CONTROLLER, long]
@@ -330,7 +332,7 @@ def test_a_start_may_be_given_in_unix_time(tmp_path):
 
 def test_a_start_is_a_reading_of_the_monotonic_clock():
     class Shifted(ManualClock):
-        """A clock whose Unix time is 1000 s behind."""
+        """A clock whose Unix time is 1000 s behind its monotonic time."""
 
         def unix_ns(self) -> int:
             return super().unix_ns() - 1000 * 10**9
@@ -375,7 +377,8 @@ def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypat
         assert report.errors == []
         assert report.complete
         assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
-        # A second run with the same directory name succeeds, so the first run left nothing.
+        # A second run with the same directory name succeeds, so the first run has removed the
+        # directory.
         assert run.run_load(wanted, TWO).report.complete
 
 

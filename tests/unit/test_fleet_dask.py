@@ -39,16 +39,16 @@ run_load(LoadPlan.model_validate_json(sys.argv[1]), Nodes(sys.argv[2], 2), said)
 
 @pytest.fixture(scope="module")
 def cluster(module_state):
-    """Provides the address of a cluster of two nodes for all tests that leave the cluster as it
-    was."""
+    """Provides the address of a Dask cluster of two nodes. All tests that leave the cluster
+    unchanged share it."""
     with workers.started(NODES) as address:
         yield address
 
 
 @pytest.fixture
 def doomed_cluster(state_folder):
-    """Provides the address of a cluster for one test, which may break the cluster. The test has a
-    separate state folder."""
+    """Provides the address of a Dask cluster for one test, which may end processes of the cluster.
+    The test has a separate state folder."""
     with workers.started(NODES) as address:
         yield address
 
@@ -79,7 +79,8 @@ def slow(root: Path, operations: int = 300, **top) -> LoadPlan:
 
 
 class Once:
-    """A progress callback that calls `work` once, after the workload has run for a while."""
+    """A progress callback that calls `work` once, when a thousandth of the workload has been
+    executed."""
 
     def __init__(self, work):
         self._work, self.done = work, False
@@ -119,8 +120,8 @@ def test_nodes_do_what_one_process_does(tmp_path, cluster):
 
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
-    """Nodes whose clients read each other's files wait for each other. No node removes files that
-    another node still reads, and no node waits for ever."""
+    """Nodes whose clients read files of clients on other nodes wait for each other. No node removes
+    files that another node still reads, and no node waits for ever."""
     phases = [phase("write", 4, "write"), phase("read", 4, "read", files=Neighbour(neighbour=1))]
     whole = plan(tmp_path, 4, 4)
     stream = Stream(
@@ -144,8 +145,8 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 
 def test_a_start_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
-    """A node starts at the right moment if the start is sent in Unix time and corrected by the
-    measured offset of the node's clock."""
+    """Nodes start at the same moment if the start is sent in Unix time, because each node corrects
+    the start by the measured offset of its clock."""
     measure = dask.Controller.measure_clock
 
     async def measured(self, part):

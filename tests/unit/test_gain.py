@@ -9,7 +9,7 @@ from dfslab.instruments.tracing.callprofile import merge
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step
 
-# Relative half-width by which an interval is widened, because equal calls may take other times in
+# Relative half-width that is added to each interval, because equal calls may take other times in
 # another run.
 RUNS = Z90 * RUNS_DIFFER
 
@@ -30,7 +30,8 @@ def test_a_back_off_is_named_and_the_server_is_not():
     first = report.steps[0]
     assert str(first.step) == "client:put/close/back_off"
     assert first.verdict == "faster"
-    # The streaming thread's own work explains at most ten milliseconds of the wait.
+    # The lower bound is 5 ms below the saving, because up to 10 ms of the client's wait may be due
+    # to the streaming thread's work.
     assert first.low == pytest.approx(0.345 * (1 - RUNS))
     assert first.high == pytest.approx(0.35 * (1 + RUNS))
     assert of(report, "client:put/create/rpc/server:make").saving == pytest.approx(0.015)
@@ -44,8 +45,8 @@ def test_a_tenfold_step_gains_nine_tenths():
 
 
 def pipeline(disk: int, mirror: int) -> Savings:
-    """Returns the savings computed for a write of one second through a pipeline. `disk` and
-    `mirror` are the milliseconds that its node spends on the disk and on forwarding."""
+    """Returns the savings computed for a write of one second through a pipeline with one node.
+    `disk` and `mirror` are the milliseconds that this node spends on the disk and on forwarding."""
     return found(
         (
             "client",
@@ -80,8 +81,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
     assert first.step.within == "node"
     assert first.saving == pytest.approx(0.15)
     assert first.high == pytest.approx(0.4 * (1 + RUNS))
-    # The step `copy` has the next largest total time, but a faster copy would only lengthen the
-    # wait for the disk.
+    # The step `copy` has the next largest total time. A faster copy would not make the write
+    # faster, because the client would only wait longer for the disk.
     copy = of(report, "client:write/copy")
     assert copy.saving == 0
     assert copy.summed_share > 0.09

@@ -1,5 +1,5 @@
-"""Tests of the single calls that GlusterFS samples: reading dumps, finding the client's call of a
-brick's call, spans, and waiting for dumps."""
+"""Tests of the single calls that GlusterFS samples: reading dumps, finding the call of the client
+that caused a call of a brick, spans, and waiting for dumps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MS = 1_000_000
 
 
 def call(service: str, operation: str, start_ms: float, duration_ms: float) -> SampledCall:
-    """Returns a call of a process on the host "h"."""
+    """Returns a sampled call of the process `service` on the host "h"."""
     return SampledCall(service, "h", operation, round(start_ms * MS), round(duration_ms * MS))
 
 
@@ -52,7 +52,9 @@ def test_a_bricks_call_belongs_to_the_client_call_that_contains_it():
         call(BRICK, "FSYNC", 3.2, 0.5),
         call(BRICK, "STATFS", 20, 1),
     ]
-    # The brick's WRITE began before the client's and ended after it, and nothing contains STATFS.
+    # Calls of bricks belong to calls of the client that contain them. The brick's WRITE has no
+    # caller, because it began before the client's WRITE and ended after it, and no call of the
+    # client contains STATFS.
     assert callers(calls) == [1, None, None, None, 3, None]
 
 
@@ -86,7 +88,8 @@ def test_spans_are_a_tree_that_trace_report_reads(tmp_path):
 
 
 class FakeClock:
-    """A clock whose sleeps pass at once. After `writes_at_s`, `write` is called once."""
+    """A clock whose sleeps take no real time. Once its time has reached `writes_at_s`, each sleep
+    calls `write`."""
 
     def __init__(self, writes_at_s: float = 1e9, write=lambda: None) -> None:
         self.now_s, self.writes_at_s, self.write = 37277.0, writes_at_s, write
@@ -107,7 +110,8 @@ class FakeClock:
 
 
 def _sampled(folder: Path, clock: FakeClock) -> tuple[list[SampledCall], list[str]]:
-    """Samples for one second of `clock`. Returns the calls and the changes of options."""
+    """Samples calls for one second of `clock`. Returns two lists: the sampled calls, and the
+    changes of GlusterFS' options."""
     changes: list[str] = []
     options = sampling.VolumeOptions(
         lambda given: changes.append("+" + ",".join(given)),

@@ -25,9 +25,8 @@ from dfslab.studies.runs import csv_runs, store
 from support import synthetic
 from support.measuring import sweep
 
-# Largest allowed value that the function `growth` returns. It returns 1 for work proportional to
-# the number of configurations, and 5/3 for work proportional to the number of pairs of
-# configurations.
+# Largest allowed value of the function `growth`. The function returns 1 for work proportional to
+# the number of configurations, and 5/3 for work proportional to the square of this number.
 MOST = 1.04
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")
@@ -224,9 +223,9 @@ SMALLER_LOTS = {
 
 
 def growth(work, lot: int) -> float:
-    """Counts function calls for one, two and three lots of configurations. Returns the calls that
-    the third lot adds, divided by those that the second lot adds. Work that is done only once
-    cancels out."""
+    """Counts the function calls that `work` makes for `lot`, 2 `lot` and 3 `lot` configurations.
+    Returns the number of calls that the third lot adds divided by the number that the second lot
+    adds. Calls that are made once for any number of configurations cancel out."""
     one, two, three = (steps(work(times * lot)) for times in (1, 2, 3))
     assert one > lot
     return (three - two) / (two - one)
@@ -234,13 +233,14 @@ def growth(work, lot: int) -> float:
 
 @pytest.mark.parametrize("name", WORK)
 def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
-    # The first call is not counted. In it dfslab reads what it reads only once, such as
+    # The first run is not counted, because dfslab reads some things only once in a process, such as
     # descriptions of file systems.
     WORK[name](tmp_path, EACH)()
     lot = SMALLER_LOTS.get(name, LOT)
     if "design" in name:
-        # A design needs quantiles that depend on its size, and so does the number of steps of a
-        # quantile. Each quantile is computed once in a process.
+        # A design computes quantiles that depend on its size, in a number of steps that depends on
+        # the size. A process computes each quantile only once, so these designs are computed before
+        # they are counted.
         for times in (1, 2, 3):
             WORK[name](tmp_path, times * lot)()
     assert growth(partial(WORK[name], tmp_path), lot) <= MOST
@@ -248,8 +248,8 @@ def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
 
 @pytest.mark.parametrize(("lot", "pairs"), [(LOT, 10), (20, 5)])
 def test_a_square_is_found(lot, pairs):
-    """Quadratic work is found even if it is small: here one call for every few pairs of
-    configurations, in addition to a hundred calls for each configuration."""
+    """Quadratic work is found even if it is a small part of all work: one call for every `pairs`
+    pairs of configurations, in addition to a hundred calls for each configuration."""
 
     def steps_of(count):
         return lambda: [one.bit_length() for one in range(100 * count + count**2 // pairs)]

@@ -1,5 +1,5 @@
-"""Tests of the target that reaches file systems through Hadoop's client library. Here it reaches
-the local file system."""
+"""Tests of the target that reaches file systems through Hadoop's client library. In these tests the
+file system is the local one."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
         ),
         ("s3a://bucket/prefix", {}, "S3AFileSystem not found; name the client's jars in "),
         ("file:///tmp", {"class_path": ["/no/such/*"]}, 'class_path: "/no/such/*" No such file'),
-        # The scenario's property reaches Hadoop's client, which does not find the class named in
-        # it.
+        # The scenario's property reaches Hadoop's client: the client does not find the class that
+        # the property names.
         ("file:///tmp", {"properties": {"fs.file.impl": "no.Such"}}, "no.Such not found"),
     ],
 )

@@ -1,5 +1,5 @@
-"""Tests of prediction intervals that are made from errors on held-out groups. They are wide where
-errors are large, and contain the true value as often as they state."""
+"""Tests of prediction intervals that are made from errors on held-out groups. The intervals are
+wide where errors are large, and contain the true value as often as they state."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ SPREAD = {"calm": 0.1, "wild": 1.0}
 
 
 def drawn(random, groups, rows=8):
-    """Returns three lists with one item for each training row: its error, its cell and its group.
+    """Returns three sequences with one item for each training row: its error, its cell and the
+    number of its group.
 
-    A cell is a class of rows with the same spread of errors, here "calm" or "wild". Rows of one
-    group share half of their variance.
+    A cell is a class of rows with the same spread of errors, here "calm" or "wild". Half of the
+    variance of a row's error is shared by all rows of its group.
     """
     cells = [str(random.choice(list(SPREAD))) for _ in range(groups * rows)]
     shared = np.repeat(random.normal(size=groups), rows)
@@ -32,10 +33,10 @@ def test_a_cell_with_larger_errors_has_wider_intervals():
 
 
 def test_nine_of_ten_rows_of_new_groups_are_within():
-    """Nine of ten rows of new groups are within the intervals.
+    """Nine of ten rows of new groups have errors within the intervals.
 
-    This is an average over forty sets of twenty groups, each checked on a thousand rows of new
-    groups.
+    The share is an average over forty sets of intervals. Each set is made from twenty groups and
+    checked on a thousand rows of new groups.
     """
     random, within = np.random.default_rng(2), []
     for _ in range(40):

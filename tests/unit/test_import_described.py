@@ -21,8 +21,9 @@ name = "local"
 name = "sequential_read"
 """
 CLIENTS = (1, 2, 4, 8)
-# Largest relative standard deviation of a fit to planted times. The fitted function computes how
-# many clients an operation meets, while the planted times are a straight line over the clients.
+# Largest relative standard deviation of a fit to planted times. The fit is not exact: the fitted
+# function computes the number of other clients that an operation waits for, while the planted times
+# are linear in the number of clients.
 LARGEST_SD = 0.1
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -82,7 +83,7 @@ def elbencho_csv() -> str:
 
 
 def cosbench_csv() -> str:
-    """Has no number of clients, so none of its results can be described."""
+    """Returns results of COSBench without a number of clients, so none of them can be described."""
     return (
         "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,Throughput,Bandwidth,"
         "Succ-Ratio\nmain,read,read,10,640,5,5,20,1280,100%\n"
@@ -90,7 +91,8 @@ def cosbench_csv() -> str:
 
 
 def iozone_text() -> str:
-    """Has one client and four record sizes. A write takes 1 ms, and 1 ms for each 64 KiB."""
+    """Returns results of iozone with one client and four record sizes. A write takes 1 ms plus 1 ms
+    for each 64 KiB."""
     rows = [
         f"            4096 {record:7} {record / (0.001 + 0.001 * record / 64):8.0f} {1000:8}"
         for record in (16, 64, 256, 1024)

@@ -13,8 +13,8 @@ MEBI, KIBI = 1 << 20, 1 << 10
 
 @pytest.fixture
 def read(tmp_path):
-    """Provides a function that reads the output of a tool. It returns a dictionary of measurements,
-    whose keys are (job, test or phase of the tool's run, number of the repetition)."""
+    """Provides a function that reads the output of a tool. The function returns a dictionary of
+    measurements with keys (job, test or phase of the tool's run, number of the repetition)."""
 
     def found(text: str):
         path = tmp_path / "given"

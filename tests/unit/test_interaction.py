@@ -18,14 +18,14 @@ from dfslab.spec.steps.expression import ceiling, named, symbol
 
 HDFS = discover.file_system("hdfs")
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
-# Characters of a guard, and of a line of a legend or note.
+# Largest number of characters of a guard, and of a line of a legend or note.
 MOST_GUARD_LENGTH, MOST_NOTE_LENGTH = 100, 200
 NAME = re.compile(r"[a-z]\w*(?:\.\w+)?")
 
 
 def fragments(body):
-    """Yields all combined fragments (such as loops and alternatives) in the body of an interaction,
-    outer ones first."""
+    """Yields all combined fragments (such as loops and alternatives) in the body of an interaction.
+    An outer fragment comes before the fragments within it."""
     for event in body:
         if isinstance(event, Fragment):
             yield event
@@ -34,8 +34,8 @@ def fragments(body):
 
 
 def ways(drawn, name):
-    """Returns the different pairs (sender, receiver) of the messages with this name, in the order
-    of the drawing."""
+    """Returns (sender, receiver) of the messages with this name, in the order of the drawing and
+    without repetitions."""
     sent = [(one.sender, one.receiver) for one in messages(drawn.body) if one.name == name]
     return list(dict.fromkeys(sent))
 
@@ -112,8 +112,8 @@ def test_the_legend_explains_every_name_once(name):
 
 
 def test_two_amounts_of_one_name_have_different_labels():
-    """A target of BeeGFS stores a part of a file or the whole file, in a number of blocks that
-    differs. Each number has a label and a formula."""
+    """Two expressions with the same name but different formulas get different labels, here "blocks"
+    and "blocks_2", and each label is explained by its formula."""
     size, files = symbol("size"), symbol("files")
     few, many = named("blocks", ceiling(size)), named("blocks", ceiling(size / files))
     short = named("is_small", few > many)

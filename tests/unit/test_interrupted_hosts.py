@@ -24,9 +24,9 @@ SOON_S = client_hosts.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
-    """Returns a progress callback. Once clients run, it suspends the processes of the agents, adds
-    them to `found`, and raises KeyboardInterrupt. The suspended processes hang as they would if a
-    server hung."""
+    """Returns a progress callback. Once clients run, the callback suspends the processes of the
+    agents, adds them to `found`, and raises KeyboardInterrupt. The suspended processes hang as they
+    would if a server hung."""
 
     def stop_all(share: float, phase: str) -> None:
         if phase == "running" and share > 0.001:
@@ -80,8 +80,8 @@ def test_clients_that_hang_at_nodes_of_a_testbed_are_ended_with_it(tmp_path, mon
 
 
 def test_work_at_several_hosts_is_left_alone_by_an_interruption():
-    """After an interruption dfslab does not wait for work on several hosts. After any other end it
-    does."""
+    """After Ctrl-C, dfslab does not wait until the work on several hosts has ended. After any other
+    end, such as an error, dfslab waits for this work."""
     free, ended = threading.Event(), []
 
     def wait() -> None:

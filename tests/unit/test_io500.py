@@ -1,5 +1,5 @@
-"""Tests of IO500's score. It is compared with a calculation by hand from planted results of the
-parts, and it is computed from real runs."""
+"""Tests of IO500's score. The score of planted results of the parts is compared with a calculation
+by hand, and a score is computed from real runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def section(results):
 
 
 def points(**more):
-    """Yields one configuration for each of the IO500 workloads, with few operations."""
+    """Yields one configuration for each of IO500's workloads, with few operations. `more` has
+    further keys of the workloads."""
     for name, keys in SMALL.items():
         yield from build(
             Scenario,

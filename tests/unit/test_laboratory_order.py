@@ -18,7 +18,7 @@ def test_results_stand_as_the_scenario_lists_their_configurations():
     wanted = [labels_text(dict(point.labels)) for point in scenario.points() for _ in range(2)]
     assert [labels_text(dict(one.labels)) for one in ordered] == wanted
     assert wanted != [labels_text(dict(one.labels)) for one in drawn]
-    # Repetitions of one configuration stay in the order in which they were run.
+    # Results of one configuration stay in the order in which its repetitions were run.
     of_one = [one for one in drawn if one.point_id == ordered[0].point_id]
     assert [one.repetition for one in ordered[:2]] == [one.repetition for one in of_one]
 

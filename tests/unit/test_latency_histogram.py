@@ -1,5 +1,5 @@
-"""Tests of the histograms of latencies that a running measurement reports: merging and quantiles,
-compared with the sorted latencies themselves."""
+"""Tests of the histograms of latencies that a running measurement reports. Merged histograms and
+quantiles are compared with values computed from the single latencies."""
 
 from __future__ import annotations
 

@@ -75,9 +75,9 @@ def scenario():
 
 
 def truth(point):
-    """Returns the true rate that the tests give to a configuration. It is the rate that the
-    description of GlusterFS predicts with 1.5 times its constants, multiplied by 0.7, and on ext4
-    also by 0.6. The description itself does not know the effect of the disk's file system."""
+    """Returns the true rate that the tests give to a configuration. The description of GlusterFS
+    predicts a rate with 1.5 times its constants. The true rate is 0.7 times this rate, and on ext4
+    0.7 x 0.6 times. The description itself does not predict an effect of the disk's file system."""
     situation = Situation(point.scenario)
     rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
     return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
@@ -160,7 +160,7 @@ def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
     """The grey-box model keeps the known signs of effects and the known upper bounds, even if the
     data contradict them.
 
-    Planted: rates that fall as the link's rate rises.
+    In the planted data, the rate falls as the link's rate rises.
     """
     random = np.random.default_rng(2)
     link, cell = random.integers(3, size=150) * 1.0, random.integers(2, size=150) * 1.0
@@ -208,9 +208,9 @@ def test_too_little_is_said_and_the_fewest_will_do(name, measured):
 
 
 def test_the_split_model_has_one_line_for_each_operation():
-    """With two operations whose rates have opposite slopes, the model that is split by operation
-    predicts all rates, and a single linear model does not. A separate line is fitted only for
-    operations that have enough rows."""
+    """The split model fits one line for each operation. With two operations whose rates have
+    opposite slopes, it predicts all rates, while a single linear model does not. A separate line is
+    fitted only for operations that have enough rows."""
     random = np.random.default_rng(4)
     operation = np.repeat([0.0, 1.0], 30)
     hardware, switch = random.normal(size=60), random.integers(2, size=60) * 1.0
@@ -339,8 +339,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(importance, "BASE_ROWS", 200)
     monkeypatch.setattr(importance, "PAIR_ROWS", 16)
     monkeypatch.setattr(importance, "REFITS", 2)
-    # Each fold of each split fits every model and its constants, so the test uses few folds and
-    # rows.
+    # The validation fits every model and its constants for each fold of each split, so the test
+    # uses few folds and rows.
     few = partial(crossval.validate, wanted=("random rows", "layout"))
     monkeypatch.setattr(crossval, "validate", few)
     monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
@@ -368,8 +368,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     assert {"VI of the paper", "PAWN", "RBD-FAST", "permutation", "SHAP"} == set(
         found.importance[0].measures
     )
-    # The file size determines the operations per second, but has hardly an effect on the bytes per
-    # second.
+    # Importance is computed for operations per second, on which the file size has a large effect;
+    # on bytes per second it has hardly any.
     assert "servers, copies" in found.blocks
     assert 1 <= len(found.proposals) <= 3
     assert all(one.sd_after < one.sd_before for one in found.proposals)

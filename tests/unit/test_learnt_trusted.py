@@ -15,8 +15,8 @@ COUNT = 3 * learnt.MOST_CALIBRATED
 
 @pytest.fixture
 def rows(monkeypatch):
-    """Returns a function that makes training rows with a log rate of 0. Their predicted log rates
-    are wrong by 0.2 with prior constants, and by `fitted_off` with fitted constants."""
+    """Returns a function that makes training rows whose true log rate is 0. The log rates predicted
+    with prior constants are wrong by 0.2, those predicted with fitted constants by `fitted_off`."""
 
     def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
         requested: list = []

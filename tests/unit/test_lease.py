@@ -1,5 +1,5 @@
-"""Tests of leases: what a controller has started ends by itself if the controller has been silent
-for too long."""
+"""Tests of leases: a process that a controller has started ends by itself if the controller has
+sent no sign of life for too long."""
 
 import os
 import shlex
@@ -74,12 +74,14 @@ def test_a_scheduler_closes_after_its_last_client_has_gone(monkeypatch):
     assert wait_until(lambda: not held.is_over(), HANGS_S), "a connected client renews the lease"
     assert reasons == []
     del clients["controller"]
-    # The thread may renew the lease one more time after it has checked the clients.
+    # The thread may renew the lease once after the client has gone, so the clock is advanced
+    # repeatedly.
     assert wait_until(lambda: clock.advance(6.0) or closed.is_set(), HANGS_S)
     assert reasons == ["the controller is gone"]
 
 
-# A module whose import does not end. It has started a child by then, which has inherited its input.
+# A module that starts a child process, which inherits the module's standard input. The import of
+# the module then does not end.
 IMPORTING = """
 import subprocess
 import time
@@ -141,7 +143,7 @@ def test_the_interpreter_of_a_remote_host_is_taken_as_it_is_written():
 
 
 class Deaf:
-    """A cluster whose scheduler does not answer when the cluster is closed."""
+    """A fake Dask cluster whose scheduler does not answer when the cluster is closed."""
 
     scheduler_address = "tcp://127.0.0.1:1"
 
@@ -153,7 +155,7 @@ class Deaf:
         raise TimeoutError
 
     def scale(self, nodes: int) -> None:
-        """Starts no workers."""
+        """Does nothing: the fake cluster has no workers."""
 
     def close(self) -> None:
         raise OSError("Timed out trying to connect")
@@ -171,13 +173,15 @@ def test_only_an_ssh_cluster_may_be_left_to_its_lease(monkeypatch):
     first, second = clusters[-1].interpreter
     assert first.startswith("one -c ")
     assert second.startswith(f"{sys.executable} -c ")
-    # The jobs of a batch system would remain.
+    # The error is not suppressed for a batch system, whose jobs would remain. An SSH cluster ends
+    # by its lease.
     with pytest.raises(OSError, match="Timed out"), dask.cluster(ClusterKind("slurm"), 1):
         pass
 
 
 def test_a_new_cluster_that_does_not_answer_is_one_line(capfd):
-    """Nothing listens at the port of a socket that is bound but does not listen."""
+    """A new cluster that does not answer gives a one-line error. Its address is a port that is
+    bound but does not listen, so connections are refused."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"

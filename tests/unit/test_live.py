@@ -1,5 +1,5 @@
-"""Tests of the live view of a run. It shows the figures of each second after this second has ended,
-and only in terminals."""
+"""Tests of the live view of a run. The view shows the figures of each second after this second has
+ended. It is shown in terminals only."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_each_second_is_a_row():
         (101.0, LiveCounts(100, 0, 100_000_000, 2_000_000, ((900_000, 97), (9_100_000, 3)))),
         (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000, LATER)),
         (103.0, LiveCounts(400, 3, 700_000_000, 0, LATER)),
-        (104.0, LiveCounts()),  # the next workload run, which has not started
+        (104.0, LiveCounts()),  # another workload run, which has not started
         (105.0, LiveCounts()),
     ]:
         now_s[0] = at_s
         view.watch.observed(live)
     lines = [line.split() for line in printed(view).splitlines()]
     assert lines[1:] == [
-        # No percentile exceeds the longest operation, whose duration is known exactly.
+        # The 99th percentile is at most the longest operation, whose duration is known exactly.
         ["1", "100", "1", "ms", "900", "us", "9", "ms", "9", "ms", "0"],
         ["2", "300", "2", "ms", "900", "us", "900", "us", "4", "ms", "3"],
         ["3", "0", "-", "-", "-", "-", "0"],
@@ -93,14 +93,14 @@ def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
         for row in view.rows:
             if row.latency_s_max is not None:
                 assert 0 < row.latency_s_p50 <= row.latency_s_p99 <= row.latency_s_max
-        # The sum over the rows equals the number of operations, whatever the load of the machine.
+        # The operations of all rows sum to a number that was reported, however busy the machine is.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
         assert round(done) in counts
 
 
 def test_programs_and_pipes_see_nothing_of_it(monkeypatch):
-    # A command that an earlier test called in this process may have had the option --quiet.
+    # An earlier test may have run a command with the option --quiet in this process.
     shared.QUIET.set(False)
     for as_json, is_terminal in ((True, True), (False, False), (False, True)):
         console = Console(file=io.StringIO(), force_terminal=is_terminal)
@@ -148,6 +148,6 @@ def test_a_terminal_shows_the_seconds_of_a_real_run(tmp_path):
                 said += block
         os.close(mine)
     assert child.returncode == 0, said
-    # A line of the live view: start of the second, operations in it, their mean time, their median,
-    # the 99th percentile, their longest time, errors.
+    # The columns of a line of the live view are: start of the second, operations in the second,
+    # their mean time, median time, 99th percentile and longest time, errors.
     assert re.search(rb"\b1 +1?\d\d(?: +[\d.]+ .?s){4} +0\b", said), said

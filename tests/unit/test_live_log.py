@@ -19,8 +19,8 @@ MS = 1_000_000
 
 
 def counts(done: int, longest_ns: int = 2 * MS, slow: int = 0) -> LiveCounts:
-    """Returns counts of operations of 1 ms each, of which the last `slow` take `longest_ns`
-    each."""
+    """Returns live counts of `done` operations. Each takes 1 ms, except the last `slow` operations,
+    which take `longest_ns` each."""
     histogram = [(MS, done - slow), (longest_ns, slow)]
     latencies = tuple((ns, number) for ns, number in histogram if number)
     return LiveCounts(done, 0, (done - slow) * MS + slow * longest_ns, longest_ns, latencies)
@@ -60,8 +60,8 @@ def test_each_second_of_each_host_is_a_line(log, clock, tmp_path):
 
 
 def second_of_two_hosts(log, clock, folder):
-    """Lets the host "a" finish 990 operations, of which 1 % are slow, and the host "b" 10
-    operations that are all slow. Returns the rates in the file by host."""
+    """Reports a second in which the host "a" finished 990 operations, of which 10 were slow, and
+    the host "b" 10 operations, all slow. Returns the rates in the file by host."""
     watch = log.watched(None)
     log.progress(0, 1, "measure")
     clock.advance(1.0)
@@ -73,8 +73,8 @@ def test_percentiles_of_each_host_are_those_of_the_planted_latencies(log, clock,
     found = second_of_two_hosts(log, clock, tmp_path)
     assert (found["a"].latency_s_p50, found["a"].latency_s_p99) == (0.001, 0.050)
     assert (found["b"].latency_s_p50, found["b"].latency_s_p99) == (0.050, 0.050)
-    # In the next second, only fast operations end. The load generator still reports the longest
-    # operation of the second before.
+    # In the next second, only fast operations end. The load generator's counts still contain the
+    # longest operation of the second before, which must not be reported again.
     clock.advance(1.0)
     later = counts(1990, 50 * MS, slow=10)
     log.watched(None).by_host({"a": later, "b": counts(10, 50 * MS, slow=10)})
@@ -87,12 +87,13 @@ def test_percentiles_of_each_host_are_those_of_the_planted_latencies(log, clock,
 def test_percentiles_of_all_hosts_are_those_of_merged_histograms(log, clock, tmp_path):
     found = second_of_two_hosts(log, clock, tmp_path)
     (both,) = all_hosts(list(found.values()))
-    # Of 1000 operations, 20 are slow. The mean of the two medians would be 25.5 ms.
+    # The merged median is 1 ms, because only 20 of 1000 operations are slow. The mean of the two
+    # hosts' medians would be 25.5 ms.
     assert (both.latency_s_p50, both.latency_s_p99) == (0.001, 0.050)
     assert both.rate_per_s == pytest.approx(1000.0)
     assert both.latency_s_mean == pytest.approx((980 * 0.001 + 20 * 0.050) / 1000)
     assert both.latency_s_max == 0.050
-    # A second that one of the hosts has not reported yet has no merged figures.
+    # No figures are merged for a second that one of the hosts has not reported yet.
     assert all_hosts([found["a"], found["b"].model_copy(update={"at_s": 2.0})]) == []
 
 
@@ -128,7 +129,7 @@ def test_a_first_report_with_operations_counts_from_the_start_of_the_run(log, cl
         for done in (20, 40):
             clock.advance(1.0)
             watch.by_host({"a": counts(done)})
-        # The next run begins a long time after the last report of this one.
+        # The next workload run begins a minute after the last report of this workload run.
         clock.advance(60.0)
     assert rates_of(tmp_path) == [(1, 1, 20), (1, 2, 20), (2, 1, 20), (2, 2, 20)]
 

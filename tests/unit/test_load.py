@@ -177,7 +177,7 @@ def test_progress_is_reported_and_may_stop_the_run(tmp_path):
 
 
 def test_others_run_while_a_load_does(tmp_path):
-    """Other Python threads run during a workload run, also between two progress reports."""
+    """During a workload run, other Python threads run, even between two progress reports."""
     ticks, reported = [], []
     over = threading.Event()
 

@@ -1,5 +1,5 @@
-"""Tests of open workloads, phases and access patterns that are given from Python or in scenarios,
-also with several agents."""
+"""Tests of open workloads, phases and access patterns. They are given by Python code or by
+scenarios, and run by one or several agents."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from support.synthetic import scenario, without_times
 
 TWO = (ClientHost("left"), ClientHost("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# Planted quantiles of the response time. A request that arrives t seconds before the end of a stall
-# takes t seconds, and all other requests take no time.
+# TRUTHS are planted quantiles of the response time. A request that arrives t seconds before the end
+# of a stall takes t seconds, and any other request takes no time.
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
@@ -46,8 +46,8 @@ def base(**changes) -> dict:
 
 def everything() -> dict:
     """Returns a stream specification that uses every key."""
-    # No file is renamed before it is read, because a client does not learn of files that another
-    # client has renamed.
+    # The mix has no rename, because a client does not learn of files that another client has
+    # renamed and would read them by their old names.
     mix = [{"operation": name, "weight": 1.0} for name in OPERATIONS if name != "rename"]
     mix[0] |= {"access": {"order": {"strided": 3}, "reopen": True}, "fsync": False}
     mix[1] |= {"file_choice": "newest", "think_time_s": 0.001}
@@ -174,17 +174,18 @@ def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
 
 
 def released(due_s: float) -> float:
-    """Returns the time at which the target answers a request. Both this time and the arrival
-    `due_s` are in seconds after the start."""
+    """Returns the time at which the target answers a request that arrives at `due_s`, if the target
+    takes no time except for stalls. Both times are in seconds after the start."""
     period, within_s = divmod(due_s + 1e-9, PERIOD_S)
     return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
 
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
-    """Asserts that response times exceed the planted truth only by delays of the machine.
+    """Asserts that response times exceed the planted times only by delays of the machine.
 
-    A request cannot take less time than planted, and its recorded end shows the delay that a busy
-    machine added. Therefore the assertion holds on a machine of any speed.
+    The recorded end of a request shows the delay that a busy machine added to the planted time, and
+    no request takes less than the planted time. Therefore the assertion holds on a machine of any
+    speed.
     """
     response = report.operations["stat"].response
     assert report.complete
@@ -193,7 +194,8 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
     times = dues_and_ends(report, spans)
     assert len(times) == 4000
     added = [end - released(due) for due, end in times]
-    # Spans have Unix times in ns as doubles, whose 53 bits round them by less than a microsecond.
+    # Spans have Unix times in ns as double-precision numbers, which rounds the times by less than a
+    # microsecond.
     assert min(added) > -5e-6
     more_s = sum(added) / len(added)
     print(f"the machine added {more_s} s, at most {max(added)} s")
@@ -207,7 +209,8 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
 
 
 def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
-    """Two agents report the response times during a stall and lose no sample.
+    """Two agents measure the response times of requests during stalls. The times agree with the
+    planted ones, and no request is missing.
 
     `make bench-stall` measures the delay of the load generator itself.
     """

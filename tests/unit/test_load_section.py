@@ -65,7 +65,8 @@ def test_the_generators_own_time_is_reported(phased):
     own, floor = (load.seconds(time_ns * 1e-9) for time_ns in times_ns)
     assert shown["own time"] == f"{own} ({floor})"
     assert shown["page cache"] == "warm"
-    # The columns for failures, calls and scheduled starts are omitted, because all are empty.
+    # The columns for failures, system calls and late starts are omitted, because this run has none
+    # of these figures.
     assert not {"failed", "system calls", "late"} & set(head)
 
 
@@ -92,15 +93,15 @@ def test_a_run_of_many_seconds_shows_its_course(phased):
     longer = phased.model_copy(update={"load": phased.load.model_copy(update={"seconds": course})})
     body = load.render(study(longer))
     assert body is not None
-    # The last second is incomplete and therefore omitted. The line has six points, which five
-    # segments join.
+    # The seventh second is incomplete and therefore omitted. The line has six points, which are
+    # joined by five segments.
     (line,) = re.findall('<path class="line" d="(M[^"]*)"', body)
     assert line.count("L") == 5
 
 
 def planted(like: Result, **changes) -> Result:
-    """Returns a copy of a result with other load figures. The copy has no phases unless `changes`
-    gives them."""
+    """Returns a copy of the result `like` in which the load figures `changes` are replaced. The
+    copy has no phases unless `changes` has phases."""
     assert like.load is not None
     load = like.load.model_copy(update={"phases": [], **changes})
     return like.model_copy(update={"load": load})
@@ -112,7 +113,8 @@ def first_row(*results: Result) -> dict[str, str]:
 
 
 def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
-    """The generator's own time is not shown if it was not measured (a report then has 0)."""
+    """If the load generator's own time was not measured, the report has 0 for it, and the table has
+    no column for it."""
     nothing = {"own_ns_per_op": 0.0, "share_of_latency": 0.0}
     none = phased.load.generator.model_copy(update=nothing)
     unknown = planted(phased, generator=none)
@@ -204,7 +206,7 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 def test_a_note_of_what_failed_says_what_may_help():
     """The note on failed operations contains advice if the file system's description has advice for
-    this error. The description of HDFS has none."""
+    the error of these operations. The description of HDFS has none."""
     error = ErrorCount(
         operation="read/read",
         kind="other",

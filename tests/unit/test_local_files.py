@@ -32,7 +32,8 @@ MEASURED = {
 
 
 def rate(files: dict[str, str], clients: int, **workload: object) -> float:
-    """Returns the predicted operations per second of a directory whose profile has these values."""
+    """Returns the predicted operations per second of a local directory. `files` are the values of
+    its profile, `workload` the keys of the workload."""
     disk = {"read_rate": "400 MB/s", "write_rate": "250 MB/s", "latency": "50 us"}
     node = {"name": "machine", "disk": disk, "local_files": files, "cores": 2}
     found = build(
@@ -74,7 +75,8 @@ def test_creates_of_one_stream_cost_processor_time_and_many_wait_for_locks():
     assert rate(MEASURED, 1, **create) == pytest.approx(1 / 41e-6, rel=0.01)
     many = rate(MEASURED, 8, **create)
     assert 8_000 < many <= 10_000
-    # Without the rate of several streams, both cores create files.
+    # If the profile has no rate of creates of several streams, two creates at a time are predicted,
+    # one on each core.
     alone = {key: value for key, value in MEASURED.items() if key != "creates"}
     assert rate(alone, 8, **create) > 30_000
 
@@ -111,13 +113,13 @@ def test_requests_in_flight_are_counted_together(tmp_path, monkeypatch):
 
 
 def test_a_rate_limiter_that_serves_in_slices_is_measured_at_its_rate():
-    """600 requests end at once every 0.1 s. The measured time begins and ends with such a moment,
-    so the rate is 6,000 per second wherever the window lies."""
+    """The rate limiter lets 600 requests end at the same moment every 0.1 s. The rate is computed
+    from one such moment to another, so it is 6,000 per second whenever the measured time begins."""
     slices = [at / 10 for at in range(2, 7)]
     ended_s = [time_s for time_s in slices[:-1] for _ in range(600)] + [slices[-1]]
     assert sustained_disk.seconds_between(ended_s) == pytest.approx(1 / 6000)
     assert sustained_disk.seconds_between([1.0]) == sustained_disk.MEASURED_S
-    # Four requests in flight end together every 0.3 s, so each occupies the disk for 0.075 s.
+    # Four requests are in flight and end together every 0.3 s, so each request counts for 0.075 s.
     batches = [0.3 * (place // 4) for place in range(12)]
     assert sustained_disk.seconds_between(batches, 4) == pytest.approx(0.075)
 
@@ -137,13 +139,15 @@ def test_other_file_systems_report_that_they_ignore_the_table():
 
 
 def test_a_rate_that_was_not_determined_is_that_of_the_disk():
-    """The disk of `rate` reads 400 MB/s and writes 250 MB/s."""
+    """If a profile lacks a rate, the rate of the disk is used. The disk in `rate` reads 400 MB/s
+    and writes 250 MB/s."""
     write = {"name": "sequential_write", "file_size": "1 MiB", "transfer_size": "1 MiB"}
     alone = {key: value for key, value in MEASURED.items() if key != "commit_rate"}
     of_disk = {**MEASURED, "commit_rate": "250 MB/s"}
     assert rate(alone, 1, fsync=True, **write) == rate(of_disk, 1, fsync=True, **write)
     assert rate(alone, 1, fsync=True, **write) > rate(MEASURED, 1, fsync=True, **write)
-    # Without these rates, a request would take as long as at one byte per second.
+    # If the rates of requests are missing, the disk's rates are used. Otherwise a request would
+    # take as long as at one byte per second.
     single = {"requests": "6000 /s"}
     of_disk = {
         **single,
@@ -158,10 +162,11 @@ def test_noise_that_hides_the_slope_of_a_line_is_noticed():
     line = size_line.line_through(4096, 2e-3, 262144, 4.6e-3)
     assert line.rate == pytest.approx(258048 / 2.6e-3)
     assert not size_line.is_at_bound(line.rate, "B/s")
-    # The larger fsync took less time than the smaller one.
+    # The larger fsync took less time than the smaller one, so the rate is at its upper bound.
     flat = size_line.line_through(4096, 2e-3, 262144, 1.9e-3)
     assert size_line.is_at_bound(flat.rate, "B/s")
-    # The line reaches zero seconds at a size above zero.
+    # The line through both times reaches zero seconds at a size above zero, so the fixed time is at
+    # its lower bound.
     steep = size_line.line_through(4096, 1e-6, 262144, 1.0)
     assert size_line.is_at_bound(1 / steep.fixed_s, "1/s")
     assert not size_line.is_at_bound(1e13, "s")
@@ -183,12 +188,13 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
     (line,) = toml("file_commit_rate", "B/s", 1e8, 1e12)
     assert line.startswith("# commit_rate is not determined: the larger requests took no longer")
     assert "--repeats 8 on a quiet machine would settle it" in line
-    # All repetitions agree, but none of them found a slope.
+    # All three repetitions agree, but in each of them the larger request took no longer.
     (line,) = toml("file_commit_rate", "B/s", 1e12, 1e12, 1e12)
     assert line.startswith("# commit_rate is not determined")
     (line,) = toml("file_commits", "1/s", 10.0, 2e4)
     assert line.startswith("# commits is not determined: 90% between 0")
-    # These are measured directly, so that their values are plausible.
+    # The following quantities are measured directly and not derived from a line, so their values
+    # count as determined even if they differ.
     (line,) = toml("file_creates", "1/s", 10.0, 2e4)
     assert line.startswith("creates = ")
     (line,) = toml("file_commit", "s", 1e-3, 9e-3)

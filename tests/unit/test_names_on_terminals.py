@@ -6,8 +6,8 @@ from dfslab.report import terminal
 
 
 def test_a_name_with_colons_is_no_emoji():
-    """Rich would print `:brick:` as a picture if the console did not disable emoji. A step of
-    GlusterFS has this name."""
+    """The step `:brick:` of GlusterFS is printed as text. Rich, the library that prints to
+    terminals, would replace it by a picture if emoji were not switched off."""
     console = terminal.console(json_wanted=False)
     with console.capture() as capture:
         console.print("glusterfs:brick:WRITE")

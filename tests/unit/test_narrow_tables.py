@@ -43,7 +43,7 @@ def test_no_word_is_broken_where_words_fit():
 
 @pytest.mark.parametrize("columns", [50, 70, NARROW])
 def test_every_line_is_whole_at_every_width(columns):
-    """A line that is too long is cut, so that its last bar is missing."""
+    """No line of a table is cut: each fits the width and ends with the table's right border."""
     names = ["sequential_write, 64 KiB, 1 client", "metadata, create, 16 clients, 100 files each"]
     lines = printed(table(names), columns)
     assert max(map(len, lines)) <= columns
@@ -58,7 +58,8 @@ def test_no_predicted_configuration_or_rate_is_broken(scenario):
     assert rows
     assert max(map(len, shown.splitlines())) <= NARROW
     for line in rows:
-        # A line that continues a long limit has no configuration and no rate.
+        # If the text of a limit is continued in another line, the cells for configuration and rate
+        # of this line are empty.
         begun = [bool(cell.strip()) for cell in line.split("│")[1:4]]
         assert begun in ([True] * 3, [False] * 3), line
 

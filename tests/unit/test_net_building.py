@@ -165,7 +165,8 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "waiting": [[[]]],
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
-    # Equal lists are equal markings, so from [3, 1, 3] there is a single path down to [].
+    # Lists with equal elements are equal markings. So there are four markings, [3, 1, 3], two
+    # shorter lists and [], and three arcs, each from one list to the next shorter one.
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)
@@ -215,16 +216,16 @@ def test_a_queue_of_records_is_fired_and_explored():
         "done": [[7, 1.5, "read"], [2, 1.0, "write"], [1, 1.0, "write"]],
     }
     found = state_space(net)
-    # In each step, several jobs may be the next one to join the list, so many paths lead to few
-    # dead markings.
+    # Several jobs may be the next one to join the list, so there are many markings, though few of
+    # them are dead.
     assert found.markings > 10
     assert found.bounds["done"] == (0, 3)
     assert "job(head(q.jobs).id" in draw.mermaid(net, game.state.marking)
 
 
 def test_lists_that_are_dropped_make_room():
-    """A list is freed when no token holds it any more. Rotating a list makes a new list in each
-    firing, but only few lists are in memory."""
+    """A list is freed when no token has it any more. Rotating a list makes a new list in each
+    firing, so memory must not grow with the number of firings."""
     net = Net("ring")
     ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
     net.transition(

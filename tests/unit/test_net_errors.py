@@ -88,8 +88,8 @@ def without(net: dict, key: str) -> dict:
 
 
 def recorded(held="list job", initial=(), guard="a.jobs != []", token="a") -> dict:
-    """Returns a net whose only place holds lists of records. Each argument is a part of the net,
-    which a test may replace by a wrong one."""
+    """Returns a net whose only place has tokens that are lists of records. Each argument is a part
+    of the net, which a test may replace by a wrong one."""
     return {
         "name": "records",
         "colours": {"job": [["id", "int"], ["size", "real"]], "line": [["jobs", held]]},

@@ -33,8 +33,8 @@ FUNCTIONS = {
 
 
 def net(**changes: Any) -> dict[str, Any]:
-    """Returns a net that moves two tokens through one transition. `changes` replace its
-    inscriptions."""
+    """Returns a net that moves two tokens through one transition. `changes` replace inscriptions of
+    the net."""
     out = {"place": "done", "token": ["a.n", "a.s"]}
     out |= {key: changes.pop(key) for key in ("token", "count", "delay") if key in changes}
     serve = {"name": "serve", "in": [{"place": "start", "var": "a"}], "out": [out]}
@@ -169,8 +169,8 @@ def test_malformed_values_give_one_line(changes, words):
 
 
 def test_texts_that_grow_do_not_fill_the_memory():
-    """A text is freed when no token holds it any more. Every firing makes a new text, but only few
-    texts are in memory."""
+    """A text is freed when no token has it any more. Every firing makes a new text, so memory must
+    not grow with the number of firings."""
     document = net(token=["a.n + 1", "text(a.n)"], guard="a.n < 200000")
     document["places"][0]["initial"] = [[1, ""]]
     document["transitions"][0]["out"][0]["place"] = "start"

@@ -1,5 +1,6 @@
-"""Tests that three things agree for inscriptions (expressions on arcs and transitions) that are
-built in Python: their printed text, the engine's result, and the names that they use."""
+"""Tests of inscriptions (expressions on arcs and transitions) that are built in Python: their
+printed text, the engine's result for this text, and the names that they use agree with each other.
+"""
 
 from __future__ import annotations
 

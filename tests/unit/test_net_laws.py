@@ -37,8 +37,8 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
     source, servers = report.stations
     assert source.utilisation == pytest.approx(1.0)
     assert servers.servers == 2
-    # Utilisation law: the utilisation of two servers is rate x mean service time / 2. The standard
-    # error of the sample is below 0.01.
+    # By the utilisation law, the utilisation of two servers is rate x mean service time / 2. The
+    # standard error of the simulated utilisation is below 0.01.
     rate = servers.services / 5000.0
     assert servers.utilisation == pytest.approx(rate * servers.service_s_mean / 2, rel=0.01)
     assert servers.utilisation == pytest.approx(0.4, abs=0.04)
@@ -46,9 +46,9 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
 
 
 def test_the_laws_can_fail():
-    """The check of the operational laws reports an error if a station (a queue and its servers, as
-    declared by the names of two places) breaks a law. A declared place that does not exist is
-    refused."""
+    """The check of the operational laws reports an error if a station breaks a law. A station is a
+    queue and its servers, declared by the names of two places. A station with a place that does not
+    exist is refused."""
     net = queue()
     away = net.place("away")
     net.transition(

@@ -20,8 +20,8 @@ def run(net: dict, **options) -> dict:
 
 
 def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
-    """Returns a net whose jobs wait in one place. They leave it one by one, in the order that the
-    queueing discipline determines."""
+    """Returns a net whose jobs wait in one place. The jobs leave the place one by one, in the order
+    that the queueing discipline determines."""
     return {
         "name": "queue",
         "colours": {"job": [["id", "int"]], "unit": []},
@@ -137,8 +137,8 @@ def test_log_counts_what_it_drops():
 
 
 def test_marking_is_the_exact_time_average():
-    """The monitor of a place reports the exact time average of its tokens. Here 2, 1 and 0 jobs
-    wait during three services of 0.25 s each, and then the net is dead."""
+    """The monitor of a place reports the exact time average of its tokens. In the net, 2, 1 and 0
+    jobs wait during three services of 0.25 s each, and then no transition is enabled any more."""
     net = queue_net()
     net["transitions"][0]["delay"] = "0.25"
     marking = {"kind": "marking", "place": "wait"}

@@ -129,7 +129,8 @@ def test_every_operation_is_done_and_verified_and_leaves_nothing(store, shared_c
         assert sum(one["count"] for one in report["operations"].values()) == 60
         assert report["verified_bytes"] > 0
         assert set(report["operations"]) == set(EVERYTHING)
-    # The second run used the same directory name, so the first run left nothing.
+    # Both runs used the same directory name, so the second run would have failed if the first run
+    # had left anything.
 
 
 def test_large_objects_go_in_parts(store):

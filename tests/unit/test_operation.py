@@ -75,8 +75,8 @@ def test_a_message_inside_a_node_uses_no_adapter():
 
 def test_pipeline_is_first_unit_and_then_the_slowest_stage():
     tree = op.pipeline(10, op.cpu("client", 0.1), op.cpu("server", 0.6), op.delay("server", 0.2))
-    # The latency is the first unit through all stages (0.9 s) and nine more units at the slowest
-    # stage. This stage has two nodes, but serves one unit at a time.
+    # The first unit passes all stages in 0.9 s, and nine more units follow at 0.6 s each, the time
+    # of the slowest stage. The slowest stage has two nodes, but serves one unit at a time.
     assert reader().read(tree).latency_s == pytest.approx(0.9 + 9 * 0.6)
 
 
@@ -158,8 +158,8 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
     for operation, tree in system.operations.items():
         expanded = formula(operation, tree).expanded()
         free = sorted(expanded.free_symbols, key=str)
-        # All numbers are substituted at once. One by one, SymPy would simplify the expression for
-        # each of them.
+        # All symbols are replaced by numbers in one evaluation. If SymPy replaced them one after
+        # the other, it would simplify the expression after each replacement.
         computed = sympy.lambdify(free, expanded, "math", cse=True)
         expected = float(computed(*(values[str(one)] for one in free)))
         assert numbers.read(tree).latency_s == pytest.approx(expected, rel=2e-3), operation
@@ -169,6 +169,6 @@ def test_pipelines_move_with_their_units():
     hop = op.send("server", "hop", op.cpu("server", 0.0), size_bytes=5e6)
     cost = reader().read(op.pipeline(1, op.repeat(3, hop)))
     out = {str(s): d for s, d in cost.demands.items() if s.kind == "nic.out"}
-    # The client sends one copy, and the servers forward the other two.
+    # The client sends one of three copies, and the servers forward the other two.
     assert out["c.nic.out"] == pytest.approx(0.05)
     assert out["s.nic.out"] == pytest.approx(2 * 0.1)

@@ -77,8 +77,8 @@ def test_a_step_is_its_calls_and_the_rest():
     steps = {s.step: s.time_s_mean for s in step_times.whole(measured(point, planted(point))).steps}
     assert steps["open/rest"] == pytest.approx(0.0005)
     assert "read/rest" not in steps
-    # A modelled call that was not measured adds its time to the self time of the step. The self
-    # time is never negative.
+    # The model has a call `open/other` that was not measured. Its time counts as self time of the
+    # step `open`. The self time is never negative.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
     requested = [("read", "open/getBlockLocations")]
     assert step_times.whole(model, requested).steps[-1].time_s_mean == pytest.approx(0.6)
@@ -141,9 +141,9 @@ def test_nothing_measured_says_nothing():
 def three_datanodes(
     *counts, changes=None, size="16 MiB", work="sequential_write", adapter="600 Mbit/s", **own
 ):
-    """Returns a scenario of HDFS with one client, by default for a sequential write. Each number in
-    `counts` gives the number of nodes in one group of DataNodes. `changes` has disk limits that
-    replace the usual ones, one dictionary for each group, and `own` has parameters of HDFS."""
+    """Returns a scenario of HDFS with one client, by default for a sequential write. `counts` has
+    the number of nodes of each group of DataNodes. `changes` has, for each group, a dictionary of
+    disk limits that replace the default ones. `own` has parameters of HDFS."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
     node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": adapter}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
@@ -208,8 +208,8 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
     """Clients that wait for the network do not delay other clients, and the function that is fitted
     to step times takes this into account.
 
-    The function is fitted at short network latencies. At a long latency it predicts the step times
-    of a closed queueing network within 3 %.
+    The function is fitted to times at network latencies of 50 and 200 us. At a latency of 5 ms it
+    predicts the step times of a closed queueing network within 3 %.
     """
     own = {
         "name": "latencies",
@@ -278,7 +278,7 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
 
 def test_a_close_waits_for_the_last_block_and_all_bytes():
-    """The time of a close has a part for all bytes of the file. It also includes the wait for data
+    """The time of a close grows with all bytes of the file. In addition, a close waits for the data
     that are still in transit, which are at most one block."""
     base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
     base["file_system"]["block_size"] = "1 MiB"
@@ -327,9 +327,9 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
 def test_windows_grow_no_further_than_the_way_holds():
     """The congestion window of a connection stops growing at the capacity of the path.
 
-    Here 1 MiB is written at a latency of 1 ms. A path of 300 Mbit/s holds 18 initial windows of
-    14,480 bytes, which are the 256 KiB that its rate limiter lets pass at once. A path of 100
-    Gbit/s holds more than the whole file.
+    In this test, 1 MiB is written at a latency of 1 ms. A path of 300 Mbit/s holds 18 initial
+    windows of 14,480 bytes, which are the 256 KiB that the path's rate limiter lets pass in one
+    burst. A path of 100 Gbit/s holds more than the whole file.
     """
     waits = []
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
@@ -365,7 +365,8 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
     """The residual error of a function is estimated with weights. The weight of each mean is the
     inverse of its variance.
 
-    Planted: an error of 5 %. The repetitions of three in four configurations have a noise of 60 %.
+    The planted residual error is 5 %. In three of four configurations, the repetitions have a noise
+    of 60 %.
     """
     spreads = []
     for seed in range(5):
@@ -386,7 +387,7 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
 
 def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
     """The figure draws one curve for four clients and one for one client. Each curve has all sizes,
-    and a gap separates the two."""
+    and a gap separates the two curves."""
     found = step_times.operations(runs(repetitions=2))
     reads = [one for one in found.steps if one.step == "read"]
     lines = section.lines_of(reads)

@@ -31,8 +31,8 @@ def test_ratios_and_pairs_of_one_load():
     assert [place.measured for place in places] == [1.0, 2.0, 4.0]
     assert [place.labels["file_system.copies"] for place in places] == ["4", "2", "1"]
     assert [place.predicted["sequence"] for place in places] == pytest.approx([1.0, 0.75, 1.5])
-    # The model `sequence` predicts one of three pairs of configurations in the wrong order. The
-    # model `mean` predicts equal rates for all, and therefore no order.
+    # The model `sequence` predicts two of three pairs of configurations in the right order. The
+    # model `mean` predicts equal rates for all configurations, so no pair is in the right order.
     assert found[0].pairs == {"sequence": pytest.approx(2 / 3), "mean": 0.0}
 
 

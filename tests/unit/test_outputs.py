@@ -157,7 +157,7 @@ def test_commands_refuse_what_exists_in_one_line(trace, tmp_path, command, kind)
     answer = dfslab(*commands(trace, path)[command])
     assert answer.returncode == 2
     assert len(answer.stderr.strip().splitlines()) == 1
-    # The error may shorten a long path in its middle, but the name stays.
+    # The error message may leave out the middle of a long path, but never the file's name.
     assert path.name in answer.stderr
 
 

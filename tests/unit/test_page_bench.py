@@ -1,5 +1,5 @@
 """Tests that the bench of pages and sliders has a limit for every size and time, and that a figure
-beyond its limit misses it. The browser and the server are not started."""
+beyond its limit is reported as missed. The browser and the server are not started."""
 
 from __future__ import annotations
 

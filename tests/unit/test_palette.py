@@ -45,8 +45,8 @@ TO_XYZ = np.array(
 )
 WHITE = np.array([0.95047, 1.0, 1.08883])
 # Least allowed distance of two colours in CIELAB. A distance of about 2 is just noticeable between
-# adjacent areas (Mahy 1994). Ten times as much is required here, because lines in a chart are thin
-# and not adjacent.
+# adjacent areas (Mahy 1994). The limit is ten times as large, because lines in a chart are thin and
+# not adjacent.
 LEAST_DISTANCE = 20.0
 # Least allowed contrast of a colour with the page: that of graphical objects in WCAG 2.1, success
 # criterion 1.4.11.
@@ -83,7 +83,7 @@ def nearest(colours: list[str], vision: str) -> float:
 
 
 def shown(mode: str) -> list[str]:
-    """Returns the colours of series and of measurements on a light or a dark page."""
+    """Returns the colours of series and of measurements on a page in the mode "light" or "dark"."""
     shades = [palette.INK, *palette.SHADES.values()]
     return [one.light if mode == "light" else one.dark for one in shades]
 

@@ -1,5 +1,6 @@
-"""Tests of the ranking of parts (processors, disks and links) by the time that a faster one would
-save in a pipeline of nodes. It is computed from call profiles whose true savings are known."""
+"""Tests of the ranking of parts (processors, disks and links) by the time that a faster part would
+save in a pipeline of nodes. The ranking is computed from call profiles whose true savings are
+known."""
 
 from __future__ import annotations
 
@@ -59,9 +60,9 @@ def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
 
 
 def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
-    """Returns the profile entries of a node that receives ten blocks. For each block it waits
-    (`wait`), forwards the block (`send`), and forces it to disk (`disk`). The times are totals over
-    all blocks in milliseconds."""
+    """Returns the profile entries of a node that receives ten blocks. `wait`, `send` and `disk` are
+    the times of waiting for data, forwarding and forcing to disk, in milliseconds for all blocks.
+    `under` is the path of the call to which the entries belong."""
     return [
         {"above": -1, "under": under, "remote": True},
         step(0, "block", wait + disk + send + 20, wait + disk + send),
@@ -82,14 +83,15 @@ def found(
     requested: int = 0,
     one_host: bool = False,
 ) -> PartRanking:
-    """Returns the ranking of parts (processors, disks, links) for a client that writes through the
-    nodes one and two. All times are in milliseconds.
+    """Returns the ranking of parts (processors, disks, links) for a client that writes through a
+    pipeline of the nodes "one" and "two". All times are in milliseconds.
 
     `waits` and `disks` are the times that the two nodes wait for data and use their disks. `rpc` is
-    the time of a call to the metadata server, of which the server works for `served` and wants a
-    processor for `runnable`. `requested` is the time of another call to it during the stream.
-    `unexplained` is time of the client that nothing explains. `factor` is how many times as fast a
-    part is assumed to become. `one_host` says that all processes run on one host.
+    the time of a call to the metadata server. The server works for `served` on this call, and its
+    threads need or wait for a processor for `runnable`. `requested` is the time of another call to
+    the metadata server during the write. `unexplained` is time of the client that no other process
+    explains. `factor` is how many times as fast a part is assumed to become. If `one_host` is true,
+    all processes run on one host.
     """
     whole = max(waits) + max(disks) + rpc + unexplained
     files = [
@@ -131,11 +133,11 @@ def of(report: PartRanking, part: str) -> PartGain:
 def test_a_slow_disk_is_named_wherever_it_stands_in_the_pipeline(disks, slow):
     report = found((200, 205), disks)
     assert report.parts[0].part == f"{slow}: disk"
-    # The disk takes 900 of 1205 ms. If it becomes twice as fast, 450 ms are saved, because the
-    # other disk takes only 100 ms and does not become the bottleneck.
+    # The slow disk takes 900 of 1205 ms. A disk that is twice as fast takes 450 ms. These 450 ms
+    # are saved, because the other disk takes only 100 ms and does not become the bottleneck.
     assert report.parts[0].saving == pytest.approx(450 / 1205)
-    # If the disk becomes nine times as fast, both disks take equal times, so a larger factor saves
-    # nothing more.
+    # If the slow disk becomes nine times as fast, both disks take 100 ms. A larger factor saves
+    # nothing more, because then the other disk is the bottleneck.
     nine, more = (found((200, 205), disks, factor=k).parts[0].saving for k in (9.0, 90.0))
     assert nine == pytest.approx(800 / 1205)
     assert more == pytest.approx(800 / 1205)
@@ -157,8 +159,8 @@ def test_a_wait_behind_a_wait_is_not_blamed_twice():
 
 def test_a_link_inside_the_pipeline_is_distinguished_from_the_one_before_it():
     report = found((100, 900), (50, 60))
-    # Node two waits 900 ms for its data. Node one, which sends these data, itself waits for 100 ms,
-    # so the link between the two nodes causes the other 800 ms.
+    # Node "two" waits 900 ms for data from node "one", which itself waits only 100 ms. So the link
+    # between the two nodes causes 800 ms of the wait.
     assert report.parts[0].part in ("one: link", "two: link")
     assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 
@@ -166,7 +168,8 @@ def test_a_link_inside_the_pipeline_is_distinguished_from_the_one_before_it():
 def test_waits_for_a_processor_are_distinguished_from_the_network():
     starved = found((200, 205), (50, 60), rpc=1000, served=100, runnable=950)
     assert starved.parts[0].part == "names: processor"
-    # All calls are equally slow, so the network may be the cause as well as the processor.
+    # All calls to the server are equally slow, so the cause may be the network instead of the
+    # processor.
     assert starved.parts[0].verdict == "cannot tell"
     assert starved.parts[0].saving == pytest.approx(475 / 1265)
     idle = found((200, 205), (50, 60), rpc=1000, served=100, runnable=110)
@@ -176,7 +179,7 @@ def test_waits_for_a_processor_are_distinguished_from_the_network():
 def test_a_link_no_worse_than_the_next_may_gain_nothing():
     report = found((900, 905), (50, 60))
     slow = report.parts[0]
-    # Both links are equally slow, so if one becomes faster, the other one is the bottleneck.
+    # Both links are equally slow. If only one becomes faster, the other link is the bottleneck.
     assert slow.part.endswith(": link")
     assert slow.least == 0
     assert slow.verdict == "cannot tell"
@@ -188,7 +191,8 @@ def test_waits_that_no_pipeline_explains_may_be_for_any_part():
         return disk.most * (1205 + unexplained)
 
     assert high(0) == pytest.approx(450)
-    # The work on the blocks themselves takes 40 ms, and it overlaps with the wait.
+    # Work on the blocks themselves explains 40 ms of the unexplained 200 ms, because it overlaps
+    # with the wait.
     assert high(200) == pytest.approx(450 + (200 - 40) / 2)
 
 
@@ -206,8 +210,8 @@ def test_concurrent_calls_belong_to_the_server_as_well():
     )
     before, after = (of(report, "names: processor") for report in (alone, both))
     assert after.saving - before.saving == pytest.approx(0.4 * 150 / 1205)
-    # The lower bound stays the same, because the streaming thread may have waited for something
-    # else during the call.
+    # The lower bound of the saving stays the same, because during the call the streaming thread may
+    # have waited for something else than the server.
     assert after.least == pytest.approx(before.least)
 
 
@@ -242,9 +246,9 @@ def test_on_one_host_there_is_no_link():
 
 
 def test_a_processor_saves_at_most_what_was_wanted_of_it():
-    """The client's own work takes 1,000 ms, of which 130 ms are processor time. A processor that is
-    twice as fast therefore saves at least nothing and at most 65 ms. The estimate is strictly
-    between these bounds."""
+    """The client's only step takes 1,000 ms, in 130 ms of which its threads need or wait for a
+    processor. A processor that is twice as fast therefore saves between 0 and 65 ms. The estimate
+    is strictly between these bounds."""
     client = profile("client", [step(-1, "list", 1000)], runnable_ms=130)
     report = ranking(merge([("client", client)]), processors([client]))
     one = of(report, "client: processor")

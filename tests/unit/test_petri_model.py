@@ -37,8 +37,8 @@ def point(name="metadata", clients=4, nodes=SERVERS, system="hdfs", **keys):
 
 
 def measured(clients, factor):
-    """Returns a measurement with `clients` clients. Its rate is the one that the sequence model
-    predicts with prior constants, multiplied by `factor`."""
+    """Returns a measurement with `clients` clients. Its rate is `factor` times the rate that the
+    sequence model predicts with prior constants."""
     here = point(clients=clients, operation="stat")
     situation = Situation(here.scenario)
     rate = situation.predict(situation.constants).rate_per_s * factor
@@ -116,14 +116,14 @@ def test_a_prefix_has_the_rate_of_the_whole():
     whole = petri.simulate(situation, situation.constants, firings=10**9, replications=8)
     assert part.operations < whole.operations == 2000
     error = np.hypot(part.errors["rate"], whole.errors["rate"])
-    # At the end of the whole run, some clients have already finished. With 2000 operations, this
-    # changes the rate by less than 1 %.
+    # Only the simulation of the whole run includes its end, when some clients have already
+    # finished. With 2000 operations, this changes the rate by less than 1 %.
     assert part.rate_per_s == pytest.approx(whole.rate_per_s, rel=float(3 * error) + 0.01)
 
 
 def test_written_back_work_limits_the_rate():
-    """If a run writes far more data than fit into memory, write-back by the disks limits its
-    rate."""
+    """If a run writes far more data than fit into memory, the rate at which the disk writes back
+    limits the rate of the run."""
     nodes = [
         {
             "name": "one",
@@ -164,8 +164,8 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
     assert tight.replications > loose.replications
     assert tight.half_width(petri.Goal("rate_per_s", 0.02, 256)) <= 0.02
     assert few.replications == 6
-    # A simulation with few replications that is continued to six replications gives the same result
-    # as one with six from the start.
+    # The simulation was begun with few replications and continued to six. It gives the same result
+    # as a simulation that has six replications from the start.
     at_once = petri.simulate(
         situation, situation.constants, firings=4_000, replications=few.replications
     )

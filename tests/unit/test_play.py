@@ -53,7 +53,7 @@ def test_a_choice_fires_the_binding_with_its_number():
         "wait with j = (3)",
     ]
     assert "fired hurry with j = (2)" in said
-    # After the firing, neither transition can take the token of job 2 any more.
+    # After the firing, `hurry` and `wait` cannot take the token of job 2 any more.
     assert choices[5:] == ["hurry with j = (1)", "hurry with j = (3)", "wait with j = (3)"]
 
 

@@ -33,8 +33,8 @@ GOOD = """<?xml version="1.0"?>
 
 def test_a_bounded_buffer_behaves_as_drawn():
     report = state_space(pnml.read(GOOD))
-    # The place holds 0 to 3 tokens. Putting one is enabled below 3 tokens, and taking two is
-    # enabled from 2 tokens on.
+    # The place has 0 to 3 tokens. The transition that puts one token is enabled below 3 tokens, and
+    # the transition that takes two is enabled from 2 tokens on.
     assert (report.markings, report.arcs) == (4, 5)
     assert report.bounds == {"free": (0, 3), "full": (0, 3)}
     assert report.live_transitions == ["put", "get"]

@@ -66,7 +66,8 @@ def measured(share: float = 1.0) -> list[Quantity]:
 
 def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
     """Writes the profile of a testbed of two node groups, and returns a scenario in the same folder
-    that names this profile."""
+    that refers to this profile. `profile` and `of_node` are TOML text in the scenario's tables for
+    the deployment and for the node."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO.format(profile=profile, of_node=of_node))
     plain = SCENARIO.format(profile="", of_node="")
@@ -85,7 +86,7 @@ def test_a_deployment_takes_what_it_leaves_out_and_keeps_what_it_says(tmp_path):
     assert client.disk.latency == pytest.approx(4e-3, rel=1e-3)
     assert (brick.copy_rate, brick.call_time) == (pytest.approx(3e9), pytest.approx(9e-7))
     assert (brick.count, brick.roles) == (2, {"brick": 1})
-    # The one-way latency is half of the shortest round trip.
+    # The one-way latency is half of the shortest measured round trip.
     network = written(tmp_path).deployment.network
     assert network.latency == pytest.approx(1.5e-3, rel=1e-3)
     assert network.loopback_latency == pytest.approx(2e-5, rel=1e-3)

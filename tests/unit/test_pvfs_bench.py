@@ -1,4 +1,5 @@
-"""Tests what the benchmark of PVFS prints, with simulations that only return rows."""
+"""Tests what the benchmark of PVFS prints. Simulations are replaced by functions that return rows
+of results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that results from a table of runs can replace measurements. They are compared and plotted,
-and nothing is measured."""
+"""Tests that results from a table of runs can replace measurements. The results are compared with
+predictions and plotted, and nothing is measured."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def latencies(latency):
     [(1, 64, 1), (16, 64, 1), (32, 64, 2), (64, 64, 3), (64, 10, 1)],
 )
 def test_locations_of_many_blocks_arrive_in_windows(blocks, requested, trips):
-    """The locations of many blocks arrive in several congestion windows, which takes additional
-    round trips.
+    """If a file has many blocks, the answer with the locations of its blocks may need several
+    congestion windows, which takes additional round trips.
 
     A block's location takes about 690 bytes. The 14,480 bytes of a new connection's window hold 16
     locations, but not 32.
@@ -132,7 +132,7 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
     assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)
     assert waited_s(given, "create", "nothing of the kind") == 0
     results = []
-    # The two latencies are so short that the difference between them is smaller than the noise.
+    # At these two short latencies, the difference of the network's waits is smaller than the noise.
     for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
         one = scenario(clients=number + 1).with_values(
             {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}
@@ -165,10 +165,10 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
     }
     requested["file_system"] |= {"handler_count": 2, "call_queue": 5}
     requested["sweep"], requested["judge"] = [], {}
-    # There are enough clients to make the NameNode the bottleneck.
+    # Eight client nodes are enough to make the NameNode the bottleneck.
     requested["deployment"]["node"][2]["count"] = 8
-    # The scenario names the method `mean`, which cannot predict open workloads. The command line
-    # overrides the scenario's methods.
+    # The scenario's methods include `mean`, which cannot predict open workloads. The command line
+    # replaces these methods.
     requested["run"]["methods"] = ["measure", "mean", "sequence"]
     (tmp_path / "open.toml").write_text(build(Scenario, requested).toml())
     said = CliRunner().invoke(
@@ -183,7 +183,7 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
         assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(100)
         assert reported["refused"] < 1e-6
         return
-    # The NameNode's queue has ten places, so an admitted call waits for ten others.
+    # The NameNode's queue has ten places, so an admitted call waits for at most ten others.
     assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(reported["largest_rate_per_s"])
     assert reported["refused"] > 0.95
     assert response["value"] < 30 / reported["largest_rate_per_s"] + 1e-3

@@ -242,7 +242,8 @@ def test_a_run_of_an_earlier_version_is_resumed(folder):
 
 
 def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
-    """All of several starts find or create the same folder, and one of them may run it."""
+    """If several processes start the same scenario at the same time, all find or create the same
+    folder, and only one may run the scenario in it."""
     scenario = synthetic.scenario(**GRID)
     starts = 8
     together = threading.Barrier(starts)

@@ -19,8 +19,9 @@ def fitted_on(results):
 def test_planted_exponents_are_found():
     model = Regression().fit(fitted_on(synthetic.planted()))
     found = {name: value for name, (value, _) in model.fitted.coefficients.items()}
-    # A numeric coefficient is the change of the rate's natural logarithm for each doubling. That of
-    # an operation is the difference from the other operation.
+    # The coefficient of a number is the change of the rate's natural logarithm for each doubling of
+    # the number. The coefficient of an operation is the difference of this logarithm from that of
+    # the other operation.
     assert found["file_size"] == pytest.approx(-0.7 * np.log(2))
     assert found["clients"] == pytest.approx(0.5 * np.log(2))
     assert found["operations=write"] == pytest.approx(-np.log(3))
@@ -40,13 +41,15 @@ def test_standard_errors_and_intervals_are_honest():
                 hits += rate.low <= float(np.exp(np.mean(np.log(twice)))) <= rate.high
                 total += 1
     assert total == 180
-    # 90 % plus or minus 4 standard errors. Intervals that are too wide are as wrong as narrow ones.
+    # The share is within 4 standard errors of 90 %. Intervals that are too wide fail as well as
+    # intervals that are too narrow.
     assert 0.90 - 4 * 0.0224 <= hits / total <= 0.90 + 4 * 0.0224
 
 
 def test_r_squared_is_one_minus_error_over_total():
-    """R² is 1 - SSE / SST (squared errors over total squares). Kumar's list exchanges SSE and SSR,
-    so that a perfect fit would have R² = 0."""
+    """R² is 1 - SSE / SST, where SSE is the sum of squared errors and SST the total sum of squares.
+    Kumar's list of symbols exchanges SSE with SSR (the sum of squares of the regression), so that a
+    perfect fit would have R² = 0."""
     results = fitted_on(synthetic.planted(noise=0.3, repetitions=1))
     model = Regression().fit(results)
     target = np.log([result.value() for result in results])

@@ -85,8 +85,8 @@ def test_calls_are_followed_through_descriptors_children_and_directories():
         ("delete", 10, "/data/b", 0, 0),
     ]
     assert done()[-2].new_path == "/data/b"
-    # strace splits the line of a call when another process interrupts it. The call keeps its own
-    # start time.
+    # strace prints a call in two lines when another process interrupts it. The call has the start
+    # time of its first line.
     assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
 
 
@@ -137,17 +137,18 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
         "rename",
         "delete",
     ]
-    # The child process reads a file that its parent opened. In the stream, the child opens this
-    # file itself, because clients of the load generator do not share descriptors.
+    # In the trace, the child process reads a file that its parent opened. In the stream, the child
+    # opens this file itself, because clients of the load generator do not share descriptors.
     assert [(one[2], one[7]) for one in reported[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
     assert found.starts_s[0] == 0.0
     assert found.starts_s[-1] == pytest.approx(1.7)
-    # Files that the stream reads exist before the run, with as many bytes as the reads need.
+    # The load generator prepares the files that the stream reads, with as many bytes as the reads
+    # need.
     assert _core.prepared_bytes(spec.text) == 8197
 
 
-# Logs from the tests of Darshan itself. In the simple one, sixteen processes write one file through
-# MPI-IO.
+# A folder with logs of Darshan's own tests. In the log SIMPLE, sixteen processes write one file
+# through MPI-IO.
 LOGS = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
 SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
@@ -323,7 +324,8 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
 def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
     """Two clients replay the trace of several processes on real files at the trace's times.
 
-    No operation starts early, and the speed is the requested multiple of the trace's speed.
+    No operation starts before its time. The replay runs at the requested multiple of the trace's
+    speed.
     """
     (tmp_path / "trace").write_text({"dxt": DXT, "blkparse": BLOCKS}[form])
     last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
@@ -371,8 +373,8 @@ def test_a_stream_recorded_without_times_is_refused():
 
 
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
-    """A recorded Poisson workload of two clients is replayed at its own start times, here at twice
-    the speed."""
+    """A recorded Poisson workload of two clients is replayed at twice the speed of its recorded
+    start times."""
     stream = {
         "seed": 4,
         "clients": 2,
@@ -474,7 +476,8 @@ def test_a_long_call_becomes_transfers_that_the_generator_makes():
 
 @pytest.mark.parametrize("form", [strace, dxt, blkparse])
 def test_a_line_of_more_than_a_mebibyte_is_refused(tmp_path, form):
-    """Parsers need about 140 bytes of memory for each character of a line."""
+    """A line of more than one MiB is refused, because parsers need about 140 bytes of memory for
+    each character of a line."""
     path = tmp_path / "trace"
     path.write_text('10 1.0 openat(AT_FDCWD, "' + "a" * plain_file.MOST_LINE + '", O_RDWR) = 3\n')
     with pytest.raises(ValueError, match="line 1 has more than 1048576 characters"):

@@ -19,8 +19,8 @@ from dfslab.report.answers import replayed
 from dfslab.spec.input_error import InputError
 from support.command import dfslab
 
-# System calls of an application in /app/run. An interpreter starts it, whose files are in
-# directories of the system.
+# System calls of an application with files in /app/run. The application is started by an
+# interpreter, whose files are in directories of the system.
 STRACE = """\
 10 09:00:00.000000 execve("/usr/bin/app", ["app"], 0x7ffc /* 9 vars */) = 0 <0.000300>
 10 09:00:00.010000 openat(AT_FDCWD, "/usr/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 3 <0.000010>
@@ -190,8 +190,8 @@ def test_the_document_has_every_number(tmp_path):
     (writes,) = (one for one in answer["operations"] if one["operation"] == "pwrite")
     assert writes["recorded_s_mean"] == pytest.approx(0.003)
     assert writes["replayed_s_mean"] > 0
-    # The file is opened twice, to create it and to read it. Both the recording and the replay count
-    # two calls.
+    # The trace opens the file twice, once to create it and once to read it. Both openings count as
+    # operations of the type "open" in the recording and in the replay.
     (opens,) = (one for one in answer["operations"] if one["operation"] == "open")
     assert (opens["calls"], opens["recorded_s_mean"]) == (2, pytest.approx(0.003))
 
@@ -248,8 +248,8 @@ def test_a_traced_command_is_replayed_whole(tmp_path):
     assert answer["root"] == str(work)
     assert done.returncode == 0, done.stderr
     assert answer["done_share"] == 1.0, answer
-    # `dd` writes in 20 calls. `cat` copies the data in one call, whose name depends on the version
-    # of `cat`.
+    # `dd` writes in 20 calls. `cat` copies in one call, which may be of another type than write,
+    # depending on the version of `cat`.
     assert answer["taken"]["write"] >= 20
     assert answer["size_bytes"] == 2 * 20 * 4096
     assert {"pread", "pwrite", "rename", "delete"} <= {
@@ -257,8 +257,8 @@ def test_a_traced_command_is_replayed_whole(tmp_path):
     }
 
 
-# Each case by name is (content of FILE or None, further words of the command, parts of the
-# message).
+# Each key is the name of a case. Each value is (content of FILE or None for a missing file, further
+# words of the command, texts that the error message must contain).
 WRONG = {
     "no file": (None, (), ["FILE", "no such file"]),
     "empty file": ("", (), ["FILE", "is empty"]),

@@ -38,15 +38,17 @@ def scenario(**workload: str | float) -> Scenario:
 
 
 def requests(**workload: str | float) -> list[Given]:
-    """Returns the requests of the workload's clients, in order."""
+    """Returns the reads and writes of the workload's clients in order, without opening and closing
+    the file."""
     given = stream_spec(scenario(**workload)).given
     assert (given[0].operation, given[-1].operation) == ("open", "close")
     return [one for one in given if one.operation in ("pread", "pwrite")]
 
 
 def test_the_shares_are_those_of_table_2():
-    """Among 40,000 requests, the large ones are 97.952 % and the mixed ones 2.047 % within three
-    standard errors. Purely random ones are so rare that at most two are plausible."""
+    """The shares of request types are those of the paper's Table 2. Among 40,000 requests, 97.952 %
+    are large and 2.047 % are mixed, within three standard errors. Purely random requests are so
+    rare that at most two may occur."""
     count = 40_000
     sizes = [one.size_bytes for one in requests(operations_per_client=count)]
     assert len(sizes) == count
@@ -90,8 +92,8 @@ def test_every_client_has_a_separate_file_and_different_requests():
 
 @pytest.mark.parametrize("method", ["sequence", "petri", "components"])
 def test_random_requests_slow_a_prediction_down(method):
-    """Every model predicts fewer bytes per second if all requests are small and random than with
-    the paper's shares."""
+    """If all requests are small and random, every model predicts fewer bytes per second than with
+    the paper's shares of request types."""
     random = {"large_weight": 0, "random_weight": 1}
     paper, small = (
         discover.method(method)
@@ -103,7 +105,7 @@ def test_random_requests_slow_a_prediction_down(method):
 
 
 def test_real_files_get_the_requests(tmp_path):
-    """Two clients send their requests to real files. Every byte of every request is moved."""
+    """Two clients send their requests to real files. Every byte of every request is transferred."""
     spec = stream_spec(scenario(clients=2, operations_per_client=20, file_size="8 MiB"))
     target = PosixTarget(root=str(tmp_path))
     plan = LoadPlan(stream=spec, run_directory="run", target=target, record=True)

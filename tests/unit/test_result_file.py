@@ -1,5 +1,6 @@
-"""Tests that a result file of an earlier format is refused with one line that names the file, if it
-is damaged, copied, renamed, written by a newer version, or has a figure that is not finite."""
+"""Tests that a wrong result file of an earlier format is refused with one line that names the file.
+A file is wrong if it is damaged, copied, renamed, written by a newer version, or has a figure that
+is not finite."""
 
 import json
 import os
@@ -38,8 +39,8 @@ def first(folder):
 
 
 def changed(path, change, keeps_checksum=True):
-    """Changes the document in a result file. If `keeps_checksum` is false, the file has no
-    checksum, like the files of an even earlier version."""
+    """Changes the document in a result file. If `keeps_checksum` is false, format number and
+    checksum are removed, as in files of the first version."""
     document = json.loads(path.read_text())
     if not keeps_checksum:
         del document["format"], document["sha256"]

@@ -43,8 +43,8 @@ def scenario(folder, name, size="64 KiB", repetitions=3):
 
 
 class Recording:
-    """An instrument that only records the names of the scenarios and the folders for traces, in the
-    order of the measurements. A scenario named `failing` cannot be measured."""
+    """A fake instrument that records the names of the scenarios and the folders for traces, both in
+    the order of the measurements. A measurement of the scenario `failing` fails."""
 
     name = "measure"
 
@@ -60,11 +60,12 @@ class Recording:
 
 
 def quiet(*_):
-    """Ignores progress."""
+    """Discards progress messages."""
 
 
 def alternating(tmp_path, *names):
-    """Measures scenarios in turn. Returns the order of the measurements and the run folders."""
+    """Measures scenarios alternately. Returns two lists: the scenarios' names in the order of the
+    measurements, and the stores of the scenarios' runs."""
     order, traced, plans = [], [], []
     with access.session() as session:
         for name in names:
@@ -74,7 +75,7 @@ def alternating(tmp_path, *names):
             instrument = Recording(order, traced)
             plans.append(SweepPlan(chosen, [instrument], opened, session, options))
         measure_alternately(plans, quiet)
-    assert [folder.name for folder in traced] == order, "each run has its own options"
+    assert [folder.name for folder in traced] == order, "each run has separate options"
     return order, [one.store for one in plans]
 
 

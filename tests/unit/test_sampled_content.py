@@ -1,5 +1,5 @@
-"""Tests that a run with `verify` "sample" finds files whose content became wrong, and passes
-workloads of every operation type on a file system that works."""
+"""Tests that a run with `verify` "sample" stops if files have wrong content, and accepts workloads
+of every operation type on a file system that works."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 
-# A limit that only ends a test that has failed: a wrong read stops the run.
+# Time limit in seconds, which is reached only if a test has failed: a wrong read stops the run.
 HANGS_S = 120
 KINDS = ["read", "pread", "pwrite", "write", "create", "append", "overwrite", "delete", "truncate"]
 
@@ -48,12 +48,14 @@ def test_content_that_is_right_passes(tmp_path, kinds):
 
 @pytest.mark.parametrize("kind", ["read", "pread"])
 def test_reads_of_zeros_stop_the_run(tmp_path, kind):
-    """All files are overwritten with zeros while the clients read."""
+    """A read of wrong content stops the run. All files are overwritten with zeros while the clients
+    read."""
 
     def progress(share, phase):
         if phase == "running":
             for path in (tmp_path / "run").glob("c*/f*"):
-                # A wrong read stops the run, which then removes its files.
+                # A wrong read stops the run, which then removes its files. A file may therefore be
+                # missing.
                 with suppress(FileNotFoundError), path.open("r+b") as file:
                     file.write(bytes(65536))
 

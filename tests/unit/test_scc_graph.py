@@ -17,8 +17,9 @@ from tests.support.command import dfslab
 
 
 def gate(ways: int) -> Net:
-    """Returns a net in which a token goes around between two places until it leaves by one of
-    `ways` transitions, each to a place where it moves on the spot."""
+    """Returns a net with one token. The token moves between two places until it leaves them by one
+    of `ways` transitions. Each of these leads to a place with a transition that puts the token back
+    into the same place."""
     net = Net("gate")
     here, there = net.place("here", initial=[()]), net.place("there")
     net.transition("go", [Take(here)], [Put(there)])
@@ -36,7 +37,8 @@ def test_components_are_those_of_the_net():
     assert (first.markings, first.firings) == (2, 2)
     assert [first.terminal, first.trivial, first.home] == [False] * 3
     assert first.first_marking == {"here": [[]]}
-    # The token moves on the spot, so this component of one marking is not trivial.
+    # A transition leads from the marking to itself, so this component of one marking is not
+    # trivial.
     assert (last.markings, last.firings, last.terminal, last.trivial) == (1, 1, True, False)
     assert last.home
     (arc,) = graph.arcs
@@ -52,7 +54,8 @@ def test_with_two_terminal_components_no_marking_is_home():
 
 
 def line(count: int) -> Net:
-    """Returns a net without cycles, whose markings are `count` + 1 trivial components in a row."""
+    """Returns a net whose state space has no cycle: `count` + 1 markings in a row, each of which is
+    a trivial component."""
     net = Net("line")
     waiting, done = net.place("waiting", initial=[()] * count), net.place("done")
     net.transition("work", [Take(waiting)], [Put(done)])
@@ -77,7 +80,8 @@ def test_the_picture_marks_what_components_are():
     assert "1: 1 marking, terminal" in titles
     assert "1 firing: leave 1" in titles
     boxes = [one for one in root.iter("{http://www.w3.org/2000/svg}rect") if one.get("rx")]
-    # Three components, of which two are terminal and have a second border.
+    # There are three components. Two of them are terminal and have a second border, so five boxes
+    # are drawn.
     assert len(boxes) == 5
     assert [one.get("fill") for one in boxes].count(scc_graph.HOME) == 0
     home = scc_graph.written(state_space(line(1)), "svg")

@@ -57,8 +57,8 @@ def test_reference_has_every_key_with_its_default():
     table = defaults.model_dump(mode="json")
     own = discover.workload("sequential_read").parameters()
     table["workload"].update(own.model_dump(mode="json"))
-    # A congestion window of the default size and an unknown power are not written to the text of a
-    # scenario. Otherwise the identifiers of earlier configurations would change.
+    # The text of a scenario leaves out a congestion window of the default size and an unknown
+    # power. Otherwise the identifiers of configurations of earlier versions would change.
     table["deployment"]["node"][0]["power"] = "0 W"
     window_bytes = defaults.deployment.network.window
     table["deployment"]["network"]["window"] = f"{window_bytes:.0f} B"

@@ -11,8 +11,8 @@ from dfslab.testbeds.hosts.score import score
 
 
 class Here:
-    """A host that is this machine. If `says` is given, no command is run, and the output of every
-    command is this text."""
+    """A host that is this machine. If `says` is given, commands are not run, and their output is
+    `says`."""
 
     name = "here"
 

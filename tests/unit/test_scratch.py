@@ -21,7 +21,7 @@ def temporary(tmp_path, monkeypatch):
 
 @pytest.fixture
 def left(temporary):
-    """Provides (path, PID) of a temporary folder whose process was killed."""
+    """Provides (path, PID) of a temporary folder that a killed process has left."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:

@@ -1,5 +1,5 @@
-"""Tests that the search for the highest rate finds the right rate on a simulated M/D/1 server,
-where it is known, and on a real server."""
+"""Tests of the search for the highest rate at which a server meets an objective. The search finds
+the right rate on a simulated M/D/1 server, where this rate is known, and on a real server."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ KNEE_PER_S = (2 - math.sqrt(2)) / SERVICE_S
 
 
 def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
-    """Returns a run of `count` requests, arriving at `rate_per_s`, on an M/D/1 server that is
-    simulated by Lindley's recursion. `number` is the random seed."""
+    """Returns a run of `count` requests that arrive at random with the rate `rate_per_s` at an
+    M/D/1 server, which is simulated by Lindley's recursion. `number` is the random seed."""
     draw = random.Random(number)
     wait_s = total_s = clock_s = 0.0
     for _ in range(count):
@@ -45,8 +45,8 @@ def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
 
 
 def easily(rate_per_s: float, number: int, value_s: float = 1e-6) -> RateRun:
-    """Returns a run at `rate_per_s` on a server that always answers within `value_s`, whatever the
-    rate is. `number` is not used."""
+    """Returns a run at `rate_per_s` on a server that answers each request within `value_s`, at any
+    rate. `number` is not used."""
     return RateRun(rate_per_s, value_s, value_s, rate_per_s, span_s=1.0)
 
 
@@ -61,29 +61,29 @@ def test_the_objective_breaks_where_queueing_theory_says():
     rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
-    # A rate at which the server is saturated does not meet the objective, whatever the response
-    # times of the run are.
+    # A rate at which the server is saturated fails, even if the response times of its runs meet the
+    # objective.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A run on a real server with one client. The test recomputes the figures of the run from spans
-    and scheduled starts."""
+    """A run on a real server with one client, and figures of the run that the test has computed
+    from spans and scheduled starts."""
 
     offered_per_s: float
     observed: RateRun
-    # Two mean response times in seconds: the one recomputed from the ends of the operations, and
-    # the one of an ideal server that takes SERVICE_S for the same arrivals.
+    # Two mean response times in seconds: the one computed from the ends of the operations, and the
+    # one of an ideal server that takes SERVICE_S for each request and gets the same arrivals.
     response_s_mean: float
     ideal_s_mean: float
     behind_s: float
 
 
 def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
-    """Runs `count` operations with Poisson arrivals at `rate_per_s` on a target that takes 1 ms, or
-    longer on a slow machine. Returns the run with the figures that are recomputed from its spans.
-    `number` is the random seed."""
+    """Runs `count` operations with Poisson arrivals at `rate_per_s` on a target that takes at least
+    1 ms for each. Returns the run with figures that are computed from its spans. `number` is the
+    random seed."""
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {
@@ -151,12 +151,11 @@ def test_a_real_server_is_found_to_do_what_it_did():
     found = search(reported, probe)
     print(json.dumps(asdict(found.document())))
     for each in runs:
-        # Response times count from the scheduled starts, and all operations are included.
+        # The reported response times count from the scheduled starts and include all operations.
         assert each.observed.response_s_mean == pytest.approx(each.response_s_mean, abs=2e-6)
         assert each.response_s_mean >= each.ideal_s_mean
         assert each.observed.behind_s == pytest.approx(each.behind_s, abs=1e-4)
-        # At a rate above its capacity the real server falls behind schedule, however fast the
-        # machine is.
+        # At a rate above its capacity, the server falls behind schedule on any machine.
         assert each.offered_per_s < 1.4 / SERVICE_S or not each.observed.kept_up
     for rate in found.rates:
         its = [each for each in runs if each.offered_per_s == rate.offered_per_s]
@@ -173,11 +172,12 @@ def test_a_real_server_is_found_to_do_what_it_did():
 
 
 def test_a_random_schedule_is_judged_by_its_own_arrivals():
-    """A run with a random schedule is judged by the rate of its own arrivals, not by the requested
+    """A run with a random schedule is judged by the rate of its arrivals, not by the requested
     rate.
 
-    With this seed the arrivals take 8 % longer than at 60 per second, although the server could
-    serve a thousand. A search that blamed the server would find no rate.
+    With this seed, the arrivals are 8 % slower than the requested 60 per second. The server keeps
+    up, because it could serve a thousand per second. If the search attributed the low rate to the
+    server, it would find no rate.
     """
     observed = lindley(60.0, LONG_SEED, 700)
     assert observed.rate_per_s < 0.95 * 60
@@ -186,7 +186,8 @@ def test_a_random_schedule_is_judged_by_its_own_arrivals():
     reported = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="60 /s")
     found = search(reported, lambda rate, number: lindley(rate, LONG_SEED + number, 700))
     assert found.meets_per_s > 0.5 * TRUTH_PER_S
-    # A run that is behind by a tenth of its schedule is saturated, whatever rate was requested.
+    # A run that ends later than its schedule by a tenth of the schedule is saturated, at any
+    # requested rate.
     assert not lindley(1.12 / SERVICE_S, 1).kept_up
 
 
@@ -198,9 +199,9 @@ def test_a_file_system_without_limits_in_reach_says_so():
 
 
 def test_the_workload_runs_at_the_requested_rate(tmp_path):
-    """The search runs the workload at the requested rate.
+    """The probe of the search runs the workload at the requested rate.
 
-    It refuses an objective for an operation that the workload does not perform.
+    An objective for an operation that the workload does not execute is refused.
     """
     table = scenario().model_dump(mode="json")
     table["sweep"] = []
@@ -212,7 +213,8 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
         observed = RateProbe(requested, session)(400.0, 1)
     assert observed.complete
     assert 0 < observed.value_s < math.inf
-    # There are at least 100 random arrivals. The seed determines their rate, not the machine.
+    # The run has few random arrivals (at least 100), so their rate deviates from the requested
+    # rate. The seed determines the deviation, not the machine.
     assert observed.offered_per_s == pytest.approx(400, rel=0.25)
     table["run"]["search"]["objective"] = "latency_s_p99.read <= 1 s"
     refused = r"objective = 'read': the workload does only: create"
@@ -223,8 +225,8 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
 def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match=r"run\.search\.lowest = '200 /s': must be at most high"):
         build(Search, {"lowest": "200 /s", "highest": "100 /s"})
-    # These workloads have a fixed number of operations, so a p99 would be that of twenty
-    # operations, however long the run is.
+    # These workloads have a fixed number of operations, so a longer run would not have more of
+    # them, and a 99th percentile would be that of twenty operations.
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")
         table |= {"sweep": [], "workload": {"name": name}, "judge": {}}

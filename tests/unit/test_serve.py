@@ -1,5 +1,5 @@
-"""Tests of the web application by HTTP: who is answered, the list of runs, what-if sliders, dropped
-files and token games."""
+"""Tests of the web application by HTTP: which requests it refuses, the list of runs, what-if
+sliders, dropped files and token games."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def runs(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(runs):
-    """Provides the running web application over that folder."""
+    """Provides the running web application for the folder `runs`."""
     with served(runs) as found:
         yield found
 
@@ -172,7 +172,8 @@ def test_a_run_with_a_living_process_is_running(runs, site):
         assert folder.name in site.get("/?state=running").text
         moved = site.get(f"/runs/mine/{folder.name}")
         assert (moved.status, moved.headers["location"]) == (303, f"/live/mine/{folder.name}")
-        # A process that began after the lock was written has only the same number.
+        # The lock is older than this process, so the process that held it has ended, and this
+        # process only has the same PID.
         os.utime(folder / ".lock", (1, 1))
         assert folder.name in site.get("/?state=unfinished").text
     finally:
@@ -209,7 +210,8 @@ def test_a_run_calibrates_its_sliders(site):
 def test_an_impossible_change_is_one_line(site):
     page = site.get(f"/whatif?source={HOSTS}").text
     assert "copies" in page
-    # More copies than DataNodes are not allowed. The last position is the largest number.
+    # More copies than DataNodes are illegal. A position beyond the last one counts as the last
+    # position, the largest number of copies.
     wrong = site.post(
         "/api/whatif", {"source": HOSTS, "positions": {"file_system.replication": 99}}
     )
@@ -309,7 +311,7 @@ def test_a_trace_a_recording_and_a_net_are_shown(site):
 
 
 def kept(runs: Path) -> set[Path]:
-    """Returns what is in the folder of dropped files."""
+    """Returns the paths of all files and folders in the folder of dropped files."""
     return set((runs / drops.FOLDER).rglob("*"))
 
 
@@ -344,7 +346,7 @@ def test_dropped_files_have_a_bound_together(tmp_path, monkeypatch):
         return asyncio.run(drops.keep(tmp_path, name, content(byte)))
 
     first = keep("a.json", b"a")
-    # The same content takes no further room.
+    # A second file with the same content is not stored again.
     assert keep("a.json", b"a") == first
     with pytest.raises(InputError, match=r"holds 2 KiB of at most 3 KiB"):
         keep("b.json", b"b")

@@ -1,6 +1,6 @@
-"""Tests of the fitted law of a metadata server, which is a formula for its response time as a
-function of the number of clients. The runs are synthetic, with a known law, known shares of a
-processor for the server, and known peaks of arrivals."""
+"""Tests of the fitted law of a metadata server: a formula for its response time as a function of
+the number of clients. The runs are synthetic. Their law, the server's shares of a processor, and
+the peaks of arrivals are known."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def scenario():
 
 def result(point, repetition, noise=1.0):
     """Returns a result of the planted law: the response time is proportional to x ln x for x
-    clients, and four times as long at a quarter of a core. A peak follows the fluid formula."""
+    clients, and four times as long at a quarter of a core. For a peak of arrivals, the response
+    time follows the fluid formula. `noise` multiplies the time."""
     requested, share = point.scenario.workload, point.scenario.deployment.node[0].share
     clients = requested.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
@@ -116,8 +117,8 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 
 def test_the_weights_allow_for_runs_that_differ():
-    """If repeated runs differ by a third, the mean times at eight numbers of clients cannot
-    distinguish similar laws. If repeated runs agree, the same means can distinguish them."""
+    """If repeated runs differ by 20 %, the mean times at eight numbers of clients do not
+    distinguish similar laws. If repeated runs agree, the same means distinguish the laws."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)
@@ -127,8 +128,8 @@ def test_the_weights_allow_for_runs_that_differ():
     assert 0.3 < noisy["linear"] < 0.8
     assert noisy["lock queue"] > 10 * exact["lock queue"]
     assert sum(noisy.values()) == pytest.approx(1)
-    # If the spread between runs is far smaller than the deviations from the law, it does not change
-    # the weights.
+    # A spread between runs that is far smaller than the deviations of the means from the law does
+    # not change the weights.
     same = {one.law: one.weight for one in laws.fit(clients, means, [1e-9] * 8, 24)}
     assert same == pytest.approx(exact, abs=1e-3)
 
@@ -142,11 +143,13 @@ def test_the_between_run_deviation_is_pooled_over_the_curve():
 
 
 def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
-    """A law is a formula for the response time as a function of the number of clients, and q is the
-    capacity of the server at processor shares that were not used to fit it.
+    """A law is a formula for the response time as a function of the number of clients. q is the
+    capacity of the server, predicted by each law for processor shares to which the law was not
+    fitted.
 
     If the law with the largest weight also predicts q best, the conclusion says so. If the server
-    becomes faster at 128 clients, the law no longer predicts q best, and the conclusion says that.
+    is twice as fast as the law at 128 clients, the law does not predict q best, and the conclusion
+    says that.
     """
     found = server_law(runs())
     assert found.capacity[0].law == "x ln x"
@@ -172,18 +175,19 @@ def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
     assert changed.capacity[0].median_abs_error == pytest.approx(0.5, abs=0.05)
     assert "does not predict q best" in changed.conclusion
     held_out = {fit.law: fit.held_out_q_error for fit in changed.curves[0].fits}
-    # Client counts of 16 and 128 are held out. At 128 the rate is twice the predicted one, so the
-    # error is 0.5 there and the mean error 0.25.
+    # The results with 16 and with 128 clients are held out. The error is 0 for 16 clients and 0.5
+    # for 128 clients, where the rate is twice the predicted one, so the mean error is 0.25.
     assert held_out["x ln x"] == pytest.approx(0.25, abs=0.05)
 
 
 def test_opens_of_files_with_a_block_are_metadata_operations():
-    """An open requests the locations of a file's blocks from the metadata server, so it is a
-    metadata operation whatever the file's size is."""
+    """An open requests the locations of a file's blocks from the metadata server. So opens are
+    metadata operations, even for files that have data."""
     closed = [one for one in runs() if one.point.scenario.workload.arrival == "closed"]
     found = server_law([opened(one) for one in closed])
     assert {curve.operation for curve in found.curves} == {"open"}
-    # Half of the operations in a stream of opens are closes, and these do not reach the server.
+    # Half of the operations in a stream of opens are closes, which do not reach the metadata
+    # server. So the server's rate is half of that with stats.
     stats = server_law(closed)
     halves = [
         open_rate / stat_rate
@@ -194,8 +198,8 @@ def test_opens_of_files_with_a_block_are_metadata_operations():
 
 
 def opened(one):
-    """Returns a copy of the result `one`, which was measured with stats. The copy is a result of
-    opens of small files."""
+    """Returns a copy of the result `one` of stats, changed to a result of opens of small files with
+    the same times."""
     workload = {"name": "metadata", "operation": "open", "file_size": "1 KiB"}
     requested = one.point.scenario.workload
     chosen = WorkloadChoice(**workload, clients=requested.clients, operations_per_client=OPERATIONS)

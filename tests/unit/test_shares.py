@@ -1,5 +1,5 @@
-"""Tests of a host's share of a processor. It does not limit daemons while they start, but limits
-them afterwards."""
+"""Tests of a host's share of a processor. While daemons start, the share does not limit them;
+afterwards it does."""
 
 from __future__ import annotations
 

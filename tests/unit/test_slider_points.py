@@ -19,7 +19,8 @@ from support import synthetic
 
 
 def predictions(name: str) -> FinishedRun:
-    """Returns a run of a ready scenario that holds only the queueing model's predictions."""
+    """Returns a run of a ready scenario that has no results except predictions of the queueing
+    model."""
     scenario = read(ready.files()[name])
     model = sequence.make("sequence")
     return FinishedRun(scenario, [model.run(point) for point in checked(scenario)[0]])
@@ -27,7 +28,7 @@ def predictions(name: str) -> FinishedRun:
 
 def planted(*baselines: str, **options) -> FinishedRun:
     """Returns a run with planted measurements, predictions of the calibrated queueing model, and
-    those of the named baselines."""
+    predictions of the baselines that `baselines` names."""
     methods = ["measure", "sequence", *baselines]
     results = synthetic.planted(noise=0.02, **options)
     fitted = [one for one in results if not one.point.held_out]
@@ -128,7 +129,8 @@ def test_measurements_calibrate_the_rates():
 def test_a_model_that_is_worse_than_a_baseline_has_no_sliders():
     hold_out = [{"workload.file_size": size} for size in ("256 KiB", "1 MiB", "4 MiB")]
     run = planted("mean", hold_out=hold_out, clients=(1,))
-    # The baseline is replaced by one that knows the measured rates.
+    # The predictions of the baseline are replaced by the measured rates, so the baseline has no
+    # error.
     measured = {one.point_id: one.value() for one in run.of_method("measure")}
     for one in run.results:
         if one.method == "mean":

@@ -1,5 +1,5 @@
-"""Tests of how much a moved slider computes. The numbers of model runs and of firings do not depend
-on the machine; `make bench-page` measures the times."""
+"""Tests of how much is computed when a slider is moved. The tests count model runs and firings of
+nets, which do not depend on the machine; `make bench-page` measures the times."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ CLIENTS = "workload.clients"
 
 @pytest.fixture
 def model_runs(monkeypatch) -> Counter[str]:
-    """Provides the number of calls of the queueing model's functions, by the function's name. Calls
-    within a call, such as those for each phase of a workload, are parts of it."""
+    """Provides the number of calls of the queueing model's functions `predict` and `predict_many`,
+    by the function's name. Calls within such a call, for example for each phase of a workload, are
+    not counted."""
     found: Counter[str] = Counter()
     depth = 0
     for name in ("predict", "predict_many"):
@@ -41,9 +42,10 @@ def model_runs(monkeypatch) -> Counter[str]:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_moved_slider_runs_the_queueing_model_four_times(source, model_runs):
-    """The changed configuration is predicted for all draws of the constants and with the estimated
-    ones; what limits it takes one prediction more, and one of all changed resources. The present
-    configuration is predicted for the first answer only."""
+    """A moved slider needs four runs of the queueing model for the changed configuration: with all
+    draws of the constants, with the estimated constants, and two for the limit, one unchanged and
+    one with all changed resources. The present configuration is predicted for the first answer
+    only."""
     board = board_of(Path(), source)
     whatif_board.answer(board, WhatIfRequest(source=source, positions={CLIENTS: 1}))
     for position in (2, 3):
@@ -69,7 +71,8 @@ def test_the_net_of_a_slider_fires_a_limited_number_of_times(source, monkeypatch
         asked = WhatIfRequest(source=source, positions={CLIENTS: position})
         whatif_board.net_answer(board, asked)
     assert len(fired) == 2
-    # The number of operations is a whole one, so a net fires about the number that is asked for.
+    # A net fires more often than required, because it ends after a whole number of operations. The
+    # test allows twice the required number of firings.
     assert max(fired) <= 2 * petri.REPLICATIONS * petri.RUN_FIRINGS
 
 

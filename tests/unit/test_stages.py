@@ -1,5 +1,5 @@
-"""Tests of the processor seconds that a run reports for each of its stages. The tests use a clock
-that they advance themselves."""
+"""Tests of the processor seconds that a run reports for each of its stages. The clock is advanced
+by the tests."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
     found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
-    # The clock advances by one second for each stage that begins. Loading begins twice (for the
-    # sweep and at its end), and fitting begins eight times (for one model and seven studies). The
-    # other stages begin once.
+    # The clock advances by one second for each begin of a stage. The stage "loading" begins twice
+    # (for the sweep and at its end), and "fitting" eight times (for one model and seven studies).
+    # Each other stage begins once.
     assert found == {"loading_s": 2.0, "fitting_s": 8.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found

@@ -1,5 +1,5 @@
-"""Tests of simulations that end when the rate of a workload is steady, with workloads whose time is
-known, and with the net of PVFS compared with simulations of whole files."""
+"""Tests of simulations that end when the rate of a workload is steady. Some workloads have a known
+time; the net of PVFS is compared with simulations of whole files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from dfslab.models.steady import LEAST_HALF_WIDTH, SimulatedPart, whole_of_parts
 
 
 def workload(time_s, smallest: float = 0.0):
-    """Returns a simulation of parts of a workload, and the list of the shares that it simulates.
-    `time_s` gives the time of a share in seconds; shares below `smallest` do not exist."""
+    """Returns a function that simulates a part of a workload, and the list of the shares that this
+    function has simulated. `time_s` gives the seconds for a share of the workload. For a share
+    below `smallest` the function returns None."""
     shares = []
 
     def simulate_part(share: float) -> SimulatedPart | None:
@@ -39,8 +40,9 @@ def test_a_linear_workload_is_known_from_its_first_three_parts():
 
 
 def test_a_workload_that_becomes_slower_is_simulated_beyond_the_change():
-    """The workload becomes three times as slow after a tenth. Three parts before the change do not
-    agree with those after it, unless no part reaches the change."""
+    """The workload becomes three times as slow after a tenth of its operations. The smallest part
+    is so large that at least some parts reach beyond this change, so the simulation does not end
+    before the change."""
 
     def time_s(share):
         return 0.1 + 10.0 * share + 20.0 * max(0.0, share - 0.1)
@@ -89,14 +91,15 @@ def test_parts_of_a_setup_keep_its_shape():
     part = setup.part(1 / 8)
     assert (part.file_size, part.block_size) == (64 * MIB, MIB)
     assert part.hardware.memory_bytes == setup.hardware.memory_bytes // 8
-    # A file of few large blocks is divided into smaller blocks.
+    # A part of a file with few large blocks has smaller blocks.
     large = replace(setup, block_size=64 * MIB)
     assert large.part(1 / 8).block_size == 8 * MIB
     assert large.part(1 / 8).file_size == 64 * MIB
-    # One flow buffer of each server is the smallest block.
+    # The smallest block has one flow buffer for each server. There is no smaller part.
     assert replace(large, operation="read").part(1 / 64).block_size == 4 * setup.flow_buffer
     assert replace(large, operation="read").part(1 / 128) is None
-    # A server's dirty pages fill at least three write-back requests of 1 MiB.
+    # In the smallest part of a write, a server's dirty pages fill at least three write-back
+    # requests of 1 MiB.
     assert setup.part(1 / 128).per_server_bytes == 4 * MIB
     assert setup.part(1 / 256) is None
     assert setup.part(1 / 128).hardware.write_back_bytes == MIB

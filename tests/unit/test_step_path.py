@@ -1,4 +1,5 @@
-"""Tests of paths of steps: a "/" in the name of a step or of a node group separates nothing."""
+"""Tests of paths of steps: a "/" within the name of a step or of a node group does not separate two
+names."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ def test_the_cost_of_a_tree_keeps_the_whole_name_of_a_step():
 
 
 def test_the_self_time_of_a_step_leaves_out_its_inner_calls_only():
-    """A step "mds/journal" that is inside no other step is no inner call of a step "mds"."""
+    """The step "mds/journal" is an outermost step whose name contains "/". It is not taken for a
+    call within the step "mds", so it is not subtracted from the self time of "mds"."""
     times_s = {
         StepPath.of("mds"): 0.5,
         StepPath.of(JOURNAL): 0.3,
@@ -98,7 +100,8 @@ def test_the_self_time_of_a_step_leaves_out_its_inner_calls_only():
 
 
 def test_an_expectation_compares_steps_of_one_outer_step(monkeypatch):
-    """Outermost steps are compared with each other, although the name of one contains "/"."""
+    """Only steps of the same outer step are compared with each other. Both compared steps are
+    outermost ones, although the name of one contains "/"."""
     point = points()[0]
     times_s = {StepPath.of(JOURNAL): 0.9, StepPath.of("read"): 0.1, INNER: 0.01}
     monkeypatch.setattr(expectations.SequenceModel, "run", lambda _, one: measured(one, times_s))
@@ -113,8 +116,8 @@ def test_an_expectation_compares_steps_of_one_outer_step(monkeypatch):
 
 
 def test_an_operation_is_the_sum_of_its_outermost_steps():
-    """The function of the whole operation is a sum over the outermost steps, and the name of one of
-    them contains "/"."""
+    """The function of the whole operation is the sum of the functions of its outermost steps, one
+    of which has a name with "/"."""
     times_s = {StepPath.of("whole"): 0.5, StepPath.of(JOURNAL): 0.3, StepPath.of("close"): 0.2}
     found = step_functions.fit([measured(point, times_s) for point in points()])
     (operation,) = (one for one in found if one.step == "whole")

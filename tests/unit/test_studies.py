@@ -128,14 +128,14 @@ def test_some_failures_are_borne_and_many_are_not(tmp_path):
     ] * 2
     assert points[0].id not in {result.point_id for result in spy.shown}
     assert points[0].id not in {row.point_id for row in compare(results).rows}
-    # A resumed sweep runs again what failed, but not what succeeded.
+    # A resumed sweep repeats the runs that failed, but not those that succeeded.
     again = Instrument()
     sweep(scenario, [again], store.open_run(scenario, tmp_path), SILENT)
     assert again.ran == [(points[0].id, 0), (points[0].id, 1)]
     everything = Instrument(fails={point.id for point in points})
     with pytest.raises(RunFailed, match="measure: made to fail"):
         sweep(scenario, [everything], store.open_run(scenario, tmp_path, fresh=True), SILENT)
-    # If every configuration fails, the sweep stops after one run of each.
+    # If every configuration fails, the sweep stops after one run of each configuration.
     assert len(everything.ran) == len(points)
 
 
@@ -228,7 +228,7 @@ def test_a_store_leaves_what_it_did_not_make(tmp_path):
 
 
 # Moments at which a child process that runs the sweep kills itself: before a result is stored, when
-# half of its record is written, and when the whole record is.
+# half of its record is written, and when the whole record is written.
 MOMENTS = ("measured", "half", "stored")
 KILLS, SEED = 10, 20261125
 KILLER = f"""
@@ -302,8 +302,8 @@ def test_kill_nine_costs_the_run_that_it_hits_and_no_other(tmp_path):
     assert set(table.fetchall()) == wanted
     ran = (tmp_path / "ran").read_text().splitlines()
     assert {tuple(line.split()) for line in ran} == {(point, str(k)) for point, k in wanted}
-    # A result whose record was whole before the kill is not measured again. Each of the other kills
-    # costs one more measurement.
+    # A result whose whole record was written before the kill is not measured again. Each kill at
+    # another moment costs one more measurement.
     again = sum(MOMENTS[turn % len(MOMENTS)] != "stored" for turn in range(KILLS))
     assert len(ran) == len(wanted) + again
 

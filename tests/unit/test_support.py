@@ -1,5 +1,5 @@
-"""Tests of the functions that other tests use: waiting with a given clock, and running the command
-as in a separate process."""
+"""Tests of two helpers of other tests: waiting with a given clock, and running the command in this
+process with the same outcome as in a separate process."""
 
 from __future__ import annotations
 

@@ -24,5 +24,5 @@ def test_no_file_is_made_changed_or_removed_through_a_link(tmp_path):
     assert made > 0
     assert sorted(os.listdir(others)) == sorted(f"f{number}" for number in range(50))
     assert {path.read_text() for path in others.iterdir()} == {"precious"}
-    # The run removes its own files from the folder's new place.
+    # The run has removed its files from the folder, which now has another path.
     assert os.listdir(folder / "moved") == []

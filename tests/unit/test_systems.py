@@ -1,5 +1,5 @@
 """Tests of scenarios that compare several file systems: tables of roles and parameters, illegal
-combinations, the comparison of results, and the page's section with it."""
+combinations, the comparison of results, and the page's section with the comparison."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_each_file_system_has_its_own_roles_and_parameters(tmp_path):
     assert hdfs.scenario.file_system.parameters == {"block_size": "8 MiB"}
     assert hdfs.scenario.deployment.instances("datanode") == 3
     assert hdfs.scenario.deployment.groups_of("datanode")[0].memory == 3 * 2**30
-    # A configuration is a scenario with one file system, so the comparison's other file systems
-    # are not part of it.
+    # A configuration is a scenario with one file system. It does not contain the other file systems
+    # of the comparison.
     assert "systems" not in hdfs.scenario.model_dump(mode="json")
     assert plain.id != hdfs.id
 
@@ -150,7 +150,7 @@ def test_a_parameter_is_set_in_the_table_of_its_system(tmp_path):
 
 def test_two_systems_are_measured_and_stand_side_by_side(tmp_path):
     """Two directories are measured in one run. The terminal, the JSON document and the page each
-    show both in one table."""
+    show both directories in one table."""
     more = '"workload.clients" = [1, 2]\n"workload.processes" = [0, 2]\n'
     scenario(tmp_path, '["plain", "other"]', more, '["measure"]')
     out = tmp_path / "out"

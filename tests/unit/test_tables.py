@@ -229,7 +229,8 @@ def resident_bytes() -> int:
 )
 def test_memory_is_freed_whatever_was_taken(read):
     def take() -> None:
-        # The table of one stream takes about 5 MB of memory.
+        # The table of one stream takes about 5 MB of memory, so a table that is not freed is
+        # noticed.
         read(_core.stream_operations(text, 0))
 
     text = stream(operations_per_client=100_000, mix=[{"operation": "stat", "weight": 1.0}])

@@ -122,7 +122,9 @@ def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
 
 
 def test_a_process_that_only_its_log_file_identifies_is_ended():
-    """While a process begins to execute its program, its environment is not yet visible."""
+    """A process of a testbed whose environment is not visible yet is ended, because it writes to a
+    log file of the testbed. The environment of a process is not visible while the process begins to
+    execute its program. A process that only reads the log file is not ended."""
     testbed = Testbed.up({})
     quiet = {name: value for name, value in os.environ.items() if name != MARK}
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -299,8 +301,8 @@ def test_an_interruption_waits_for_the_take_down(monkeypatch):
 
 
 def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
-    """A set of jars is installed completely or not at all. A fake Maven copies one jar, or fails
-    half-way."""
+    """A set of jars is installed completely or not at all. A fake Maven copies all jars, or fails
+    after it has copied some."""
     monkeypatch.setenv("DFSLAB_CACHE", str(tmp_path / "cache"))
     programs = tmp_path / "bin"
     programs.mkdir()

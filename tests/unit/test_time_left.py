@@ -1,5 +1,5 @@
-"""Tests of the time left that progress shows: it is estimated before the first measurement has
-ended, then counts down, and is dropped when the measurements have ended."""
+"""Tests of the remaining time that progress messages show. It is estimated before the first
+measurement has ended, then counts down, and is left out when the measurements have ended."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_first_report_of_a_sweep_has_the_expected_time(tmp_path: Path, job_s
     sweep(planted, [Instrument(clock)], opened, report, job_s=job_s, clock=clock)
     jobs = 2 * len(planted.points())
     assert reported[0] == (() if job_s is None else (5.0 * jobs,))
-    # Later reports use the durations of the measurements.
+    # The second report already uses the duration of the first measurement, 2 s.
     assert reported[1] == (2.0 * (jobs - 1),)
 
 
@@ -95,7 +95,7 @@ def test_finished_measurements_of_a_resumed_run_are_no_time_left(tmp_path: Path)
     instrument = Instrument(clock)
     points = planted.points()
     jobs = 2 * len(points)
-    # The first repetition of every configuration is done before the run is interrupted.
+    # The run was interrupted after the first repetition of every configuration.
     for point in points:
         opened.add(instrument.run(point))
     assert missing_measurements(planted, [instrument], opened) == jobs - len(points)

@@ -1,5 +1,5 @@
-"""Tests that traces written by Python are read exactly by the Rust core, in both formats of
-OTLP."""
+"""Tests that traces written from Python are read by the Rust core without any change, in both
+formats of OTLP."""
 
 import json
 from pathlib import Path
@@ -123,8 +123,8 @@ def test_wrong_calls_are_refused(tmp_path):
 
 
 def test_a_clock_that_is_ahead_is_reported_and_set_back(tmp_path):
-    """Of two hosts that write a file of spans each, one has a clock that is a minute ahead. This is
-    reported, and the spans are corrected."""
+    """Two hosts write a file of spans each. The clock of one host is a minute ahead. The difference
+    is reported, and the spans are corrected by it."""
     minute_ns, start_ns = 60 * 10**9, 1_700_000_000 * 10**9
 
     def written(host: str, spans: list[dict]) -> Path:

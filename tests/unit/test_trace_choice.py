@@ -1,5 +1,5 @@
-"""Tests of what a user may choose when reading a trace: calls, names and format. What these choices
-leave out is reported."""
+"""Tests of the options by which a user selects calls, names and the format when reading a trace.
+What is left out because of these options is reported."""
 
 from __future__ import annotations
 

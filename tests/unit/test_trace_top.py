@@ -59,8 +59,8 @@ def received(folder: Path, spans: int, ended: bool) -> None:
 
 
 def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
-    """Writes the profile of every process, as it is after a fixed piece of work of one second has
-    been repeated `times` times. `at_s` is the time of writing, in Unix time, and `last` marks the
+    """Writes the profile of every process to `folder`. The profile is that of one second of work
+    repeated `times` times. `at_s` is the time of writing, in Unix time, and `last` marks the
     profiles as final."""
     for name, file in files(SMALL_FILES):
         sums = ("count", "total_ns", "self_ns", "bytes")
@@ -88,7 +88,7 @@ def test_it_looks_at_running_jvms(tmp_path):
     answer = CliRunner().invoke(app, ["trace", "top", str(tmp_path), "--once", "--json"])
     assert answer.exit_code == 0, answer.output
     before = json.loads(answer.stdout)
-    # A second process writes its profile, so the next reading merges both profiles.
+    # Further processes write their profiles, and the next reading merges all profiles.
     for name, other in others:
         (tmp_path / f"{name}.profile.json").write_text(callprofile.written(other))
     after = trace_top.once(tmp_path)
@@ -110,7 +110,7 @@ def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
     back_off = rows["client:put/close/back_off"]
     assert (back_off.count, back_off.self_s) == (50, pytest.approx(3.5))
     assert not observed.ended
-    # No new profile was written, so the view still shows the last period.
+    # No process has written a new profile, so the view still shows the last period.
     assert looks.look().waits[0].count == observed.waits[0].count
     written(tmp_path, 121, times=110, last=True)
     assert not looks.look().ended, "another process may follow"

@@ -129,8 +129,8 @@ def test_every_description_gives_the_calls_of_a_trace(name):
 
 @pytest.mark.parametrize("system", ["local", "glusterfs", "pvfs", "nfs"])
 def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system):
-    """For a replayed trace with one client and deterministic service times, the net's time equals
-    the formula's."""
+    """For the replay of a trace by one client with fixed service times, the net gives the same
+    latencies as the formula."""
     trace = hybrid(tmp_path / "one", clients=1)
     situation = Situation(scenario(trace, system=system, clients=1))
     constants = situation.constants
@@ -139,14 +139,14 @@ def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system)
     assert found.operations == found.offered == 63
     assert set(found.latency_s) == set(situation.mix) == set(costs)
     for kind, latency_s in found.latency_s.items():
-        # Half of the reads are random. The net draws which ones, so its mean differs from the
-        # formula's.
+        # Half of the reads are random. The net chooses at random which reads these are, so its mean
+        # latency differs a little from the formula's.
         assert latency_s == pytest.approx(costs[kind].latency_s, rel=0.02, abs=2e-6), kind
 
 
 def test_net_and_real_target_do_the_same_operations(tmp_path):
-    """The clients of the net start the operations that a run on a real target recorded, in the same
-    order."""
+    """A run on a real target recorded its operations. The clients of the net start the same
+    operations in the same order."""
     nodes = [{"name": "here", "roles": {"client": 1, "storage": 1}}]
     given = scenario(hybrid(tmp_path / "trace"), nodes=nodes)
     target = PosixTarget(root=str(tmp_path))
@@ -182,14 +182,14 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
 
 
 def document_kinds(situation: Situation) -> list[str]:
-    """Returns the operation types of a workload, in the order of the numbers by which tokens refer
-    to them."""
+    """Returns the operation types of a workload. A token refers to a type by its position in this
+    list."""
     return sorted(situation.mix)
 
 
 def test_jumps_cost_a_disk_more_than_runs(tmp_path):
-    """Random reads of many transfer units on GlusterFS take longer than sequential ones, since each
-    is a separate request."""
+    """Random reads of many transfer units on GlusterFS take longer than sequential reads, because
+    each random read is a separate request."""
     given = scenario(hybrid(tmp_path / "trace"), system="glusterfs", cache="cold")
     trace = Situation(given).trace
     assert trace is not None

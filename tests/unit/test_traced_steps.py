@@ -1,5 +1,5 @@
-"""Tests of the comparison of traced steps with those of a description: their times, steps that only
-one of the two has, and errors."""
+"""Tests of the comparison of traced steps with the steps of a description: their times, steps that
+only the trace or only the description has, and errors."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_each_step_is_reported_for_one_operation():
         step("write", 0.3),
     ]
     rows = {(row.step, str(row.traced or "")): row for row in compared(ROOTS, modelled, NAMED)}
-    # The server's handler is part of the call and is not counted again.
+    # The call "create" was traced at the client and as a handler at the server. It is counted once.
     assert rows["create", "create"].count == 4
     assert rows["create", "create"].traced_s == pytest.approx(0.1)
     assert rows["create", "create"].error == pytest.approx(1.0)
-    # The times of two traced calls of one operation are added, as are those of two steps of the
-    # description.
+    # This row compares two steps of the description, whose times are added, with a traced call that
+    # occurs twice, whose times are also added.
     both = rows["close/ask + close/wait", "finish/rpc_ask"]
     assert both.traced_s == pytest.approx(0.2)
     assert both.modelled_s == pytest.approx(0.16)

@@ -30,7 +30,8 @@ def test_transfers_are_predicted_transfer_by_transfer(scenario):
         own = point.scenario.workload.parameters
         size = 4096 if own["transfer_size"] == "4 KiB" else 2**20
         assert found.environment["file_size"] == size
-        # The files have just been written and fit into memory, so all reads are served from memory.
+        # The run has just written the files and they fit into memory, so all reads are page-cache
+        # hits.
         assert found.environment["kept"] == 1.0
         assert found.written_back == 0.0
         rates[own["mode"], size] = found.predict(found.constants).rate_per_s
@@ -49,5 +50,5 @@ def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(
     monkeypatch.setattr(measured_place, "existing", lambda place: mounted)
     with pytest.raises(InputError, match=f"it is on MooseFS: `dfslab init {tmp_path}`"):
         check_is_described(run)
-    # The path of a scenario file is not the path of a run, so nothing is checked.
+    # A scenario file is checked only if its path is the folder of a run, so no error is raised.
     check_is_described(run / "scenario.toml")

@@ -1,5 +1,6 @@
-"""Tests of trials: changes that are carried out in interleaved pairs by a measuring function with a
-planted truth, and the records of predictions and measurements."""
+"""Tests of trials, in which changes are measured in interleaved pairs of runs, and of the records
+of predictions and measurements. The runs are replaced by a function whose true rates are planted.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ class Planted:
 
     @contextmanager
     def opening(self, notify):
-        """Opens the measuring function, and counts the openings that are not closed."""
+        """Opens the measuring function for a `with` block. `is_open` counts the open blocks."""
         self.is_open += 1
         try:
             yield self
@@ -124,7 +125,7 @@ def configurations(source):
 
 
 def quiet(*_):
-    """Ignores progress."""
+    """Discards progress messages."""
 
 
 def trial(source, planted, rounds=4, limit_s=1e6, goal="rate"):
@@ -144,7 +145,7 @@ def test_rounds_alternate_in_order_and_cancel_drift(source):
 
 
 def test_intervals_cover_the_planted_gain_as_often_as_they_say(source):
-    """The 90 % intervals of 300 noisy trials contain the planted gain in 85 to 97 % of them."""
+    """Of the 90 % intervals of 300 noisy trials, 85 to 97 % contain the planted gain."""
     drawn = random.Random(7)
     inside = 0
     for _ in range(300):
@@ -302,8 +303,9 @@ def test_an_altered_prediction_is_found_and_a_torn_line_is_skipped(source, tmp_p
 
 @pytest.mark.parametrize("torn", [b'{"event":"pre', b'{"text":"\xe2\x80', b'{"gain":{"gain":1.0}'])
 def test_a_torn_line_is_skipped_wherever_it_is_cut(source, tmp_path, torn):
-    """A crash cuts the last line at any byte: between two fields, within a character, or behind a
-    nested object. A later record begins on a line of its own."""
+    """A crash may cut the last line of the records at any byte: between two fields, within a
+    character, or after a nested object. The cut line is skipped, at the end of the file and before
+    a later record, which begins on a new line."""
     verified(source, Planted(links), tmp_path, 1)
     path = tmp_path / "records.jsonl"
     whole = path.read_bytes()

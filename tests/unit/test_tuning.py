@@ -1,5 +1,6 @@
-"""Tests of the search for the best settings in few runs, with a measuring function whose truth is
-planted: the best setting is found, a worse one is never kept, and the limits are kept."""
+"""Tests of the search for the best settings in few runs. The runs are replaced by a function whose
+true rates are planted. The search finds the best setting, never keeps a worse one than the start,
+and keeps its limits of runs and time."""
 
 from __future__ import annotations
 
@@ -53,12 +54,12 @@ RUN_S = 5.0
 
 
 def quiet(*_):
-    """Ignores progress and notes."""
+    """Discards progress messages and notes."""
 
 
 def effects(seed, sd=0.3):
-    """Returns a planted law: the log gain of each value of a setting is random, and the log gains
-    of several settings are added."""
+    """Returns a planted law. The logarithm of the gain of each value of a setting is random with
+    standard deviation `sd`, and the logarithms of several settings add up."""
 
     def law(scenario):
         own = {**scenario.file_system.parameters, "size": scenario.workload.parameters}
@@ -131,8 +132,9 @@ def tuned(plan, planted):
 
 
 def predicted_law(plan):
-    """Returns the law that the description of the file system itself predicts, relative to the
-    start."""
+    """Returns the rates that the description of the file system predicts, relative to the rate of
+    the start settings. The key of the dictionary is the TOML text of the scenario with changed
+    settings."""
     model = PairedModel(plan.evidence)
     known = {plan.point.scenario.toml(): 1.0}
     search = SettingSearch(model, plan.point, plan.settings)
@@ -143,7 +145,8 @@ def predicted_law(plan):
 
 
 def law_of(known):
-    """Returns a law that looks the rate of a scenario up, by its settings."""
+    """Returns a law that looks up the rate of a scenario in `known`, whose keys are TOML texts of
+    scenarios. An unknown scenario has the rate 1."""
 
     def law(scenario):
         return known.get(scenario.with_methods(["sequence"]).toml(), 1.0)
@@ -152,8 +155,8 @@ def law_of(known):
 
 
 def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
-    """If the description is right but for noise of 1 %, the kept setting has at least 97 % of the
-    best rate of all combinations."""
+    """If the predictions of the description are right and measurements have noise of 1 %, the kept
+    setting has at least 97 % of the best rate of all combinations."""
     planned = plan()
     known = predicted_law(planned)
     planted = Planted(law_of(known), noise_sd=0.01)
@@ -166,7 +169,7 @@ def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
 
 
 def test_a_wrong_description_is_corrected_by_measurements(plan):
-    """If one setting does the opposite of its prediction, later runs avoid it."""
+    """If one setting does the opposite of its prediction, later runs avoid this setting."""
     planned = plan(runs=4)
     known = predicted_law(planned)
     first, _ = tuned(plan(runs=1), Planted(law_of(known)))
@@ -186,8 +189,8 @@ def test_a_wrong_description_is_corrected_by_measurements(plan):
 
 
 def test_no_planted_truth_ends_worse_than_the_start(plan):
-    """Over 25 random truths with noise of 5 %, the true rate of the kept settings is at most 3 %
-    below the start, and in most cases above it."""
+    """With 25 random planted laws and noise of 5 %, the true rate of the kept settings is at least
+    97 % of the rate of the start settings, and in most cases above it."""
     planned = plan()
     gains = []
     for seed in range(25):
@@ -228,8 +231,10 @@ def test_each_setting_is_predicted_and_recorded_before_its_run(plan, tmp_path):
 def test_a_faster_setting_that_noise_may_explain_is_no_reason_to_stop(
     plan, monkeypatch, noise_sd, is_more
 ):
-    """All transfers of other sizes are faster. The first measured setting is worth a run, and no
-    other one is, but its gain may be noise of the start settings."""
+    """In the planted law, all scenarios with another transfer size are faster than the start. After
+    the first setting has been measured, no other setting is predicted to gain enough for a run.
+    Without noise the search stops. With noise, the measured gain may be due to an error of the
+    start's rate, so the search continues."""
     monkeypatch.setattr(tuning, "WORTH_A_RUN", 0.3)
     planned = plan()
     start = planned.point.scenario.workload
@@ -277,7 +282,8 @@ def test_copies_and_forced_writes_change_only_if_they_may(source):
 
 
 def test_more_copies_need_permission_and_are_no_risk(source):
-    """Four bricks are no whole number of groups of three copies, but six bricks are."""
+    """A third copy is offered only with permission, and only if the bricks can be divided into
+    groups of three: six bricks can, but four cannot. A third copy adds no risk of losing data."""
     assert "copies +1" not in {one.text for one in settings_of(read(source), ("copies",))}
     source.write_text(SCENARIO.replace("count = 4", "count = 6"))
     scenario = read(source)

@@ -1,5 +1,5 @@
-"""Tests of how soon one client sees another client's changes. On one machine, changes are visible
-at once. If a delay is planted, this delay is found."""
+"""Tests of the delay after which one client observes another client's changes. On one machine,
+changes are visible without delay. A planted delay is found."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
     for row in found:
         assert (row.summary.trials, row.summary.unseen) == (8, 0), row
         assert 0 <= row.summary.times.visible_s_p50_low <= row.summary.times.visible_s_p50, row
-        # On one machine a change is visible before its call returns, so no poll is stale.
+        # On one machine a change is visible before the call that makes it returns, so no poll after
+        # the call returns the old state.
         assert row.summary.stale_looks == 0, row
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """If changes become visible only some time after they are acknowledged, the watcher reports
-    this delay and the stale polls within it. The delay in this test is long enough for two
-    polls."""
+    """If a change becomes visible only some time after it was acknowledged, the watcher reports
+    this delay and the stale polls during the delay. The planted delay is long enough for two polls.
+    """
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}
@@ -89,8 +90,8 @@ def test_control_c_leaves_nothing(tmp_path):
     )
 
     def is_at_work() -> bool:
-        # os.walk ignores files that disappear in the meantime, such as the file by which write
-        # access is checked.
+        # os.walk ignores files that disappear while it runs, such as the file by which write access
+        # is checked.
         return any(
             root != str(data) and (folders or files) for root, folders, files in os.walk(data)
         )
@@ -127,7 +128,7 @@ def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path,
 
 def _interrupt(called, sent, *reported):
     if not sent:
-        # The interrupt comes after the command got its number and before the command is written.
+        # The interrupt comes when the command already has its number but is not yet written.
         called.__self__.turn += 1
     raise KeyboardInterrupt
 

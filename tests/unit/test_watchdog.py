@@ -1,5 +1,6 @@
 """Tests that a run ends if its target does not answer any more. The run reports the operations that
-its clients completed before, and names the calls that were not answered."""
+its clients completed before the target became silent, and names the calls that were not answered.
+"""
 
 import json
 import threading
@@ -51,13 +52,15 @@ def test_an_agent_gives_up_as_well(tmp_path):
 
 
 def test_a_stopped_run_waits_no_longer_than_the_grace(tmp_path):
-    """A run without a time limit is ended by Ctrl-C while the target does not answer."""
+    """While the target does not answer, Ctrl-C ends a run without a time limit. The run waits for
+    the target at most for the grace time."""
     wanted = silent(tmp_path, 1, time_limit_s=None)
     calls = []
 
     def stop_when_silent(share: float, phase: str) -> None:
         calls.append(share)
-        # After a hundred polls, one every 50 ms, the target no longer answers.
+        # The function is called every 50 ms. After a hundred calls, 5 s, the target no longer
+        # answers.
         if len(calls) > 100:
             raise KeyboardInterrupt
 

@@ -68,8 +68,8 @@ def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
 
 
 def test_the_page_shows_speed_up():
-    """The page shows the speed-up as a function of the number of clients. Planted: threads do not
-    scale, and processes scale perfectly."""
+    """The page shows the speed-up for each number of clients. In the planted results, threads do
+    not scale, and processes scale perfectly."""
     results = []
     for count in (1, 2, 4):
         threads = scenario(sizes=["4 KiB"], clients=(count,), hold_out=()).points()[0]
@@ -88,8 +88,8 @@ def test_the_page_shows_speed_up():
 
 
 def spread_over(result, rate, **workload):
-    """Returns a copy of a result with another rate. The copy belongs to the configuration in which
-    these workload keys have other values."""
+    """Returns a copy of `result` for the configuration in which the workload keys `workload` have
+    the given values. The copy has the rate `rate`."""
     keys = {f"workload.{key}": value for key, value in workload.items()}
     reported = result.point.scenario.with_values(keys)
     labels = {**result.point.labels, **keys}
@@ -97,7 +97,7 @@ def spread_over(result, rate, **workload):
 
 
 def shares(page):
-    """Returns the text, without the sign, of all cells in per cent in the tables of a page."""
+    """Returns the text of every table cell of a page that contains a per cent sign."""
     cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
     return [cell.partition(">")[2].partition("<")[0] for cell in cells]
 
@@ -105,8 +105,8 @@ def shares(page):
 def test_one_node_is_the_first_point_of_several():
     """The configuration with one node is the first point of the series over the number of nodes.
 
-    Planted: each node runs four clients, and two nodes have one and a half times the rate of one
-    node.
+    In the planted results, each node runs four clients, and two nodes have one and a half times the
+    rate of one node.
     """
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     alone = spread_over(measured(point, 1.0), 100.0)
@@ -122,8 +122,8 @@ def test_one_node_is_the_first_point_of_several():
 def test_threads_are_compared_with_processes():
     """Runs with threads are compared with runs with processes.
 
-    Planted: four processes are twice as fast as threads in both repetitions, and two processes are
-    half as fast.
+    In the planted results, four processes are twice as fast as four threads in both repetitions,
+    and two processes are half as fast as two threads.
     """
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     threads = [spread_over(measured(point, 1.0), rate, processes=0) for rate in (100.0, 400.0)]

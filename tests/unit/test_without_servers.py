@@ -1,5 +1,5 @@
-"""Tests that nothing speaks of a network where no operation uses one: advice and functions that are
-fitted for a local file system."""
+"""Tests that advice and fitted functions for a local file system do not mention a network, because
+no operation uses one."""
 
 from __future__ import annotations
 

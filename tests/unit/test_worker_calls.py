@@ -1,5 +1,6 @@
-"""Tests of calls to Dask workers: the agents of a worker belong to that worker, errors of called
-functions are not reported as errors of Dask, and loggers are silenced for a while only."""
+"""Tests of calls to Dask workers: the agents that a worker starts belong to this worker, errors of
+called functions are not reported as errors of Dask, and loggers are silenced only within `with`
+blocks, which may overlap."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ KEPT = Path("clients-0-1.json")
 
 
 class Link:
-    """The connection to an agent, which records what it is sent."""
+    """A fake connection to an agent, which records the commands that are sent to the agent."""
 
     def __init__(self) -> None:
         self.said: list[object] = []
@@ -34,7 +35,7 @@ class Link:
 
 
 class Worker:
-    """A Dask worker with its plugins."""
+    """A fake Dask worker, which has nothing but plugins."""
 
     def __init__(self) -> None:
         self.plugins: dict[str, object] = {}

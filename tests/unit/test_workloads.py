@@ -285,7 +285,7 @@ def test_testdfsio_is_one_large_file_each(test, kind, order):
     done = operations("testdfsio", test=test, file_size="16 MB")
     assert kinds(done) == [kind]
     assert spec_of("testdfsio", test=test)["mix"][0]["access"] == {"order": order}
-    # If a client skips as many bytes as it reads, it reads half of the file.
+    # With the test "skip", a client skips as many bytes as it reads, so it reads half of the file.
     assert done[0][2] == (8_000_000 if test == "skip" else 16_000_000)
 
 
@@ -422,8 +422,8 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def test_every_workload_is_run():
-    """These tests run every workload except replays and external programs, which test_replay and
-    test_command run."""
+    """Every workload is tested in this module, except replays and external programs, which
+    test_replay and test_command test."""
     assert {*SMALL, "replay", "command"} == set(discover.members(discover.WORKLOADS))
 
 
@@ -457,9 +457,10 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["dfsperf_iterate", "dfsperf_massive", "ior_easy", "ior_hard"])
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
-    """A client that has finished keeps its files while other clients read them.
+    """A client that has finished does not remove its files while other clients read them.
 
-    The clients are separate processes, which only the last phase of the stream synchronises.
+    The clients are in separate processes, which wait for each other only in the last phase of the
+    stream.
     """
     spec = spec_of(name, **SMALL[name])
     plan = {

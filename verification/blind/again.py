@@ -1,8 +1,8 @@
-"""Predicts the points of a spent seed again with the present models, and says what carries most of
-the error.
+"""Predicts the points of a spent seed again with the present models, and reports which groups of
+points contribute most to the error.
 
-The measurements of a spent seed are known, and models may have learnt from them. So the result is
-no blind result; only a new seed gives one.
+A seed is spent when its points have been measured. Models may have learnt from the measurements of
+a spent seed. So the result is no blind result; only a new seed gives a blind result.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def repeated(files: CampaignFiles) -> list[Repeated]:
 
 
 def moved_class(point: FrozenPrediction) -> str:
-    """Returns what a point's operations move: names alone, small files or large files."""
+    """Returns the size class of a point: operations on names without data, on small files, or on
+    large files."""
     if point.kind == METADATA:
         return "names"
     return "small" if point.size_bytes <= SMALL_BYTES else "large"

@@ -30,10 +30,11 @@ from verification.blind.priority import high_priority
 from verification.blind.record import About, CampaignFiles, MeasuredPoint, Provenance
 from verification.blind.space import LOCAL
 
-# Seconds that a testbed and a point take at most as a rule: a testbed only starts, and a point only
-# begins, if so much time is left.
+# Seconds that the start of a testbed and the measurement of a point usually take at most. A testbed
+# is started, and a point is begun, only if this time remains.
 START_S, POINT_S = 60.0, 15.0
-# Seconds for which the lock is held; other programs that wait for it get their turn then.
+# Seconds for which the lock is held. Then it is released, so that a program that waits for it can
+# take it.
 TURN_S = 235.0
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +47,7 @@ class Deadline:
     clock: Clock
 
     def allows(self, seconds: float) -> bool:
-        """Returns whether work of so many seconds ends in time."""
+        """Returns whether work that takes this number of seconds ends before the deadline."""
         return self.clock.monotonic_s() + seconds <= self.end_s
 
 
@@ -58,11 +59,12 @@ def freeze(
     lock: Path | None = None,
     clock: Clock = REAL,
 ) -> About:
-    """Draws the points, and writes predictions and their digest. Nothing is done if the campaign
-    already has predictions; the existing description is returned then.
+    """Draws the points, and writes predictions and their digest. Returns the description of the
+    campaign. If the campaign already has predictions, nothing is drawn, and the existing
+    description is returned.
 
-    `known` is the profile of the machine, if it was measured before; otherwise it is measured, with
-    the file `lock` locked."""
+    `known` is the profile of the machine, if it was measured before. If it is None, the machine is
+    measured while the file `lock` is locked."""
     if files.about.exists():
         return about_of(files)
     profile = known
@@ -85,8 +87,8 @@ def freeze(
 
 
 def about_of(files: CampaignFiles) -> About:
-    """Returns how a campaign was made. Raises InputError if its predictions were altered after they
-    were frozen."""
+    """Returns the description of a campaign. Raises InputError if its predictions were altered
+    after they were frozen."""
     about = About.model_validate_json(files.about.read_text(encoding="utf-8"))
     if frozen.digest(files.frozen) != about.sha256:
         raise InputError("sha256", about.sha256, f"{files.frozen.name} was altered afterwards")
@@ -94,9 +96,9 @@ def about_of(files: CampaignFiles) -> About:
 
 
 def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Clock = REAL) -> int:
-    """Measures the points that have no measurement yet, for at most `minutes`, and returns how many
-    were tried. `lock` is a file that is locked while a testbed runs, if several programs share the
-    machine."""
+    """Measures the points that have no measurement yet, for at most `minutes`, and returns the
+    number of points whose measurement was attempted. `lock` is a file that is locked while a
+    testbed runs, if several programs share the machine; None for no lock."""
     about = about_of(files)
     deadline = Deadline(clock.monotonic_s() + 60 * minutes, clock)
     known = {one.name for one in record.read(files.measured)}
@@ -120,8 +122,8 @@ def measure(files: CampaignFiles, minutes: float, lock: Path | None, clock: Cloc
 
 
 def _left(files: CampaignFiles, known: set[str]) -> list[list[FrozenPrediction]]:
-    """Returns the points without a measurement (`known` has the names of those with one), by
-    testbed."""
+    """Returns the points without a measurement, in one list for each testbed. `known` has the names
+    of the points with a measurement."""
     rows = [one for one in frozen.read(files.frozen) if one.name not in known]
     return list(frozen.by_testbed(rows).values())
 
@@ -133,8 +135,9 @@ def _testbed(
     turn: Deadline,
     known: set[str],
 ) -> int:
-    """Measures the points of one testbed until `turn` ends, and returns how many were tried. Each
-    measurement is recorded at once."""
+    """Measures the points of one testbed until `turn` ends, and returns the number of points whose
+    measurement was attempted. Each measurement is written to the file before the next one begins,
+    and the point's name is added to `known`."""
     if not turn.allows(START_S):
         return 0
     tried = 0
@@ -156,14 +159,15 @@ def measured(
     profile: MachineProfile,
     clock: Clock = REAL,
 ) -> MeasuredPoint:
-    """Measures one point. A point that cannot be measured is recorded with the reason."""
+    """Measures one point. If the point cannot be measured, the result has no rate, and `failed` has
+    the reason."""
     started = date(clock).isoformat(timespec="seconds")
     try:
         scenario = scenario_of(one.point, profile)
         result = Measure().run(Point(scenario=scenario, labels={}), session)
         return _row(one.name, started, result)
     except (RunFailed, InputError, WrongPlan) as error:
-        # A record has no path of the machine.
+        # The home directory is replaced, because a recording must not contain paths of the machine.
         reason = " ".join(str(error).split()).replace(str(Path.home()), "~")[:300]
         return MeasuredPoint(one.name, started, None, None, 0, None, None, reason)
 
@@ -204,8 +208,8 @@ def _line(one: FrozenPrediction, row: MeasuredPoint) -> str:
 
 @contextmanager
 def _locked(path: Path | None) -> Iterator[IO[str] | None]:
-    """Returns a context in which a file is locked. Its value is the open file; None without a
-    file."""
+    """Returns a context in which a file is locked. Its value is the open file; None if `path` is
+    None, and nothing is locked then."""
     if path is None:
         yield None
         return
@@ -215,7 +219,8 @@ def _locked(path: Path | None) -> Iterator[IO[str] | None]:
 
 
 def _pass_on(locked: IO[str] | None) -> None:
-    """Releases the lock of a file and takes it again."""
+    """Releases the lock of a file and takes it again, so that a waiting program can hold it in
+    between. Does nothing if `locked` is None."""
     if locked is not None:
         fcntl.flock(locked, fcntl.LOCK_UN)
         fcntl.flock(locked, fcntl.LOCK_EX)

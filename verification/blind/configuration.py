@@ -1,4 +1,5 @@
-"""Turns a drawn configuration into a scenario, and says why one cannot be carried out."""
+"""Turns a drawn configuration into a scenario, and reports why a configuration cannot be carried
+out."""
 
 from __future__ import annotations
 
@@ -24,24 +25,25 @@ from verification.blind.space import LAYOUTS, METADATA, MIB, MIXED, Hardware, La
 from verification.recordings import SCENARIOS
 
 MODEL = "sequence"
-# Rates of links and disks that testbeds measured of themselves may differ by this share.
+# A testbed measures the rates of its links and disks. They may differ from the declared rates by
+# this share of them.
 TOLERANCE = 0.15
 # Predicted seconds of a run, the longest run that is begun, and the limit at which a run ends.
 TARGET_S, LONGEST_S, LIMIT_S = 3.0, 10.0, 20.0
-# Most bytes of all files of a run, and seconds in which its files can be written to the disks.
-# Most bytes of all files of a run. Seconds in which its files can be written to the disks, and in
-# which they can be created, as predicted.
+# Limits of all files of a run: their bytes, the seconds in which the links and disks can write
+# these bytes, and the predicted seconds in which the files can be created.
 MOST_BYTES, MOST_WRITING_S, MOST_CREATING_S = 512 * MIB, 8.0, 4.0
 MOST_OPERATIONS = 50_000
-# A mixture of fewer operations may have reads or writes alone.
+# Smallest number of operations of a mixture. A mixture of fewer operations may consist of reads
+# alone or of writes alone.
 LEAST_MIXED = 10
 CREATION = "create"
 
 
 @dataclass(frozen=True)
 class BlindPoint:
-    """A drawn configuration. `system` is a name of LAYOUTS, and points with equal `testbed` share
-    one. `operations` is the number of operations of each client."""
+    """A drawn configuration. `system` is a key of LAYOUTS. Points with an equal `testbed` are
+    measured on the same testbed. `operations` is the number of operations of each client."""
 
     name: str
     system: str
@@ -52,8 +54,9 @@ class BlindPoint:
 
 
 def scenario_of(point: BlindPoint, machine: MachineProfile) -> Scenario:
-    """Returns the scenario of a point: the hardware of its testbed, and of the machine what the
-    testbed does not limit. Raises InputError if the point is illegal."""
+    """Returns the scenario of a point. It has the hardware of the point's testbed; what the testbed
+    does not limit, such as processors, is taken from the profile of the machine. Raises InputError
+    if the point is illegal."""
     layout = LAYOUTS[point.system]
     scenario = _on_testbed(layout, point.hardware, machine) if layout.scenario else _local(machine)
     work = point.work
@@ -80,7 +83,8 @@ def scenario_of(point: BlindPoint, machine: MachineProfile) -> Scenario:
 def _on_testbed(layout: Layout, hardware: Hardware, machine: MachineProfile) -> Scenario:
     scenario = read(SCENARIOS / f"{layout.scenario}.toml").with_sweep([])
     network = machine.deployment.network
-    # Shorter latencies are not emulated: the hosts then have the latency of the machine.
+    # Latencies below LEAST_DELAY_S are not emulated. The hosts then have the latency that the
+    # machine has between two hosts without a delay.
     is_made = hardware.latency_s >= LEAST_DELAY_S
     latency_s = hardware.latency_s if is_made else machine.undelayed_s
     values: dict[str, LevelValue] = {
@@ -109,8 +113,9 @@ def _on_testbed(layout: Layout, hardware: Hardware, machine: MachineProfile) -> 
 
 
 def _dirty(key: str, memory_bytes: float, machine: MachineProfile) -> Mapping[str, LevelValue]:
-    """Returns the thresholds of dirty pages of a group of hosts with `memory_bytes` in all, as
-    shares of it. The kernel counts the dirty pages of all hosts of the machine together."""
+    """Returns the thresholds of dirty pages of a group of hosts, as shares of the memory of the
+    group (`memory_bytes`). In bytes, they are the machine's thresholds, because the kernel counts
+    the dirty pages of all hosts of the machine together."""
     own = machine.node
     shares = {"dirty_background": own.dirty_background, "dirty_limit": own.dirty_limit}
     return {
@@ -133,7 +138,7 @@ def _local(machine: MachineProfile) -> Scenario:
 
 
 def hardware_refusal(point: BlindPoint, machine: MachineProfile) -> str:
-    """Returns why a testbed does not make the hardware of a point; "" if it does."""
+    """Returns the reason why a testbed cannot emulate the hardware of a point; "" if it can."""
     hardware = point.hardware
     if not LAYOUTS[point.system].scenario:
         return ""
@@ -141,15 +146,16 @@ def hardware_refusal(point: BlindPoint, machine: MachineProfile) -> str:
         key = "deployment.node.server.disk.latency"
         change = Change("seeks", {key: f"{hardware.seek_s} s"}, DISK, DOUBLING)
         return why_not(scenario_of(point, machine).replace(change.values), (change,))
-    # A testbed checks the rates of its links with one TCP stream, and refuses to start.
+    # A testbed checks the rate of each link with one TCP stream, and refuses to start if the
+    # stream's window is too small to fill the link.
     if hardware.link_bytes_per_s * 2 * hardware.latency_s > machine.deployment.network.window:
         return "a testbed checks a link by one stream, whose window does not fill this link"
     return ""
 
 
 def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
-    """Returns the point with a number of operations that takes TARGET_S as predicted, and the
-    reason why the point is left out; "" if it can be measured."""
+    """Returns (point with a number of operations that is predicted to take TARGET_S, reason why the
+    point is left out). The reason is "" if the point can be measured."""
     try:
         scenario = scenario_of(point, machine).with_methods(["measure", MODEL])
         check(scenario)
@@ -171,15 +177,16 @@ def sized(point: BlindPoint, machine: MachineProfile) -> tuple[BlindPoint, str]:
 
 
 def _bypasses_caches(scenario: Scenario) -> bool:
-    """Returns whether clients can call the file system with direct I/O, which only mounted ones
-    can."""
+    """Returns whether clients can call the file system with direct I/O. Only clients of a mounted
+    file system can."""
     system = discover.file_system(scenario.file_system.name)
     reached = Endpoint(uri="dfslab://host", directory="/", server="host", export="/")
     return isinstance(system.target(reached, parameters(scenario, system)), PosixTarget)
 
 
 def _most_files(point: BlindPoint, machine: MachineProfile, scenario: Scenario) -> float:
-    """Returns the number of files that can be written before a run in the time of a point."""
+    """Returns the largest number of files that can be written before a run, within MOST_BYTES,
+    MOST_WRITING_S and MOST_CREATING_S."""
     work = point.work
     rate = min(point.hardware.disk_bytes_per_s, point.hardware.link_bytes_per_s)
     room = min(MOST_BYTES, MOST_WRITING_S * rate) / _copies(scenario)

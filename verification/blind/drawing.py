@@ -1,4 +1,4 @@
-"""Draws the points of a campaign, and counts why drawn configurations are left out."""
+"""Draws the points of a campaign, and counts the reasons why drawn configurations are left out."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from verification.blind.configuration import BlindPoint, hardware_refusal, sized
 from verification.blind.machine import MachineProfile
 from verification.blind.space import LAYOUTS, LOCAL, hardware, source, work
 
-# Testbeds of each file system, and draws after which no further testbed or point is looked for.
+# Number of testbeds of each file system. MOST_DRAWS is the number of draws after which the search
+# for a further testbed, or for a further point of a testbed, ends.
 TESTBEDS = 3
 MOST_DRAWS = 1000
 
 
 @dataclass
 class Drawn:
-    """The drawn points in the order in which they are measured, and how often a configuration was
-    left out for each reason."""
+    """The drawn points in the order in which they are measured, and the number of configurations
+    that were left out for each reason."""
 
     points: list[BlindPoint] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
 def drawn(seed: int, points: int, machine: MachineProfile) -> Drawn:
-    """Draws `points` points or a few more, equally many of each testbed. Every file system has
-    TESTBEDS testbeds; a directory of this machine has as many points as one testbed, TESTBEDS
-    times. The order alternates between file systems, so that a campaign that ends early has points
-    of all of them."""
+    """Draws at least `points` points, the same number for each testbed. Every file system has
+    TESTBEDS testbeds. A directory of this machine counts as a file system, with TESTBEDS draws of
+    points instead of testbeds. Fewer points are drawn only if MOST_DRAWS is reached. The order
+    alternates between file systems, so that a campaign that ends early has points of all of
+    them."""
     each = -(-points // (len(LAYOUTS) * TESTBEDS))
     found = Drawn()
     for number in range(1, TESTBEDS + 1):
@@ -42,7 +44,8 @@ def _of_testbed(
     chance = source(seed, system, number)
     testbed = f"{system}-{number}"
     for _ in range(MOST_DRAWS):
-        # A directory of this machine has the hardware of its profile, and seeks as they are.
+        # The drawn hardware has no effect on a directory of this machine, whose hardware is that of
+        # the machine's profile.
         chosen = hardware(chance)
         first = BlindPoint(f"{testbed}-0", system, testbed, chosen, work(chance))
         reason = hardware_refusal(first, machine)

@@ -19,7 +19,8 @@ from verification.recordings import DATA
 
 EXPERIMENT = "blind"
 WHOLE = 240
-# Parts of a recording besides all points: those within the bound of contention, and those beyond.
+# Names of two parts of a recording: the points during which the contention was at most
+# MOST_CONTENTION, and all other points.
 QUIET, CONTENDED = "quiet", "contended"
 # Number of shapes of Amdahl's law that the baseline `serial` tries.
 SHAPES = 101
@@ -73,9 +74,9 @@ def judged(files: CampaignFiles) -> list[Judged]:
 
 
 def figures(recording: str) -> list[Figure]:
-    """Returns the figures of a campaign: errors and coverage of all points, of those within the
-    bound of contention and of those beyond it; of all points also the coverage of each system and
-    regime, and errors relative to those of baselines."""
+    """Returns the figures of a campaign. Errors and coverage are computed for all points, for those
+    within the bound of contention, and for those beyond the bound. For all points, there are also
+    the coverage of each system and each regime, and the error relative to that of each baseline."""
     every = judged(CampaignFiles(recording))
     quiet = [one for one in every if not one.measured.is_contended]
     contended = [one for one in every if one.measured.is_contended]
@@ -135,20 +136,21 @@ def roofline(one: Judged, others: Sequence[Judged]) -> float | None:
 
 
 def mean(one: Judged, others: Sequence[Judged]) -> float | None:
-    """Returns the geometric mean of the measured rates of the same operation in `others`, with
-    rates in bytes per second where bytes move; None without such points."""
+    """Returns the geometric mean of the measured rates in operations per second, over the points of
+    `others` with the same operation on other testbeds. If the operation moves bytes, the mean is
+    that of bytes per second, divided by the size of the file. Returns None without such points."""
     logs = [math.log(other.per_byte) for other in _alike(one, others)]
     return math.exp(fmean(logs)) / max(1, one.predicted.size_bytes) if logs else None
 
 
 def serial(one: Judged, others: Sequence[Judged]) -> float | None:
-    """Returns the rate by Amdahl's law, clients / rate = u + v clients. The law is fitted to the
-    same operation in `others`, with rates in bytes per second where bytes move. Returns None
-    without such points.
+    """Returns the rate in operations per second by Amdahl's law, clients / rate = u + v clients.
+    The law is fitted to the points of `others` with the same operation on other testbeds. If the
+    operation moves bytes, the law is fitted to bytes per second. Returns None without such points.
 
-    The shape v / u minimises the squared errors of the logarithm of the rate over a grid, and the
-    scale is the mean error. Rates span decades, so errors of times would count the fastest points
-    only.
+    The shape v / (u + v) is the one of a grid that minimises the squared errors of the logarithm of
+    the rate. The scale is the mean of these logarithmic errors. Logarithms are used because rates
+    span decades: squared errors of rates would count the fastest points only.
     """
     known = _alike(one, others)
     if not known:
@@ -165,8 +167,8 @@ def serial(one: Judged, others: Sequence[Judged]) -> float | None:
 
 
 def _alike(one: Judged, others: Sequence[Judged]) -> list[Judged]:
-    """Returns the points of other testbeds with the same operation. Baselines that learn see what
-    was measured there, which the predictions did not."""
+    """Returns the points of other testbeds with the same operation. A baseline that uses their
+    measured rates knows measurements of file systems, which the predictions do not."""
     return [
         other
         for other in others

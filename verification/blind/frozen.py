@@ -20,7 +20,8 @@ from verification.blind.machine import MachineProfile
 from verification.blind.space import Hardware, Work
 
 RATE = "rate_per_s"
-# Words in the name of a limit, and the regime that the limit stands for. The first match decides.
+# Pairs of a word and a regime. A limit whose name contains the word belongs to the regime. The
+# first matching pair decides.
 REGIMES = (
     ("disk", "disk"),
     ("nic", "link"),
@@ -109,8 +110,8 @@ def predicted(point: BlindPoint, machine: MachineProfile) -> FrozenPrediction:
 
 
 def regime(limit: Limit | None) -> str:
-    """Returns the kind of the factor that limits a rate most: disk, link, latency, processor, or
-    OTHER_REGIME."""
+    """Returns the kind of the factor that limits a rate most: disk, link, latency or processor.
+    Returns OTHER_REGIME for any other factor, and if no factor limits the rate."""
     name = "" if limit is None else limit.name
     return next((kind for word, kind in REGIMES if word in name), OTHER_REGIME)
 

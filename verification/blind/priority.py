@@ -16,11 +16,11 @@ NICE = -10
 @contextmanager
 def high_priority(root: Path = PROCESSORS) -> Iterator[bool]:
     """Returns a context in which this process, and all processes that it starts, are preferred to
-    other programs. Its value is whether the kernel allowed this.
+    other programs. The value of the context is true if the kernel allowed this.
 
-    A control group is needed, because the kernel gives each session of processes an equal share
-    (autogroups), whatever the nice values are. A group that cannot be removed at the end is empty
-    of limits and does no harm."""
+    A control group is needed, because the kernel gives each session of processes an equal share of
+    the processors (autogroups), whatever the nice values are. At the end, the process leaves the
+    group and the group is removed. If the group cannot be removed, it limits no process."""
     group = root / f"dfslab-blind-{os.getpid()}"
     before = os.getpriority(os.PRIO_PROCESS, 0)
     try:

@@ -13,7 +13,8 @@ from verification.blind.machine import MachineProfile
 from verification.recordings import DATA
 
 PREFIX = "blind-"
-# A point during which other programs used a larger share of all processors is kept apart.
+# Largest share of all processors that other programs may use during a point. Points beyond it are
+# judged separately.
 MOST_CONTENTION = 0.25
 
 
@@ -88,7 +89,7 @@ class MeasuredPoint:
 
 
 def append(path: Path, row: MeasuredPoint) -> None:
-    """Appends a measurement to the file, which then survives a power failure."""
+    """Appends a measurement to the file and forces it to disk."""
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
         names = [one.name for one in fields(MeasuredPoint)]

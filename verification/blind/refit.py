@@ -1,9 +1,11 @@
-"""Fits the constants of descriptions to spent seeds, one file system after the other.
+"""Fits the constants of descriptions to the measurements of spent seeds (seeds whose points were
+measured), one file system after the other.
 
-The fit is the product's calibration, with the priors of the descriptions. Where processors limit
-several clients, the time that other programs used is taken off: the constants are those of an idle
-machine. Where processors limit a single client, its latency also has waits for processors that
-other programs hold, which no counter separates. Such points are left out.
+The fit is the product's calibration, with the priors of the descriptions. The constants are those
+of an idle machine. So if processors limit a point of several clients, the share of processors that
+other programs used is subtracted. If processors limit a point of a single client, the point is left
+out, because its latency has waits for processors that other programs hold, and no counter separates
+these waits.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from verification.blind.figures import Judged
 from verification.blind.machine import MachineProfile
 
 PROCESSOR = "processor"
-# Smallest share of the processors that is left to a point.
+# Smallest share of the processors that a point is assumed to get, however much other programs used.
 LEAST_SHARE = 0.1
 FEWEST_POINTS = 5
 
@@ -36,7 +38,8 @@ def observation(one: Judged, machine: MachineProfile) -> Observation:
 
 
 def is_fitted(one: Judged) -> bool:
-    """Returns whether a point tells of the constants of an idle machine."""
+    """Returns whether a point is used in the fit: unless processors limit it and it has a single
+    client."""
     return one.predicted.regime != PROCESSOR or one.predicted.clients > 1
 
 
@@ -49,8 +52,9 @@ def refitted(observed: Sequence[Observation]) -> Mapping[str, Calibration]:
 
 
 def text(observed: Sequence[Observation]) -> Iterator[str]:
-    """Yields a line for each constant: the description's value, the fitted value with its standard
-    error, and the share of the prior's variance that the points remove."""
+    """Yields a headline and then a line for each constant: the value of the description, the fitted
+    value, the standard error of its natural logarithm, and the share of the prior's variance that
+    the points remove."""
     yield "constants fitted to these points: description -> fit (ln error; learnt)"
     for name, found in refitted(observed).items():
         system = next(

@@ -110,7 +110,7 @@ def _configuration(point: FrozenPrediction) -> str:
 
 
 def _factor(one: Judged) -> float:
-    """Returns by which factor a prediction is too high or too low, at least 1."""
+    """Returns the factor, at least 1, by which a prediction is too high or too low."""
     ratio = one.predicted.predicted_per_s / one.rate_per_s
     return max(ratio, 1 / ratio)
 

@@ -120,7 +120,7 @@ def work(chance: random.Random) -> Work:
 
 def source(seed: int, *names: object) -> random.Random:
     """Returns the source of random numbers for one part of a campaign, such as one testbed. Each
-    part has its own, so that its draws do not depend on other parts."""
+    part has a separate source, so that its draws do not depend on other parts."""
     return random.Random(" ".join(map(str, (seed, *names))))
 
 

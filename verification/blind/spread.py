@@ -1,5 +1,6 @@
-"""Learns from spent seeds how far measured rates are from predictions of a description alone, by
-what an operation moves: the constants of `dfslab.models.fit.description_error`."""
+"""Learns from spent seeds how far measured rates are from predictions that use a description alone,
+separately for each size class (names without data, small files, large files). The results are the
+constants of `dfslab.models.fit.description_error`."""
 
 from __future__ import annotations
 
@@ -62,15 +63,16 @@ def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> floa
 
 
 def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
-    """Returns the learnt standard deviation of a group's points, regularised towards that of every
-    point, which has the weight of POOLED_POINTS points."""
+    """Returns the learnt standard deviation of the points of a group. It is regularised towards the
+    standard deviation of all points, which has the weight of POOLED_POINTS points."""
     parts = len(own) * learnt_sd(own) ** 2 + POOLED_POINTS * learnt_sd(every) ** 2
     return math.sqrt(parts / (len(own) + POOLED_POINTS))
 
 
 def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
-    """Yields each point with whether its measured rate is inside the interval that is learnt from
-    the other testbeds of its size class."""
+    """Yields (point, whether its measured rate is inside the interval). The interval is learnt from
+    points of other testbeds, most of all those of the same size class; without points of this
+    class, the point counts as outside."""
     for one in found:
         others = [other for other in found if other.testbed != one.testbed]
         own = [other for other in others if other.size_class == one.size_class]

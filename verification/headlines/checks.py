@@ -10,8 +10,8 @@ from verification.papers import nguyen_probes
 
 
 def museum_of_lies() -> Headlines:
-    """Returns the numbers of faulty results that the right rule detects, of findings by other rules
-    on them, of sets of honest runs with an alarm, and of all alarms on honest runs."""
+    """Returns four numbers: faulty results that the rule for their fault detects, findings of other
+    rules on faulty results, sets of honest runs with an alarm, and all alarms on honest runs."""
     named = other = 0
     for exhibit in museum.exhibits():
         rules = [one.rule for one in museum.findings(exhibit)]

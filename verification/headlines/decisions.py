@@ -33,7 +33,7 @@ GOAL = "rate"
 DESCRIBED = ("nfs", "glusterfs", "hdfs")
 # The scenario whose recording, with a calibration, is advised on.
 MEASURED = "net-reality"
-# Number of settings that the search may choose one after the other.
+# Largest number of settings that the search may choose, one after the other.
 CHOSEN = 8
 
 
@@ -93,8 +93,9 @@ def learnt_errors() -> Headlines:
 
 def tuned_settings() -> Headlines:
     """Returns the headline figures of the search for settings in the cases of
-    verification/tuning.toml, if each measured gain is the predicted one: how many settings are
-    chosen, and the product of the largest gains."""
+    verification/tuning.toml with the first workload. Each measured gain is assumed to be the
+    predicted one. The figures are the number of settings that are chosen, and the geometric mean
+    over the cases of the largest gain."""
     chosen = 0
     gains = []
     for name in tuning.file_systems():

@@ -14,9 +14,10 @@ from dfslab.studies.designs import importance
 from verification import kumar, recordings
 from verification.headlines.headline import Headlines
 
-# The split whose model is fitted once only: runs with many clients are held out.
+# The split that holds out the runs with many clients. Its model is fitted only once.
 EXTRAPOLATED = "more clients"
-# Number of runs in which the importance of factors is measured. More take more than a few seconds.
+# Number of runs from which the importance of factors is computed. With more runs, the computation
+# takes more than a few seconds.
 RANKED_RUNS = 120
 
 
@@ -31,8 +32,8 @@ def _quiet(done: float, total: float, text: str, *remaining_s: float) -> None:
 
 
 def calibrated() -> Headlines:
-    """Returns the median error of the grey-box model on the larger half of the numbers of clients,
-    if its description is calibrated on some of the other runs."""
+    """Returns the median error and the coverage of the grey-box model on runs with the larger half
+    of the numbers of clients. The model's description is calibrated on some of the other runs."""
     found = crossval.validate(
         _results(), ("greybox",), recordings.scenario(kumar.STUDY).run.seed, _quiet, (EXTRAPOLATED,)
     )
@@ -44,7 +45,8 @@ def calibrated() -> Headlines:
 
 
 def _part(count: int) -> TrainingRows:
-    """Returns `count` of the training rows of the designed study, evenly chosen."""
+    """Returns `count` training rows of the designed study, at even distances in the list of all
+    rows."""
     rows = rows_of(_results())
     kept = np.linspace(0, len(rows.points) - 1, count).round().astype(int)
     points = [rows.points[at] for at in kept]

@@ -13,10 +13,11 @@ Headline = float | str | None
 Headlines = dict[str, Headline]
 # Separates the id of a bar from the part of a recording in the name of a headline figure.
 PART = ": "
-# Bars whose headline figure is the median over the parts of a recording. Their parts are the same
-# quantity for each step of an operation or each workload; the relative error or the coverage of one
-# model for rates and for response times; or shares of confirmed statements. The parts of every
-# other bar are different quantities, and each has its own headline figure.
+# Bars that have a single headline figure, the median over all parts of a recording. Their parts can
+# be combined for one of three reasons: they are the same quantity for several steps or workloads;
+# they are the error or the coverage of one model for rates and for response times; or they are
+# shares of confirmed statements. The parts of every other bar are different quantities, and each
+# part has a separate headline figure.
 COMBINED = {
     "wu.function-error-all": "median of the steps",
     "wu.function-error": "median of the steps",
@@ -30,8 +31,8 @@ COMBINED = {
 
 def of_figures(figures: Sequence[Figure]) -> Headlines:
     """Returns a dictionary from the name of each headline figure to its value. A headline figure is
-    the median, over all recordings, of the figures of one bar and one part, or of one bar if
-    COMBINED says what is combined. Figures without a value are left out."""
+    the median, over all recordings, of the figures of one bar and one part. If COMBINED has the
+    bar, it is the median over all parts too. Figures without a value are left out."""
     found: dict[str, list[float]] = {}
     for one in figures:
         if one.value is not None:

@@ -1,5 +1,5 @@
 """Headline figures of `dfslab expect` on computed rates: the rates that the deployments of
-verification/expecting.py would show with slow hardware, and the expectation for a place of whose
+verification/expecting.py would have with slow hardware, and the expected rates of a mount of whose
 hardware little is known."""
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ from verification.headlines.headline import Headlines
 
 FILE_SYSTEMS = ("cephfs", "moosefs")
 PROBED = Probed(copy_bytes_per_s=2e9, call_s=1e-6)
-# Standard deviation of the natural logarithm of a computed rate, as noise of a measurement, and
-# number of series of rates with different noise for each fault.
+# Standard deviation of the natural logarithm of a computed rate, which stands for the noise of a
+# measurement. Number of series of rates, with different noise, for each fault.
 NOISE_SD, SERIES = 0.05, 10
-# Hardware facts that are slower than they are known to be, with the factor, and the name of none.
+# Pieces of hardware, each with the factor by which it is slower than its declaration. NO_FAULT
+# stands for hardware as declared.
 SLOWER = {"client link": 2.0, "server disk": 3.0}
 NO_FAULT = "none"
 # Round trips to a metadata server, as multiples of the expected round trip.
 TRIPS = (1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
-# A place of whose hardware nothing is known, on a busy machine: the share of a processor that a
-# thread gets.
+# Probed values of a busy machine on which a thread gets this share of a processor. Nothing is known
+# of the hardware.
 BUSY = Probed(processor_share=0.8)
 
 
 @dataclass(frozen=True)
 class ExpectedPlace:
-    """The operations that are compared at a place, the facts about its hardware, and the expected
-    rates."""
+    """A file system whose rates are expected (a place): the operations that are compared, the facts
+    about its hardware, and the expected rates."""
 
     operations: Sequence[GridOperation]
     facts: Sequence[HardwareFact]
@@ -59,7 +60,7 @@ class ExpectedPlace:
 
     @property
     def deployment(self) -> Deployment:
-        """The deployment with the hardware as it is known."""
+        """The deployment with the hardware as it is declared or probed."""
         return self.operations[0].point.scenario.deployment
 
     @property
@@ -69,7 +70,7 @@ class ExpectedPlace:
 
     @property
     def mean_rate_per_s(self) -> float:
-        """Geometric mean of the expected rates of all operations per second."""
+        """Geometric mean, over all operations, of the expected rate in operations per second."""
         return math.exp(fmean(math.log(float(one)) for one in self.expected.centre_per_s))
 
     @property
@@ -106,7 +107,8 @@ def planted_faults() -> Headlines:
 
 
 def _of_testbed(name: str) -> DiscoveredPlace:
-    """Returns a place with the deployment that verification/expecting.py declares."""
+    """Returns a discovered file system (place) with the deployment that verification/expecting.py
+    declares for it."""
     deployment = declared(name)
     roles = discover.file_system(name).roles
     instances = {role.name: deployment.instances(role.name) for role in roles}
@@ -129,8 +131,9 @@ def _expected(
 
 def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
     """Returns (number of series of rates for which a fault is named, number of operations whose gap
-    the faults that are named first explain) if the hardware fact `fault` is `factor` times as slow
-    as it is known to be. Only the right name counts; if `fault` is NO_FAULT, any name counts."""
+    is explained by the fault that is named first, summed over these series). The hardware `fault`
+    is `factor` times as slow as declared. A series counts only if this fault is named first; if
+    `fault` is NO_FAULT, it counts if any fault is named."""
     suspected = suspects(place.operations, place.facts)
     deployment = place.deployment
     for fact in place.facts:
@@ -158,13 +161,14 @@ def _rates_per_s(operations: Sequence[GridOperation], deployment: Deployment) ->
 
 
 def _late(place: ExpectedPlace, factor: float) -> SuspectedFault | None:
-    """Returns the fault that is named if the round trip to the metadata server takes `factor` times
-    as long as expected; None if none is named."""
+    """Returns the fault that is named when the round trip to the metadata server takes `factor`
+    times as long as expected; None if no fault is named."""
     return _by_round_trip(place, factor * place.round_trip_s)
 
 
 def _is_late_named(place: ExpectedPlace) -> bool:
-    """Returns whether the metadata server is named that receives each packet LATE_S later."""
+    """Returns whether the metadata server is named as late if its round trip is LATE_S longer than
+    expected."""
     found = _by_round_trip(place, place.round_trip_s + LATE_S)
     return found is not None and any(
         text in found.text for text in NAMED_BY["late metadata server"]
@@ -182,7 +186,8 @@ def _by_round_trip(place: ExpectedPlace, trip_s: float) -> SuspectedFault | None
 
 
 def _without_delay() -> ExpectedPlace:
-    """Returns a testbed that was started without a delay, although its round trips are long."""
+    """Returns a testbed that declares no network delay, although the measured round trip to its
+    metadata server is long."""
     name = FILE_SYSTEMS[0]
     deployment = declared(name)
     network = deployment.network.model_copy(update={"latency": 0.0})
@@ -193,8 +198,8 @@ def _without_delay() -> ExpectedPlace:
 
 
 def _little_known() -> Headlines:
-    """Returns the headline figures of a mount of NFS of whose hardware nothing is known, and of one
-    whose disk is declared by its kind alone."""
+    """Returns the headline figures of two mounts of NFS: one of whose hardware nothing is known,
+    and one whose disk is declared by its kind alone."""
     mount = DiscoveredPlace(text="nfs", system="nfs", directory="/mnt/x")
     unknown, kind = (
         _expected(mount, probed, DeclaredHardware(server_disk=disk))

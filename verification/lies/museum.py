@@ -63,8 +63,8 @@ def _evidence(exhibit: Exhibit) -> list[Evidence]:
 @cache
 def honest() -> tuple[str, ...]:
     """Returns the names of all sets of results without faults. They are the recordings of the
-    papers' experiments and the runs in the folder HONEST. Tables of published figures are no runs:
-    they have no scenario. Tables of function calls have no rates."""
+    papers' experiments and the runs in the folder HONEST. Tables of published figures, which belong
+    to no scenario, and tables of function calls, which have no rates, are left out."""
     paths = sorted(recordings.DATA.glob("*.csv"))
     tables = [path.stem for path in paths if recordings.scenario_of(path.stem) and _has_rates(path)]
     own = sorted(path.name.removesuffix(SUFFIX) for path in HONEST.glob(f"*{SUFFIX}"))

@@ -31,7 +31,7 @@ class Measured:
 
     @property
     def is_covered(self) -> bool:
-        """Whether the measured rate is in the interval that was frozen before."""
+        """Whether the measured rate is in the interval that was frozen before the measurement."""
         return self.before.low_per_s <= self.rate_per_s <= self.before.high_per_s
 
 
@@ -41,8 +41,9 @@ def subjects() -> list[str]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Returns the median and the 90th percentile of |error| for each number of clients with today's
-    description, and the coverage of the intervals that were frozen before the measurement."""
+    """Returns the median and the 90th percentile of |error| of the present description's
+    predictions, for each number of clients. Also returns the coverage of the intervals that were
+    frozen before the measurement."""
     found = []
     rows = measured(subject)
     for clients in CLIENTS:
@@ -80,8 +81,8 @@ def predictions(subject: str) -> list[frozen.FrozenPrediction]:
 
 
 def today(subject: str, before: frozen.FrozenPrediction) -> float:
-    """Returns the operations per second that today's description predicts for a condition, with the
-    number of operations that was measured."""
+    """Returns the operations per second that the present description predicts for a condition, with
+    the number of operations that was measured."""
     condition = next(one for one in conditions() if one.name == before.condition)
     row = next(
         row
@@ -98,8 +99,8 @@ def today(subject: str, before: frozen.FrozenPrediction) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a recording says of itself: the half of the grid, the machine's profile in TOML, and the
-    hash of the frozen predictions."""
+    """What the JSON file of a recording states: the half of the grid, the machine's profile in
+    TOML, and the hash of the frozen predictions."""
 
     half: str
     profile: str
@@ -108,7 +109,7 @@ class Recording:
 
 @cache
 def about(subject: str) -> Recording:
-    """Returns what a recording says of itself."""
+    """Returns what the JSON file of a recording states."""
     found = json.loads((DATA / f"{subject}.json").read_text(encoding="utf-8"))
     return Recording(found["half"], found["profile"], found["predictions_sha256"])
 

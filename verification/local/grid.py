@@ -16,7 +16,8 @@ Half = Literal["development", "judged"]
 SEED = 26
 CLIENTS = (1, 8)
 KIB, MIB = 1 << 10, 1 << 20
-# Sizes in bytes: (file, transfer).
+# Sizes in bytes, as (file, transfer): for operations on whole files, for the largest files, and for
+# operations on parts of files.
 WHOLE = ((4 * KIB, 4 * KIB), (64 * KIB, 64 * KIB), (MIB, 64 * KIB), (16 * MIB, MIB))
 LARGEST = (64 * MIB, 64 * MIB)
 PARTS = ((16 * MIB, 4 * KIB), (16 * MIB, 64 * KIB))

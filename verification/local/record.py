@@ -64,7 +64,8 @@ def main(words: Sequence[str]) -> int:
     reader.add_argument("--requests", type=float, default=6000, help="per second")
     reader.add_argument("--output", type=Path, default=DATA)
     given = reader.parse_args(words)
-    # A recording is never replaced. Both files are asked for before anything is measured.
+    # A recording is never replaced. So an error is raised if one of the files exists, before
+    # anything is measured.
     paths = [new_file("NAME", given.output / f"{given.name}.{end}") for end in ("json", "csv")]
     disk = EmulatedDisk(
         given.file_system, given.read * MIB, given.write * MIB, given.requests, given.medium
@@ -129,7 +130,8 @@ def recorded(
 
 
 def _measured(session: access.InstrumentSession, point: Point) -> Row:
-    """Returns the measured rate and the disturbances of one run; no rate if the run failed."""
+    """Returns the measured rate of one run and how much other work disturbed it. The rate is
+    missing if the run failed."""
     began_s = time.monotonic()
     try:
         result = Measure().run(point, session)

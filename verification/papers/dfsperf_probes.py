@@ -23,26 +23,28 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged, verdict_of
 
 SCENARIO = "dfs-perf-figures"
-# Smallest ratio of two rates that counts as a difference. In the earlier run, other programs used
-# the machine: their load changes a rate by less than a factor of three. In the quiet run, each
-# configuration was run twice, and a difference is read as a twentieth or more. Both limits were
-# written down before the rates were read.
+# Smallest ratio of two rates that counts as a difference, in the earlier run and in the quiet run.
+# During the earlier run, other programs used the machine; they are assumed to change a rate by less
+# than a factor of three. In the quiet run, each configuration was run twice, and a difference of at
+# least 5 % counts. Both limits were written down before the rates were read.
 APART_BUSY, APART = 3.0, 1.05
-# The recorded runs, the one to judge first: file, its name in the text, smallest ratio.
+# The recorded runs: file, name of the run in the text, and smallest ratio that counts as a
+# difference. The verdict is that of the first run.
 RUNS = (
     ("dfsperf_quiet.csv", "a run on a quiet machine", APART),
     ("dfsperf_run.csv", "an earlier run on a busy machine", APART_BUSY),
 )
-# The report says that two rates are similar, or that one is a lot higher than the other, without
-# numbers. Rates are read as similar below this ratio, and as a lot apart from this ratio on.
+# The report states, without numbers, that two rates are similar or that one is a lot higher than
+# the other. Two rates are read as similar if their ratio is below this number, and as a lot apart
+# if it is at least this number.
 A_LOT = 1.5
 # Up to this number of ratios that are too close to count as a difference are listed one by one.
 NEAR_LISTED_MAX = 8
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
 DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
-# Two rates of one comparison: what is compared, and the rates that the statement says are the
-# larger one and the smaller one, or None if they were not recorded.
+# One comparison: what is compared, the rate that the report says is larger, and the rate that it
+# says is smaller. A rate that was not recorded is None.
 Pair = tuple[str, float | None, float | None]
 # Ways to run four clients, and the value of the label `processes` of their runs.
 MODES = {"threads": 0, "processes": 4}
@@ -72,7 +74,7 @@ class RecordedRun:
 
 @cache
 def recorded_runs() -> tuple[RecordedRun, ...]:
-    """Returns all recorded runs of SCENARIO, the one to judge first."""
+    """Returns all recorded runs of SCENARIO. The first one gives the verdict."""
     planned = recordings.scenario(SCENARIO)
     files = [(Path(__file__).with_name(file), name, apart) for file, name, apart in RUNS]
     return tuple(
@@ -87,8 +89,8 @@ def recorded_runs() -> tuple[RecordedRun, ...]:
 
 
 def of_recordings(judge: Callable[[RecordedRun], Obtained]) -> Callable[[], Obtained]:
-    """Returns a probe that judges the first recorded run. Its text ends with the verdict on every
-    other one."""
+    """Returns a probe with the verdict on the first recorded run. The probe's text ends with the
+    verdicts on all other runs."""
 
     @wraps(judge)
     def probe() -> Obtained:
@@ -231,8 +233,8 @@ def hdfs_is_slower(run: RecordedRun) -> Obtained:
 def hdfs_and_alluxio(run: RecordedRun) -> Obtained:
     """Judges whether HDFS and Alluxio have similar metadata rates, with threads and with processes.
 
-    Rates are similar if their ratio is below A_LOT. If the run cannot tell so small a ratio, rates
-    that it cannot tell apart are not judged.
+    Rates are similar if their ratio is below A_LOT. If the noise of the run is larger than A_LOT,
+    and the ratio is within the noise (`apart`), the statement is not judged.
     """
     texts, similar = [], True
     limit = max(A_LOT, run.apart)

@@ -86,8 +86,8 @@ def _state(operation: str, is_direct: bool) -> Values:
 
 @cache
 def _importance(operation: str, is_direct: bool) -> dict[str, float]:
-    """Returns the importance of each parameter of GlusterFS, by name. It is VI of the paper's
-    equation (7), computed over the full grid of all parameters."""
+    """Returns the importance of each parameter of GlusterFS, by name. The importance is the
+    quantity VI of the paper's equation (7), computed over the full grid of all parameters."""
     rows = list(itertools.product(*PARAMETERS.values()))
     state = _state(operation, is_direct)
     every = [{**state, **dict(zip(PARAMETERS, row, strict=True))} for row in rows]
@@ -175,8 +175,9 @@ def figure_3() -> Obtained:
 @cache
 def ocean_minutes() -> dict[str, float]:
     """Returns the predicted minutes of a transfer of 500 GB for each cluster of Table 8, by name.
-    They follow from the bytes per second that `dfslab run scenarios/kumar-ocean.toml` prints, which
-    count the bytes of writes and reads; deletions between the iterations take time and move none.
+    The minutes follow from the bytes per second that `dfslab run scenarios/kumar-ocean.toml`
+    prints. This rate counts the bytes of writes and reads. The time has deletions between the
+    iterations too, which move no bytes.
     """
     found = [SequenceModel().run(one) for one in recordings.scenario("kumar-ocean").points()]
     rates = [one.value("throughput_bytes_per_s") for one in found]
@@ -219,8 +220,9 @@ def infiniband_ratio() -> Obtained:
 
 @cache
 def _processors() -> dict[tuple[str, str], str]:
-    """Returns the power of the processor that dfslab chooses, for each (bandwidth, block size). It
-    is the processor of the lowest power whose predicted rate is within 5 % of the fastest."""
+    """Returns the power of the processor that dfslab chooses, for each (bandwidth, block size).
+    dfslab chooses the processor of the lowest power among those whose predicted rate is within 5 %
+    of the highest predicted rate."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}
@@ -232,8 +234,8 @@ def _processors() -> dict[tuple[str, str], str]:
 
 def table_1() -> Obtained:
     """Judges whether dfslab chooses the processor of 45 W on Gigabit Ethernet for requests of 4
-    KiB. It is the processor of least power that is not the bottleneck; small requests need the most
-    processor time."""
+    KiB. The chosen processor is the one of least power that is not the bottleneck. Small requests
+    are judged because they need the most processor time."""
     found = _processors()
     text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
     return judged(found["993 Mbit/s", "4 KiB"] == "45 W", text)

@@ -3,7 +3,7 @@ errors.
 
 The paper prints its curves as pictures without numbers, so only their shapes are compared. Figures
 10 to 15 are predictions of `scenarios/pvfs-figures.toml`, with the paper's files and packets. The
-other functions simulate whole stripes instead of packets and smaller files, to save time.
+other functions simulate smaller files, and whole stripes instead of packets, to save time.
 """
 
 from __future__ import annotations
@@ -179,9 +179,9 @@ def round_robin() -> Obtained:
 
 
 def interleaved() -> Obtained:
-    """Judges whether the rate of each client falls from 1 to 4 to 8 clients if they read from
-    disks, which seek between more files then. Without seeks, the rate at 8 clients must be more
-    than 1.3 times as high."""
+    """Judges whether the rate of each client falls from 1 to 4 to 8 clients if the clients read
+    from disks, because the disks then seek between more files. Without seeks, the rate of each of 8
+    clients must be more than 1.3 times as high as with seeks."""
     one = Setup("read", file_size=FILE_BYTES, block_size=4 * MIB, cached=False, grain="chunk")
     each = [simulate(replace(one, clients=n)).throughput_bytes_per_s / n for n in (1, 4, 8)]
     still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)

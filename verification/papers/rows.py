@@ -36,11 +36,11 @@ class Row:
 
     `id` is the paper and the place in it, such as "wu.table-1". `says` is one sentence with the
     paper's figure. `command` is the command that reproduces it. Either `figures` or `probe` gives
-    what dfslab obtains: `figures` lists figures of verification/figures.json, each as BAR, BAR /
-    RECORDING or BAR / RECORDING / PART, and `probe` is "module:function", a function without
-    arguments that returns an `Obtained`. `earlier`, a function as `probe` is, may go with
-    `figures`: it judges an earlier recording until the one that the figures await is there. `why`
-    is the reason for the verdict, or a remark on it.
+    what dfslab obtains. `figures` lists figures of verification/figures.json, each as BAR, BAR /
+    RECORDING or BAR / RECORDING / PART. `probe` is "module:function", a function without arguments
+    that returns an `Obtained`. A row with `figures` may also have `earlier`, a function in the form
+    of `probe`. While the scenario of the figures has not been recorded, this function judges an
+    earlier recording. `why` is the reason for the verdict, or a remark on it.
     """
 
     id: str

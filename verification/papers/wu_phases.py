@@ -42,11 +42,12 @@ def _runs(operation: str) -> list[Result]:
 def curve(
     operation: str, steps: Sequence[str], phase: tuple[float, float], latency: str = EVEN
 ) -> Curve:
-    """Returns a curve for one phase. It has (file size in bytes, total seconds of the steps over
-    all files) for each file size.
+    """Returns a curve for one phase: for each file size, (file size in bytes, total seconds of the
+    steps over all files).
 
-    `steps` has the names of steps whose times are added; a name that begins with "-" is subtracted.
-    Phases I and II use the tests with several clients, Phase III those with one client.
+    `steps` has the names of steps whose times are added; the times of a step whose name begins with
+    "-" are subtracted. Phases I and II use the tests with several clients, Phase III those with one
+    client.
     """
     times: dict[float, list[float]] = {}
     for result in _runs(operation):
@@ -159,7 +160,8 @@ def read_phase_3() -> Obtained:
 
 def read_blocks_dominate() -> Obtained:
     """Judges whether readBlock takes longer than open in every test with the largest files (Phase
-    III of the paper), and most of all with the largest one."""
+    III of the paper), and whether the ratio of the two times is larger for the largest file than
+    for the smallest one of this phase."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"

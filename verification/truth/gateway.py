@@ -1,11 +1,11 @@
-"""Predicts an object gateway of Ceph at other concurrencies from two, as `dfslab predict TABLE`
-does.
+"""Predicts the rates and response times of an object gateway of Ceph. Two concurrencies are given,
+and the others are predicted, as `dfslab predict TABLE` does.
 
 The table has reads and writes of four object sizes by 1 to 512 workers. Two concurrencies of one
-object size are given, the others are predicted. The two exponents of the model (the station's gain
-and the growth of the tail) are estimated from the other object sizes only. The baseline is the
-serial law for the rate of each operation, N / X = u + v N, and a straight line for its response
-times, both through the same two points.
+object size are given, and the other concurrencies of this size are predicted. The two exponents of
+the model (the station's gain and the growth of the tail) are estimated from the other object sizes
+only. The baseline is the serial law for the rate X of each operation with N workers, N / X = u + v
+N, and a straight line for its response times, both through the same two points.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from verification.figures import Figure
 from verification.truth.tables import error_figures, figure, rows
 
 TABLE = "truth-ceph-gateway"
-# The two concurrencies that are given.
+# Pairs of given concurrencies (numbers of workers). Each pair is one test.
 GIVEN = ((1, 8), (1, 16), (1, 32))
 GAINS = (0.0, 0.02, 0.04, 0.05, 0.06, 0.08, 0.1)
 BARS = {"rate": "gateway-rate", "mean": "gateway-mean", "p99": "gateway-p99"}
 
 Measure = Literal["rate", "mean", "p99"]
 Pair: TypeAlias = tuple[int, int]
-# Measurements of one object size by number of workers.
+# Measurements of one object size: by number of workers, then by operation.
 Curve: TypeAlias = Mapping[int, Mapping[str, OperationPoint]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A prediction of one measured value, with the value of the baseline. `operation` is read or
-    write."""
+    """A prediction of one measured value, with the value that the baseline predicts. `measure` says
+    which value it is; `operation` is "read" or "write"."""
 
     measure: Measure
     operation: str
@@ -59,13 +59,14 @@ class Case:
 
     @property
     def is_covered(self) -> bool:
-        """Returns whether the 90 % interval has the measured value."""
+        """Returns whether the 90 % interval of the prediction contains the measured value."""
         return self.predicted.low <= self.measured <= self.predicted.high
 
 
 def figures() -> list[Figure]:
-    """Returns the figures of each pair of given concurrencies: errors of rates, and errors of the
-    mean and of the 0.99 quantile of response times by kind of operation."""
+    """Returns the figures of each pair of given concurrencies: errors of the rates of all
+    operations, errors of the mean and of the 0.99 quantile of response times by operation, and the
+    coverage of the intervals."""
     made = []
     for pair in GIVEN:
         cases = [case for size in curves() for case in cases_of(size, pair)]
@@ -86,8 +87,8 @@ def figures() -> list[Figure]:
 
 @cache
 def curves() -> dict[int, Curve]:
-    """Returns the measurements by object size in bytes and number of workers. Stages in which the
-    mix of reads and writes drifted are left out."""
+    """Returns the measurements by object size in bytes, number of workers and operation.
+    Measurements during which the mix of reads and writes drifted are left out."""
     found: dict[int, dict[int, dict[str, OperationPoint]]] = {}
     for row in rows(TABLE):
         if row["is_steady"] == "1":
@@ -103,7 +104,8 @@ def curves() -> dict[int, Curve]:
 
 
 def cases_of(size: int, pair: Pair) -> Iterator[Case]:
-    """Yields the predictions of all other concurrencies of one object size from two of them."""
+    """Yields the predictions for one object size. The concurrencies `pair` are given, and those of
+    all other concurrencies are predicted."""
     curve = curves()[size]
     others = tuple(one for one in curves() if one != size)
     given = {n: curve[n] for n in pair}
@@ -143,8 +145,9 @@ def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
 
 @cache
 def gain_of(sizes: Sequence[int]) -> float:
-    """Returns the gain of the station that predicts the total rates of these object sizes best from
-    every pair of concurrencies, by the median absolute error."""
+    """Returns the gain of the station, among GAINS, with which the total rates of these object
+    sizes are predicted best: with the smallest median of the relative errors, without sign. The
+    rates are predicted from each pair of concurrencies in GIVEN."""
 
     def error(gain: float) -> float:
         found = []

@@ -1,9 +1,10 @@
 """Predicts IO500's data and metadata rates of 2018 to 2021 from descriptions of hardware.
 
 The institutions are divided into groups; the laws that predict a group are estimated from the
-institutions of all other groups. `python -m verification.truth.hardware` writes the laws from all
-institutions, which the product uses. The baseline is the median rate of a client node of the same
-other institutions.
+institutions of all other groups. `python -m verification.truth.hardware` estimates the laws from
+all institutions, and writes them to the table that the product uses. The baseline is the median
+rate per client node, over the same institutions of other groups, multiplied by the number of client
+nodes.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ TABLE = "truth-io500"
 GROUPS = 10
 # Residuals beyond this factor (natural logarithm) count linearly, not squared.
 LINEAR_FROM = 0.5
-# Weight of an expectation, in residuals.
+# Weight of the residual of an expectation, relative to the residual of a measured rate.
 PRIOR_WEIGHT = 0.5
 ORIGIN = "IO500 submissions of 2018 to 2021 (verification/data/truth-io500.csv)"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of a phase before any data: the share of each resource, the standard
-    deviation of its natural logarithm, and those of the effects of kinds and file systems."""
+    """What is expected of a phase before any data are used. `shares` has the expected factor of
+    each resource. The standard deviations are those of natural logarithms: of a factor, of the
+    effect of a kind of file system, and of the effect of a single file system."""
 
     shares: dict[str, float]
     share_sd: float
@@ -46,12 +48,14 @@ class Expected:
 
     @property
     def is_metadata(self) -> bool:
-        """Returns whether the phase has metadata servers."""
+        """Returns whether the phase is one of metadata operations, which use metadata servers."""
         return "metadata servers" in self.shares
 
 
-# Half of links and devices and 1 GB/s of a process; a tenth of each for small shared writes; 2,000
-# operations a second of a process and 50,000 of a node.
+# Expected rates of the phases. In an "easy" phase, half the rate of links and devices, and 1 GB/s
+# for each process. In a "hard" phase, with small writes to a shared file, a fifth of the share and
+# a tenth of the rate of an easy phase. In a metadata phase, 2,000 operations per second for each
+# process and 50,000 for each node.
 EASY = Expected(
     dict(zip(io_hardware.DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5
 )
@@ -79,8 +83,9 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns the median factors of each phase and of all data and metadata phases, their ratios to
-    the baseline, and the coverages."""
+    """Returns three kinds of figures: the median factor between predicted and measured rates, for
+    each phase, for all data phases and for all metadata phases; the ratio of its logarithm to that
+    of the baseline; and the coverage of the 90 % intervals for data and for metadata rates."""
     made = []
     for bar, phases in (
         ("hardware-data", io_hardware.DATA_PHASES),
@@ -103,8 +108,8 @@ def figures() -> list[Figure]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Rates per second of one submission and phase: predicted, by the baseline, and measured.
-    `group` is the number of the institution's group."""
+    """Rates per second of one submission and phase: predicted by the law, predicted by the
+    baseline, and measured. `group` is the number of the institution's group."""
 
     group: int
     predicted: float
@@ -129,8 +134,8 @@ def covered(phase: str) -> list[bool]:
 
 @cache
 def compared(phase: str) -> tuple[Compared, ...]:
-    """Returns the comparison of each submission that has a phase. The prediction and the baseline
-    are from institutions of other groups."""
+    """Returns the comparison of each submission that has a rate of the phase. The law and the
+    baseline are computed from institutions of other groups."""
     found = []
     for group in range(GROUPS):
         own: list[Submission] = []
@@ -161,8 +166,8 @@ def group_of(institution: str) -> int:
 
 
 def estimated(some: Sequence[Submission], phase: str) -> PhaseLaw:
-    """Returns the law of a phase with the smallest residuals of ln(rate). A submission weighs less
-    when its institution has more of them."""
+    """Returns the law of a phase with the smallest residuals of ln(rate). The more submissions an
+    institution has, the less weight each of them has."""
     expected = EXPECTED[phase]
     whole = io_hardware.units([one.hardware for one in some])
     true = np.log([one.rates_per_s[phase] for one in some])
@@ -216,7 +221,8 @@ def _effects(some: Sequence[Submission]) -> list[str]:
 
 
 def _acts(some: Sequence[Submission], names: Sequence[str]) -> NDArray[np.float64]:
-    """Returns a matrix of ones and zeros: which effects act on which submission."""
+    """Returns a matrix of ones and zeros. The element of a submission (row) and an effect (column
+    of `names`) is 1 if the file system of the submission has the effect."""
     acting = [(one.hardware.file_system, KINDS.get(one.hardware.file_system)) for one in some]
     return np.array([[float(name in own) for name in names] for own in acting])
 

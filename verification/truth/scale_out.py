@@ -1,9 +1,10 @@
 """Predicts the rates of 100 object stores of Ceph from those of 30, as `dfslab predict TABLE` does.
 
-The rates of a single object store and the stated links tell which of the two is used more at 30
-stores. That resource limits the rate, so it is the one whose busiest member counts: a store with
-its placement groups, or a node's link with those of all stores of the node. The number of placement
-groups is not stated; it is Ceph's default. The baseline is a rate in proportion to the stores.
+A rate is limited either by the object stores or by the links of the nodes. The limit is the
+resource that is used more with 30 stores, according to the rates of a single store and the stated
+rates of links. The busiest unit of this resource determines the prediction: the store, or the node,
+with the most placement groups. The number of placement groups is not stated; it is assumed to be
+Ceph's default. The baseline is a rate in proportion to the number of stores.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Cell:
 
 def figures() -> list[Figure]:
     """Returns the error of each kind of operation, its ratio to the baseline's error, and the share
-    of operations that are in the interval."""
+    of operations whose measured rate is inside the predicted interval."""
     made, covered = [], []
     known = [_cell(row) for row in rows(TABLE)]
     for start in (one for one in known if one.servers == GIVEN):
@@ -53,8 +54,8 @@ def figures() -> list[Figure]:
 
 
 def predicted(start: Cell, single: list[Cell]) -> hashed_placement.ScaledRate:
-    """Returns the predicted rate of WANTED object stores from the cell with GIVEN of them. `single`
-    has the measurements of a single object store."""
+    """Returns the predicted rate of WANTED object stores from `start`, the measurements of GIVEN
+    stores. `single` has the measurements of a single object store."""
     per_store = hashed_placement.PLACEMENTS / (start.copies if start.operation == "read" else 1)
     if link_use(start) <= store_use(start, single):
         return hashed_placement.scaled(_kind(start), start.rate_per_s, GIVEN, WANTED, per_store)
@@ -66,16 +67,18 @@ def predicted(start: Cell, single: list[Cell]) -> hashed_placement.ScaledRate:
 
 
 def link_use(one: Cell) -> float:
-    """Returns the share of the nodes' links in one direction that an operation uses. A write also
-    sends its copies from the primary object store to the others."""
+    """Returns the share of the rate of the nodes' links, in one direction, that an operation uses.
+    A write uses the links once for each copy, because the primary object store sends the other
+    copies on."""
     crossings = 1 if one.operation == "read" else one.copies
     bits = 8 * one.size_bytes * one.rate_per_s * crossings
     return bits / (one.nodes * one.node_link_bit_per_s)
 
 
 def store_use(one: Cell, single: list[Cell]) -> float:
-    """Returns the rate of each object store divided by that of a single one. Operations that were
-    not measured on a single store count as fully used, because their links are nearly idle."""
+    """Returns the rate of each object store, with all copies of writes, divided by the rate of a
+    single store. If the operation was not measured on a single store, returns 1, because its links
+    are nearly idle."""
     alone = [each.rate_per_s for each in single if _kind(each) == _kind(one)]
     copies = one.copies if one.operation == "write" else 1
     return one.rate_per_s * copies / one.servers / median(alone) if alone else 1.0

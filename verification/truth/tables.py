@@ -15,13 +15,14 @@ Row = dict[str, str]
 
 
 def rows(table: str) -> list[Row]:
-    """Returns the rows of a table of verification/data, by the names of its columns."""
+    """Returns the rows of a table of verification/data, each as a dictionary from column to
+    text."""
     with path_of(table).open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
 def known(row: Row, column: str) -> float | None:
-    """Returns a number of a row; None if the source does not give it."""
+    """Returns the number in a column of a row; None if the source does not give the number."""
     return float(row[column]) if row[column] else None
 
 

@@ -1,8 +1,9 @@
 """Predicts the largest number of accelerators of MLPerf Storage v1.0 from hardware.
 
-The product's model has six shares, which are the same for all systems. For each organisation, they
-are estimated from the results of all others. The baseline is the least of the stated rates of links
-and drives. The rate of an accelerator that never waits is part of the benchmark's definition.
+The product's model has six constants (shares), which are the same for all systems. For each
+organisation, they are estimated from the results of all other organisations. The baseline is the
+lowest of the stated rates of links and drives. The rate of an accelerator that never waits for data
+is part of the benchmark's definition.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from verification.truth.tables import Row, factor, factor_figures, figure, known
 
 TABLE = "truth-mlperf-storage"
 MODELS = ("unet3d", "resnet50", "cosmoflow")
-# Expected shares and the standard deviations of their natural logarithms (of the exponent: its
-# own): half of a client's links, most of servers' links and drives, 0.4 ms of a core for a sample
-# and 1 ns for a byte. They decide little where there are data.
+# Expected constants, in the order of `Shares`: 0.6 of a client's links, an exponent of 0, 0.75 of
+# the servers' links, 0.9 of the drives, 0.4 ms of a core for a sample and 1 ns for a byte.
+# DEVIATIONS are the standard deviations of their natural logarithms, but of the exponent itself.
+# Where there are data, these expectations have little weight.
 EXPECTED = Shares(0.6, 0.0, 0.75, 0.9, 4e-4, 1e-9)
 DEVIATIONS = (0.7, 0.15, 0.5, 0.15, 1.0, 1.0)
 # Residuals beyond this factor (natural logarithm) count linearly, not squared.
@@ -45,8 +47,9 @@ class Submission:
 
 
 def figures() -> list[Figure]:
-    """Returns the median factor between predicted and reported numbers of accelerators, over all
-    submissions and for each training model, its ratio to the baseline, and the coverage."""
+    """Returns three kinds of figures: the median factor between predicted and reported numbers of
+    accelerators, over all submissions and for each training model; the ratio of its logarithm to
+    that of the baseline; and the coverage of the 90 % intervals."""
     found = [(one, predicted(one)) for one in submissions()]
     made = []
     for model in ("", *MODELS):
@@ -67,20 +70,21 @@ def predicted(one: Submission) -> training.Accelerators:
 
 @cache
 def submissions() -> tuple[Submission, ...]:
-    """Returns all submissions of the closed division that are the largest of their system."""
+    """Returns all submissions of the table: those of the closed division with the largest number of
+    accelerators of their system."""
     return tuple(map(_submission, rows(TABLE)))
 
 
 @cache
 def shares_without(organisation: str) -> Shares:
-    """Returns the shares that the submissions of all other organisations have. "" leaves out no
-    organisation: these are the product's default shares."""
+    """Returns the shares that are estimated from the submissions of all other organisations. ""
+    leaves out no organisation: these are the product's default shares."""
     return estimated([one for one in submissions() if one.organisation != organisation])
 
 
 def estimated(some: Sequence[Submission]) -> Shares:
-    """Returns the shares with the smallest residuals of ln(number of accelerators). A submission
-    weighs less when its organisation has more of them."""
+    """Returns the shares with the smallest residuals of ln(number of accelerators). The more
+    submissions an organisation has, the less weight each of them has."""
     counts: Mapping[str, int] = Counter(one.organisation for one in some)
     weights = np.array([counts[one.organisation] ** -0.25 for one in some])
     expected = _logs(EXPECTED)

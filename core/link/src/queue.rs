@@ -9,7 +9,8 @@ use crate::message::{self, Fate, Received};
 const RECEIVE_BYTES: libc::c_int = 32 << 20;
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// A queue that is bound to this process. It receives packets until it is dropped.
+/// A queue that is bound to this process. The process receives the queue's packets until this value
+/// is dropped.
 pub struct Queue {
     socket: OwnedFd,
     number: u16,

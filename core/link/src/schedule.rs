@@ -55,9 +55,9 @@ impl Schedule {
         true
     }
 
-    /// Removes all packets whose release time is `now_ns` or earlier. Returns the id of the last
-    /// removed packet, and the longest time by which a removed packet is late, ns. Returns None if
-    /// no packet was due.
+    /// Removes all packets whose release time is `now_ns` or earlier. Returns (id of the last
+    /// removed packet, longest time in ns by which a removed packet is late). Returns None if no
+    /// packet was removed.
     pub fn release(&mut self, now_ns: u64) -> Option<(u32, u64)> {
         let mut last = None;
         while let Some(&(id, due)) = self.waiting.front().filter(|(_, due)| *due <= now_ns) {

@@ -34,11 +34,11 @@ pub struct Made {
     /// True if the file exists or may exist, so that it has to be removed at the end.
     pub there: bool,
     pub renamed: bool,
-    /// True while a call that changes the file is in progress, and after such a call failed: the
-    /// file's content and name may then be those before or after the call.
+    /// True while a call that changes the file is in progress, and after such a call failed. In
+    /// both cases it is unknown whether the call has changed the file's content or name.
     pub doubtful: bool,
-    /// Number of overwrites of any bytes of the file so far. It determines the bytes that the
-    /// latest overwrite wrote.
+    /// Number of overwrites of the file so far, whichever bytes they wrote. The content that the
+    /// latest overwrite wrote is a function of this number.
     pub generation: u32,
 }
 
@@ -56,11 +56,11 @@ pub struct Client<'a> {
     pub(crate) own_directories: Vec<String>,
     prefix: String,
     pub(crate) path: String,
-    /// The client's file to which `path` leads: its number, and whether `path` is its name after a
-    /// rename. None if `path` leads elsewhere.
+    /// If `path` is a path of one of this client's files: the file's number, and whether `path` is
+    /// the alternative name that the file has after a rename. None for all other paths.
     leads_to: Option<(u64, bool)>,
-    /// Files kept open between operations: `held` has the client's files by number,
-    /// `held_of_others` has those of other clients by owner and number.
+    /// Files kept open between operations. `held` has the client's own files, by file number.
+    /// `held_of_others` has the files of other clients, by (owner, number).
     pub(crate) held: Vec<Option<Box<dyn File>>>,
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
@@ -69,13 +69,13 @@ pub struct Client<'a> {
     /// of the page of the content pool with which that file begins.
     paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
-    /// Metadata-server calls within the last step, if the target reports them.
+    /// Metadata-server calls within the last step; empty if the target does not report such calls.
     server_calls: Vec<Call>,
     pub(crate) reports_calls: bool,
     pub(crate) clock: Clock,
     /// Whether each read is compared with the expected content.
     pub verifies: bool,
-    /// Which reads and writes are checked if the plan asks for a sample.
+    /// Decides which reads and writes are checked, if the plan asks for a sample.
     pub(crate) sample: Sample,
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.
@@ -151,7 +151,7 @@ impl<'a> Client<'a> {
     }
 
     /// Sets `self.path` to the path of file number `file` of the client `owner`. Returns true if
-    /// the path had to be built, which takes time.
+    /// the path had to be built, which takes time, and false if `self.path` was this path already.
     #[inline]
     pub(crate) fn go_to(&mut self, owner: u32, file: u64) -> bool {
         if owner != self.number {
@@ -207,7 +207,8 @@ impl<'a> Client<'a> {
             .ok_or_else(|| Error::new(ErrorKind::NotFound, operation, &self.path, reason))
     }
 
-    /// Adds the current path to an error without a path: an open file does not know its path.
+    /// Adds `self.path` to an error that has no path. Errors of open files have no path, because an
+    /// open file does not know its path.
     pub(crate) fn named(&self, mut error: Error) -> Error {
         if error.path.is_empty() {
             error.path = self.path.clone();
@@ -314,8 +315,8 @@ impl<'a> Client<'a> {
             .collect()
     }
 
-    /// Reads the clock again, so that work since the last call is not counted in the next call's
-    /// latency.
+    /// Reads the clock again, so that work since the last call on the target is not counted in the
+    /// latency of the next call.
     #[inline]
     pub(crate) fn read_clock(&mut self) {
         self.now = self.clock.now();
@@ -332,8 +333,9 @@ impl<'a> Client<'a> {
         self.buffer = buffer;
     }
 
-    /// Times one call, which is one step of an operation. The end of a step is the start of the
-    /// next, so that a step costs only one clock read.
+    /// Makes one call on the target, which is one step of an operation, and measures its time. The
+    /// end of a step is the start of the next step, so that a step costs only one clock read.
+    /// Returns the call's outcome.
     #[inline]
     pub(crate) fn timed<T>(
         &mut self,
@@ -392,7 +394,7 @@ impl<'a> Client<'a> {
     }
 
     /// Returns the number of the page of the content pool with which a file begins. The result for
-    /// the last file is cached.
+    /// the file that was requested last is cached.
     #[inline]
     pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
         match self.paged {
@@ -405,15 +407,15 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns `length` bytes, from `offset`, of the content with which a file is created.
+    /// Returns `length` bytes, from `offset`, of the content with which this client creates a file.
     fn content(&self, file: u64, offset: u64, length: u64) -> Bytes {
         let content = &self.setup.content;
         content.slice(self.number, (file, 0), offset, length as usize)
     }
 
-    /// Sets the path to a file that is about to be created and returns the state of an empty file.
-    /// The file is registered before it is created, so that it is removed even after a partial
-    /// failure.
+    /// Sets `self.path` to the path of a file that is about to be created. Returns the state that
+    /// the file has after its creation, when it is empty. The file is registered before it is
+    /// created, so that it is removed even after a partial failure.
     #[inline]
     pub(crate) fn expect_made(&mut self, file: u64) -> Made {
         self.go_to_name(file, false);
@@ -430,9 +432,9 @@ impl<'a> Client<'a> {
         made
     }
 
-    /// Updates a file's state after its creation failed with `error`. If the file existed before,
-    /// it belongs to another writer and is not removed. Object stores report an existing object
-    /// only at the close.
+    /// Updates a file's state after its creation failed with `error`. If a file with this name
+    /// existed before, that file belongs to another writer, so this client does not remove it.
+    /// Object stores report an existing object only when the new object is closed.
     #[cold]
     pub(crate) fn disown(&mut self, file: u64, error: &Error) {
         if error.kind == ErrorKind::Exists {
@@ -447,8 +449,9 @@ impl<'a> Client<'a> {
         filled.inspect_err(|error| self.disown(file, error))
     }
 
-    /// Appends `bytes` bytes to the open file with the state `made`, syncs it if `fsync`, and
-    /// closes it.
+    /// Appends `bytes` bytes to file number `file`, which has the state `made` and is open as
+    /// `open`, and closes the file. Syncs the file after each write call if the target's options
+    /// request this. Otherwise, syncs it once before the close if `fsync` is true.
     pub(crate) fn fill(
         &mut self,
         mut open: Box<dyn File>,

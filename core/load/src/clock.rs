@@ -42,7 +42,7 @@ pub fn thread_cpu_ns() -> u64 {
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// The processor time that this process has used, s.
+/// Processor time that this process has used so far, in user mode and in the kernel, s.
 pub fn cpu_time() -> CpuReport {
     // SAFETY: getrusage fills the structure that it is given; a structure of zeroes is valid.
     let usage = unsafe {
@@ -59,8 +59,8 @@ pub fn cpu_time() -> CpuReport {
 
 /// The clock of one thread. It reads the processor's time-stamp counter if the kernel uses that
 /// counter as its own clock source, which requires a constant and synchronous rate on all cores.
-/// Such a reading costs a third of a system clock call. The kernel's clock is read again every 50
-/// ms, so that the two clocks differ by at most some 100 ns.
+/// Reading the counter takes a third of the time of a system call for the clock. The kernel's clock
+/// is read again every 50 ms, so that the two clocks differ by at most some 100 ns.
 pub struct Clock {
     /// Nanoseconds per tick of the time-stamp counter, in units of 2^-32. 0 means that every
     /// reading is a call into the kernel.
@@ -106,8 +106,8 @@ impl Clock {
             return monotonic_ns();
         }
         (self.base_ticks, self.base_ns) = pair();
-        // The ratio is taken since the first reading: it is the more accurate, the longer the
-        // interval.
+        // The ratio is computed over the whole time since the first reading, because a longer
+        // interval gives a more accurate ratio.
         self.scale = ratio(self.first, (self.base_ticks, self.base_ns)).unwrap_or(self.scale);
         self.trusted = trusted(self.scale);
         self.last_ns = self.last_ns.max(self.base_ns);
@@ -175,8 +175,8 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the kernel uses the time-stamp counter as its own clock source, after its check that the
-/// counters of all cores agree.
+/// Whether the kernel uses the time-stamp counter as its own clock source. The kernel does so only
+/// after a check that the counters of all cores agree.
 fn is_kernels_own() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(target_arch = "x86_64")
@@ -195,8 +195,8 @@ mod tests {
             let (low, observed, high) = (monotonic_ns(), clock.now(), monotonic_ns());
             assert!(observed >= before);
             before = observed;
-            // The tolerance of 20 µs is far more than the two clocks ever differ, and far less than
-            // a wrong scale would cause.
+            // The tolerance of 20 µs is far above the difference between two correct clocks, and
+            // far below the difference that a wrong scale would cause.
             assert!(
                 low < observed + 20_000 && observed < high + 20_000,
                 "{low} {observed} {high}"

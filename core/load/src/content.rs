@@ -11,24 +11,25 @@ use bytes::Bytes;
 use dfslab_workload::draw;
 
 const PAGE: usize = 4096;
-/// Size of the pool in pages. The number is prime, so that two offsets of one file hold equal pages
-/// only if they are a multiple of 1021 pages apart. Hence exchanged blocks of any power-of-two size
-/// are detected.
+/// Size of the pool in pages, after which the content of a file repeats. The number is prime. So
+/// two blocks of a power-of-two size in one file are equal only if they are a multiple of 1021
+/// blocks apart, and any other exchange of two blocks is detected.
 const POOL_PAGES: usize = 1021;
 const POOL_BYTES: usize = POOL_PAGES * PAGE;
 
 /// Number of pages by which each overwrite (generation) shifts the start of a file's content in the
-/// pool. It is large, so that no small shift within a file hides a stale page.
+/// pool. If the number were small, a stale page that is also displaced by a few pages within its
+/// file could equal the expected page.
 const PAGES_A_GENERATION: u64 = 509;
 
 /// The content of all files of a run. A file's bytes are a range of one seeded, periodic pool. The
 /// file and its number of overwrites (its generation) determine where the range starts, so that
-/// stale bytes differ from those of the last overwrite.
+/// stale bytes differ from the bytes of the last overwrite.
 ///
 /// The pool is page aligned and followed by a copy of its beginning, so that any range is
-/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. This has
-/// two drawbacks: two files of one client have the same content with probability 1/1021, and a
-/// storage system that deduplicates pages finds duplicates.
+/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The
+/// periodic pool has two drawbacks: two files of one client have the same content with probability
+/// 1/1021, and a storage system that deduplicates pages finds duplicates.
 pub struct Content {
     seed: u64,
     bytes: Bytes,
@@ -84,15 +85,16 @@ impl Content {
     }
 
     /// Returns the same bytes as `slice`, for a file given as (its first page in the pool, number
-    /// of overwrites). The bytes are borrowed: the threads would contend for the cache line of a
-    /// reference count.
+    /// of overwrites). The bytes are borrowed, not reference-counted, since all threads would
+    /// contend for the cache line of the reference count.
     #[inline]
     pub fn lent(&self, of: (u64, u32), offset: u64, length: usize) -> &[u8] {
         &self.bytes[self.place(of, offset, length)]
     }
 
-    /// Returns the offset within the compared bytes of the first byte that differs from the
-    /// expected content. None if all are equal.
+    /// Compares `observed`, the bytes at `offset` of a client's file, with the expected content.
+    /// The file is given as (file number, number of overwrites). Returns the offset in the file of
+    /// the first byte that differs; None if all bytes are equal.
     pub fn first_difference(
         &self,
         client: u32,

@@ -32,7 +32,8 @@ pub enum Verify {
 }
 
 impl Verify {
-    /// Whether all content is checked, so that the place of every overwrite has to be recorded.
+    /// Whether all content is checked, so that the byte range of every overwrite has to be
+    /// recorded.
     #[inline]
     pub fn checks_all(self) -> bool {
         matches!(self, Verify::After | Verify::Inline)

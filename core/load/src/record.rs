@@ -29,13 +29,14 @@ type ErrorKindName = &'static str;
 /// One client's measurements of one operation type in one phase.
 #[derive(Clone, Default)]
 pub struct Kind {
-    /// Latencies, counted from the actual start, of operations that consist of several calls.
-    /// `singles` has those of operations that consist of a single call.
+    /// Latencies, counted from the actual start, of the operations that are not in `singles`: those
+    /// of several calls, and those of a single call whose step is not `single`.
     pub all: Counted,
     /// Response times counted from the scheduled start; None unless the workload is open.
     pub response: Option<Box<Histogram>>,
-    /// The step of operations that consist of a single call. The histogram `singles` then serves
-    /// the operation and the step.
+    /// The step of the first operation that consisted of a single call; None if there was none.
+    /// `singles` has the latencies of all operations that consisted of this one step, which are the
+    /// latencies of the operations and of the step.
     single: Option<Step>,
     singles: Counted,
     steps: Option<Box<Steps>>,
@@ -49,7 +50,8 @@ pub struct Part {
     pub zero: u64,
     kinds: [Option<Box<Kind>>; KINDS],
     series: Series,
-    /// Number of failed operations, and the longest latency in the current second in ns.
+    /// Number of failed operations (`errors`), and the longest latency in the current second in ns
+    /// (`longest`).
     errors: u64,
     longest: u64,
     /// Latencies since the client last published its counts.
@@ -57,13 +59,14 @@ pub struct Part {
     /// When derived figures are next brought up to date, ns of the monotonic clock: at the end of
     /// the current second or of the current bucket of the histogram of end times.
     turn_at: u64,
-    /// Histogram of operations' end times, ns after zero, without the operations in the current
-    /// bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
+    /// Histogram of operations' end times, ns after the start of the phase, without the operations
+    /// in the current bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
     ends: Histogram,
     ends_low: u64,
     ends_high: u64,
     /// Histogram of the generator's lateness, ns, for operations with a scheduled start that were
-    /// late: actual start minus earliest possible start. `at_once` counts those that were not late.
+    /// late: actual start minus earliest possible start. `at_once` is the number of operations with
+    /// a scheduled start that were not late.
     late: Histogram,
     at_once: u64,
     /// The scheduled arrivals whose operations were begun; used by open workloads only.
@@ -128,8 +131,9 @@ impl Part {
     }
 
     /// Brings the series by second and the histogram of end times up to date, before an operation
-    /// from `start` to `end` (ns of the monotonic clock) is counted. Called only when `end` is in
-    /// another second or bucket than the last one.
+    /// from `start` to `end` (ns of the monotonic clock) is counted. Called only if `end` is in
+    /// another second, or in another bucket of the histogram, than the end of the previous
+    /// operation.
     #[cold]
     fn turn(&mut self, start: u64, end: u64) {
         self.first_start.get_or_insert(start);
@@ -166,8 +170,8 @@ impl Part {
         if let Some(scheduled) = one.scheduled {
             latency = end.saturating_sub(scheduled);
             of_responses(&mut kind.response).record(latency);
-            // When a client is behind its schedule, most operations begin as soon as the previous
-            // one ends, so the generator itself does not delay them.
+            // The lateness is counted from the end of the previous operation if that is after the
+            // scheduled start, because the generator itself did not cause this part of the delay.
             match start.saturating_sub(scheduled.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),
@@ -184,8 +188,8 @@ impl Part {
         self.kinds().map(|(_, kind)| kind.count()).sum()
     }
 
-    /// Returns the totals of this phase so far. Its longest latency is that of the current second
-    /// only.
+    /// Returns the totals of this phase so far. The longest latency in the result is that of the
+    /// current second only.
     pub fn so_far(&self) -> Second {
         let mut all = Second {
             errors: self.errors,
@@ -206,8 +210,8 @@ impl Part {
         self.series.seconds(self.so_far())
     }
 
-    /// Returns the histogram of operations' end times, ns after zero. Each end time is recorded as
-    /// the lower bound of its bucket.
+    /// Returns the histogram of operations' end times, ns after the start of the phase. Each end
+    /// time is recorded as the lower bound of its bucket.
     pub fn ends(&self) -> Histogram {
         let mut ends = self.ends.clone();
         ends.record_many(self.ends_low, self.count() - ends.count());
@@ -218,7 +222,7 @@ impl Part {
     }
 
     /// Returns the histogram of the generator's lateness, ns, over all operations with a scheduled
-    /// start; 0 for those that were not late.
+    /// start. The lateness of an operation that was not late is 0.
     pub fn late(&self) -> Histogram {
         let mut late = self.late.clone();
         late.record_many(0, self.at_once);

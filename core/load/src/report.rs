@@ -301,8 +301,8 @@ pub struct SpanRecord {
     pub bytes: u64,
 }
 
-/// A histogram of the durations of some calls in ns, their number of errors, and the bytes moved by
-/// them.
+/// Figures of some calls: the histogram of their durations in ns, their number of errors, and the
+/// bytes that they moved.
 #[derive(Clone, Default)]
 pub(crate) struct Counted {
     pub histogram: Histogram,

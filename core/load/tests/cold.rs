@@ -1,12 +1,14 @@
-//! Tests of cold runs: files are read from a disk, and a run that cannot do so is refused.
+//! Tests of cold runs: files are read from a disk, and a run whose files cannot be dropped from
+//! memory is refused.
 
 use std::fs;
 use std::path::Path;
 
 use dfslab_load::{run, Control, Error, ErrorKind, Outcome, Plan};
 
-/// Returns the outcome of a cold run. If the run was refused because its files stayed in memory, as
-/// where temporary files are in a memory file system, it returns None. Panics for any other error.
+/// Returns the outcome of a cold run. Returns None if the run was refused because its files stayed
+/// in memory, which happens if temporary files are in a memory file system. Panics for any other
+/// error.
 fn unless_in_memory(ran: Result<Outcome, Error>) -> Option<Outcome> {
     match ran {
         Ok(outcome) => Some(outcome),
@@ -46,7 +48,7 @@ fn a_cold_run_that_is_warm_is_refused() {
     fs::create_dir(&root).unwrap();
     let ran = run(&Plan::parse(&text(&root)).unwrap(), &Control::default());
     fs::remove_dir_all(&root).unwrap();
-    // The rest is checked only if temporary files are on a disk.
+    // The outcome is checked only if temporary files are on a disk.
     if let Some(outcome) = unless_in_memory(ran) {
         let proof = outcome.report.cache.proof.expect("it was asked for");
         assert_eq!(proof.prepared_bytes, 1_200_000);

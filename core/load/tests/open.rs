@@ -75,8 +75,8 @@ fn sessions_think_and_ramps_climb() {
         .replace("EACH", "400");
     let report = ran(&text).report;
     let counts: Vec<u64> = report.seconds.iter().map(|second| second.count).collect();
-    // The ramp schedules 100 and 300 operations in the two seconds, but a busy machine delays some
-    // into the next second.
+    // The ramp schedules 100 operations in the first second and 300 in the next second, but a busy
+    // machine delays some operations into the next second.
     assert!(counts[1] > counts[0], "{counts:?}");
 }
 

@@ -10,8 +10,8 @@ use stalling::{
 };
 
 /// Shows that response times include a stall of the target. The time that a busy machine adds to a
-/// request is measured separately. The example `stall` measures on an idle machine that the
-/// generator adds less than 1 %.
+/// request is measured separately. The example `stall` shows on an idle machine that the generator
+/// adds less than 1 % to the response times.
 #[test]
 fn response_times_are_true_while_the_target_stalls() {
     for workers in [1, 8, 64] {
@@ -31,9 +31,9 @@ fn a_generator_that_is_late_is_off_the_truth() {
     assert!(off_the_truth(truths.map(|truth| truth + 0.1), truths) > 0.2);
 }
 
-/// Shows that response times include a stall when arrivals are random. The true values then differ
-/// from run to run, so the measured ones are compared with those that follow from the scheduled
-/// starts of this run.
+/// Shows that response times include a stall when arrivals are random. The true response times then
+/// differ from run to run. So the measured response times are compared with the true ones that
+/// follow from the scheduled starts of this run.
 #[test]
 fn random_arrivals_lose_nothing_either() {
     let plan = Plan::parse(&stalling(5, 4, r#""poisson""#)).unwrap();

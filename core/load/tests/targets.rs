@@ -481,7 +481,7 @@ fn an_overwrite_that_was_lost_is_found() {
         assert!(report.complete, "{:?}", report.errors);
         assert!(report.operations["overwrite"].bytes > 0 && report.verified_bytes > 0);
     }
-    // Content that remains at the end is that of the last overwrite.
+    // This run keeps its files. The content of each file must be that of the file's last overwrite.
     let kept = r#","keep":true,"verify":"after""#;
     let plan = Plan::parse(&plan_text(&place.0, &["overwrite"], kept)).unwrap();
     assert!(run(&plan, &Control::default()).unwrap().report.complete);

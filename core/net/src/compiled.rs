@@ -26,8 +26,8 @@ pub struct CompiledNet {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) clusters: Vec<Cluster>,
-    /// What `cluster_run` needs to fire the net; None if the engine of `cluster_run` cannot fire
-    /// this net.
+    /// The plan by which the faster engine `cluster_run` fires the net; None if `cluster_run`
+    /// cannot fire this net.
     pub(crate) cluster_plan: Option<ClusterPlan>,
     /// Number of lines (first-in first-out queues) of the event list.
     pub(crate) lines: usize,
@@ -61,7 +61,8 @@ pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) fields: Vec<(String, FieldType)>,
     pub(crate) initial: Vec<Vec<u64>>,
-    /// Views that any token of the place may enter, if it meets the view's condition.
+    /// Views whose required field value, if any, is not looked up in `dispatch`. A token enters
+    /// those of them whose condition it meets.
     pub(crate) views: Vec<u32>,
     /// Views that require one value of one field. They are looked up by the value, so that not
     /// every view has to be tested.
@@ -87,7 +88,7 @@ pub(crate) struct Seat {
     pub(crate) lanes: Lanes,
 }
 
-/// How the lane is determined that a token enters in its cell. A lane is a first-in first-out list.
+/// How the lane of a token within its cell is determined. A lane is a first-in first-out list.
 #[derive(Debug)]
 pub(crate) enum Lanes {
     /// All tokens of the place enter this lane.
@@ -140,19 +141,19 @@ impl Dispatch {
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) transition: u32,
-    /// Whether any change of the view's tokens, not only of the first one, may change the
-    /// transition's binding.
+    /// Whether the transition's binding may change whenever a token enters or leaves the view. If
+    /// false, it may change only when the first token of the view changes.
     pub(crate) searches: bool,
     pub(crate) discipline: Discipline,
-    /// The conditions of the guard that concern this token alone. Their code refers to the token as
-    /// that of arc 0.
+    /// The conditions of the guard that read one token of the view and no other token. Their code
+    /// refers to this token as the token of arc 0.
     pub(crate) filter: Filter,
     /// Position of the arc among the arcs of its transition that are joined by equal fields. None
     /// if the arc is not joined: all tokens of the view are then in one bucket.
     pub(crate) joined: Option<u32>,
     /// The fields that are compared with those of the other joined arcs.
     pub(crate) keys: Vec<u16>,
-    /// Whether no field, one field or several fields select the bucket that a token enters.
+    /// The number of fields that select the bucket which a token enters: none, one or several.
     pub(crate) key_kind: KeyKind,
 }
 
@@ -239,7 +240,8 @@ fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
 pub(crate) struct Transition {
     pub(crate) name: String,
     pub(crate) page: String,
-    /// Rank of the transition's priority among those of the net; 0 is the highest priority.
+    /// Rank of the transition's priority among the priorities of the net; 0 is the highest
+    /// priority.
     pub(crate) level: u32,
     pub(crate) weight: Option<f64>,
     /// The other transitions with weights that have the same priority and share an input place.
@@ -249,8 +251,9 @@ pub(crate) struct Transition {
     /// The input arcs that are joined, in arc order. The guard requires equal values of some fields
     /// of their tokens.
     pub(crate) joined: Vec<u16>,
-    /// Position in `joined` of the arc whose first token decides which of several sets of joined
-    /// tokens is taken. It is the first joined arc whose place is not random.
+    /// Position in `joined` of the first joined arc whose place does not draw its tokens at random.
+    /// If several sets of joined tokens are complete, the first token of this arc decides which set
+    /// is taken.
     pub(crate) lead: u32,
     /// The input arcs that are not joined, in arc order.
     pub(crate) free: Vec<u16>,

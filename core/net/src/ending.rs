@@ -1,6 +1,6 @@
 //! The reasons for which a replication ends.
 
-/// Number of firings between two checks of the flag that stops a run.
+/// Number of firings between two checks whether the caller has set the flag that stops a run.
 pub(crate) const STOP_INTERVAL: u64 = 1 << 16;
 
 /// The reason for which a replication ended.
@@ -10,7 +10,7 @@ pub enum Reason {
     EndTime,
     /// The largest number of firings was reached.
     MaxFirings,
-    /// Nothing can fire any more.
+    /// No transition is enabled and no token is in transit, so nothing can fire any more.
     Dead,
     /// A monitor made the number of observations that the options request.
     Until,

@@ -215,7 +215,7 @@ impl Lists {
 
     fn mark(&self, list: u64, used: &mut [bool]) {
         let mut at = list;
-        // If a cell is already marked as used, the cells after it are marked too.
+        // If a cell is already marked as used, so are all cells after it, and the loop can end.
         while at != EMPTY && !std::mem::replace(&mut used[at as usize], true) {
             at = u64::from(self.cell(at).tail);
         }

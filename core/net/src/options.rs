@@ -39,8 +39,8 @@ pub struct RunOptions {
     pub stations: Vec<StationDefinition>,
 }
 
-/// A station, as an option: its idle servers wait in one place, and tokens in service are in
-/// transit to another.
+/// A station, as an option: its idle servers wait in the place `idle`, and tokens in service are in
+/// transit to the place `served`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationDefinition {
@@ -174,7 +174,8 @@ pub struct LevelDefinition {
 pub struct ChangeDefinition {
     /// Name of the transition.
     pub transition: String,
-    /// An int expression over the transition's variables and locals, whose value is added.
+    /// An int expression over the transition's variables and locals, whose value is added to the
+    /// level.
     pub by: String,
 }
 

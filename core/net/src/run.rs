@@ -173,9 +173,9 @@ impl<'n> Replication<'n> {
         }
     }
 
-    /// Fires in a faster way that is possible if all tokens wait in the cells of clusters. Stops at
-    /// the end of the warm-up or of the replication and returns why. If the net has no such plan
-    /// (`cluster_plan`), fires nothing and returns `Pause::Idle`.
+    /// Fires with `cluster_run`, an engine that needs fewer steps for each firing. Stops at the end
+    /// of the warm-up or of the replication, or when nothing can fire, and returns why. If the net
+    /// has no plan for this engine (`cluster_plan`), fires nothing and returns `Pause::Idle`.
     fn fire_clusters(&mut self, stop: &AtomicBool) -> Result<Pause> {
         let Some(plan) = &self.net.cluster_plan else {
             return Ok(Pause::Idle);
@@ -197,7 +197,7 @@ impl<'n> Replication<'n> {
 
     /// Ends the warm-up, so that monitors begin to observe, if it ends before the next event at
     /// `time_ns`. If nothing can fire any more during the warm-up (`time_ns` is the largest
-    /// number), it never ends, and monitors observe nothing.
+    /// number), the warm-up never ends, and monitors observe nothing.
     fn warm_up_before(&mut self, time_ns: u64) {
         if self.engine.observes || time_ns < self.warm_up_ns || time_ns == u64::MAX {
             return;

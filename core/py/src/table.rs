@@ -47,7 +47,7 @@ impl Table {
     }
 
     /// Returns two capsules, one with the schema and one with the values of the table, as the Arrow
-    /// PyCapsule interface requires. It ignores `requested_schema`, which that interface allows.
+    /// PyCapsule interface requires. `requested_schema` is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,

@@ -250,8 +250,9 @@ impl TraceStream {
         TraceStream { stream }
     }
 
-    /// Adds one OTLP message, as protobuf or JSON; `name` identifies it in errors. If a message is
-    /// invalid, an exception is raised, but the spans before the invalid place are kept.
+    /// Adds one OTLP message, as protobuf or JSON; `name` identifies the message in errors. If a
+    /// message is invalid, an exception is raised, but the spans that precede the error in the
+    /// message are added.
     fn push(&mut self, py: Python<'_>, name: &str, message: &[u8]) -> PyResult<()> {
         let stream = self.open()?;
         py.detach(|| stream.read(Path::new(name), message))

@@ -55,7 +55,7 @@ impl TraceError {
     }
 
     /// Converts an error of the operating system. A missing file is an error of the input; all
-    /// others are errors of the machine.
+    /// other errors are errors of the machine.
     pub fn from_io(operation: &'static str, path: &Path, source: &std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory => ErrorKind::Input,

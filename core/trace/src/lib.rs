@@ -1,11 +1,11 @@
 //! Turns the spans of traces into call trees, compressed profiles and rankings.
 //!
 //! The data flows through the modules in this order. `ingest` reads trace files into a `SpanStore`
-//! (`span`). `stream` takes complete traces from it, and `selection` drops and renames calls as the
-//! user asks. `tree` reconstructs the call trees; one pass suffices for spans in canonical form
-//! (`tree::canonical`). `profile` compresses the trees (Liu et al. 2018, section 2.2), merges
-//! shards and ranks calls by time. `replay` estimates the gain from a faster step. `output` writes
-//! the results, and spans as trace files.
+//! (`span`). `stream` takes complete traces from the store, and `selection` drops and renames calls
+//! as the user requests. `tree` reconstructs the call trees; one pass suffices for spans in
+//! canonical form (`tree::canonical`). `profile` compresses the trees (Liu et al. 2018, section
+//! 2.2), merges shards and ranks calls by time. `replay` estimates the gain from a faster step.
+//! `output` writes the results, and writes spans as trace files.
 
 mod error;
 mod ingest;
@@ -44,8 +44,9 @@ use std::path::Path;
 /// Reads trace files, whose spans may belong to the same traces, and compresses them into one
 /// profile.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<SpanProfile> {
-    // A first pass without a sample suffices for traces of one host. It cannot show this if the
-    // selection drops calls, since dropped calls are missing from the profile.
+    // Traces of one host need no correction of clocks, and so no sample. The profile shows whether
+    // all calls are of one host, unless the selection drops calls: dropped calls are missing from
+    // the profile.
     if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;
@@ -56,9 +57,9 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<S
     Ok(summarise_files(paths, Window::default(), reading)?.profile)
 }
 
-/// Reads trace files like `profile_files`, and also returns a sample of the call trees. Memory is
-/// bounded by `window`. If the clocks of hosts contradict causality, the files are read again with
-/// corrected clocks.
+/// Reads trace files like `profile_files`, and also returns a sample of the call trees. At most
+/// `window.spans` spans wait in memory. If the clocks of hosts contradict causality, the files are
+/// read again with corrected clocks.
 pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,

@@ -1,9 +1,10 @@
 //! Processes traces of any size in bounded memory. Spans wait in a window until their trace is
 //! complete.
 //!
-//! A trace counts as complete when none of the latest spans belonged to it. Then it is merged into
-//! the profile, and only its id is remembered. Spans of the trace that arrive later are still
-//! counted exactly, but in a separate tree; `SpanLosses` has their number.
+//! A trace counts as complete when none of the latest `Window::quiet` spans belonged to it. A
+//! complete trace is merged into the profile, and only the trace's id is remembered. Spans of a
+//! merged trace that arrive later are still counted exactly, but in a separate tree; `SpanLosses`
+//! has their number.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -39,12 +40,12 @@ impl Default for Window {
     }
 }
 
-/// Number of spans, approximately, in a batch of complete traces that are processed together. A
-/// batch fits a processor cache.
+/// Approximate number of spans in a batch of complete traces, which are processed in one pass. A
+/// batch fits into a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// The ids of at least this number of the latest merged traces are remembered, and of at most twice
-/// this number.
+/// Largest number of ids of merged traces in each of the two sets of `Merged`. So the ids of at
+/// least this number of the latest merged traces are remembered, and of at most twice this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
@@ -52,8 +53,8 @@ const REMEMBERED: usize = 1 << 18;
 pub struct SpanStream {
     window: Window,
     store: SpanStore,
-    /// The traces of the spans that wait in the store. Spans that arrived since the last merge are
-    /// not in it yet.
+    /// The traces of the spans that wait in the store, without the spans that arrived since the
+    /// last merge.
     traces: Traces,
     profile: SpanProfile,
     /// The random sample of complete traces. None if only the profile is requested; then clock
@@ -62,10 +63,10 @@ pub struct SpanStream {
     merged: Merged,
     /// Reused memory in which the call trees of each batch are reconstructed.
     forest: Forest,
-    /// For each host, the time by which its clock is ahead of the reference host's, ns.
+    /// For each host, the time by which its clock is ahead of the clock of the reference host, ns.
     ahead_ns: HashMap<TextId, i64, Mixing>,
     selection: Selection,
-    /// Format of the files. If it is None, the format is recognised by content.
+    /// Format of the files. If it is None, the format of each file is recognised by content.
     format: Option<InputFormat>,
     arrived: u64,
     arrived_before: u64,
@@ -75,13 +76,14 @@ pub struct SpanStream {
 pub struct TraceSummary {
     /// The compressed profile of all spans that were read.
     pub profile: SpanProfile,
-    /// A random sample of complete call trees for analyses that need spans; it has all trees if
-    /// there are few. The user's selection is not applied to it.
+    /// A random sample of complete call trees, for analyses that need spans. If all trees fit into
+    /// the sample, it has all of them. The user's selection is not applied to the sample.
     pub sample: Forest,
-    /// Number of call trees that are not in the sample.
+    /// Number of call trees of the profile that are not in the sample.
     pub trees_left_out: u64,
-    /// Clock offsets of the hosts, if calls between hosts determine them. The times of the spans
-    /// are corrected by them where needed.
+    /// Clock offsets of the hosts; empty if no calls between hosts determine them.
+    /// `summarise_files` corrects the times of the spans by these offsets if it can read the files
+    /// twice.
     pub clocks: Vec<AlignedClock>,
 }
 
@@ -109,15 +111,16 @@ impl SpanStream {
         self
     }
 
-    /// Whether a sample is needed but none is kept. It is needed if there are spans of several
-    /// hosts, since only a sample shows whether the hosts' clocks are wrong.
+    /// Whether a sample is needed but none is kept. A sample is needed if there are spans of
+    /// several hosts, since only a sample shows whether the hosts' clocks are wrong.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files whose spans may belong to the same traces. The next spans are always read from
-    /// the file whose latest span so far has the earliest start, so that the spans of one trace are
-    /// read at about the same time. Stops as soon as a sample is needed but none is kept.
+    /// Reads files whose spans may belong to the same traces. Of each file, the latest start of the
+    /// spans read so far is known; the next spans are read from the file where this start is the
+    /// earliest, so that the spans of one trace are read at about the same time. Stops early if a
+    /// sample becomes needed but none is kept.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -145,7 +148,8 @@ impl SpanStream {
         Ok(())
     }
 
-    /// Reads the spans of one message that is not a file. `name` identifies the message in errors.
+    /// Reads the spans of a message that is not a file, such as a network message. `name`
+    /// identifies the message in errors.
     pub fn read(&mut self, name: &Path, input: impl Read + Send) -> Result<()> {
         let mut reader = Reader::new(name, input)?;
         loop {
@@ -159,8 +163,8 @@ impl SpanStream {
         }
     }
 
-    /// Merges the waiting traces that received no spans since the last call of this function into
-    /// the profile.
+    /// Merges those waiting traces into the profile that received no spans since the last call of
+    /// this function.
     pub fn merge_quiet(&mut self) {
         let since = self.arrived - self.arrived_before;
         self.arrived_before = self.arrived;
@@ -194,7 +198,8 @@ impl SpanStream {
         profile
     }
 
-    /// Ends the stream and returns profile, sample and clock offsets.
+    /// Ends the stream and returns the profile and the sample. The list of clock offsets in the
+    /// result is empty.
     pub fn finish(mut self) -> TraceSummary {
         self.merge_all();
         let sample = self.sample.take().unwrap_or_default();
@@ -220,7 +225,8 @@ impl SpanStream {
         self.store.texts.assume_weight(weight);
     }
 
-    /// Sets the format in which files are read. With None, it is recognised by content.
+    /// Sets the format in which files are read. If `format` is None, the format of each file is
+    /// recognised by content.
     pub fn assume_format(&mut self, format: Option<InputFormat>) {
         self.format = format;
     }
@@ -230,8 +236,9 @@ impl SpanStream {
         self.selection = selection;
     }
 
-    /// From now on, corrects the start and end times of the spans of these hosts by the clock
-    /// offsets.
+    /// Corrects the start and end times of spans in all traces that are merged from now on. The
+    /// spans of each host in `clocks` are moved back by the time by which the host's clock is
+    /// ahead.
     pub fn align(&mut self, clocks: &[AlignedClock]) {
         let wrong = clocks.iter().filter(|clock| clock.ahead_ns != 0);
         self.ahead_ns = wrong
@@ -325,7 +332,7 @@ struct Held {
     trace_id: u128,
     spans: usize,
     runs: usize,
-    /// Position of the latest span of the trace in the window.
+    /// Position of the latest span of the trace, counted in spans of the window.
     latest: usize,
     whole: bool,
 }
@@ -371,9 +378,9 @@ impl Traces {
         self.runs.push(Run { slot, first, spans });
     }
 
-    /// Marks those traces as complete to which none of the latest `quiet` spans belongs. If more
-    /// than `stay_max` spans would still wait, it also marks the largest of the other traces.
-    /// Returns the number of traces that were marked for their size.
+    /// Marks as complete all traces to which none of the latest `quiet` spans belongs. If more than
+    /// `stay_max` spans would still wait, also marks traces that are not complete, the largest
+    /// first. Returns the number of traces that were marked for their size.
     fn choose(&mut self, quiet: usize, stay_max: usize) -> u64 {
         let mut stay = 0;
         for held in &mut self.held {
@@ -432,8 +439,8 @@ impl Traces {
     }
 }
 
-/// Ids of merged traces in two sets. When the younger set is full, the older one is dropped and the
-/// younger one takes its place.
+/// Ids of merged traces in two sets. When the younger set is full, the older set is dropped, the
+/// younger set takes its place, and a new younger set is begun.
 #[derive(Default)]
 struct Merged {
     older: HashSet<u64, Mixing>,

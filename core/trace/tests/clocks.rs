@@ -1,4 +1,4 @@
-//! Tests that clock offsets between hosts, which the created traces contain, are found and
+//! Tests that the clock offsets between hosts that were put into the created traces are found and
 //! corrected.
 
 mod support;
@@ -12,9 +12,9 @@ use support::Random;
 
 const HOSTS: [&str; 4] = ["client", "namenode", "datanode-1", "datanode-2"];
 
-/// Creates traces in which a client calls a NameNode and a DataNode, which calls a second DataNode.
-/// `ahead_ns` has the time by which each host's clock is ahead. Each network delay is 50 to 250 us,
-/// and every tenth write outlives its caller.
+/// Creates traces in which a client calls a NameNode and a DataNode, and the DataNode calls a
+/// second DataNode. `ahead_ns` has the time by which each host's clock is ahead. Each network delay
+/// is 50 to 250 us, and every tenth write outlives its caller.
 fn calls(seed: u64, ahead_ns: [i64; 4], count: u64) -> SpanStore {
     let mut random = Random(seed);
     let mut store = SpanStore::default();
@@ -68,8 +68,8 @@ proptest! {
             let place = HOSTS.iter().position(|host| *host == clock.host).expect("a host");
             let off = (clock.ahead_ns - ahead[place]).unsigned_abs();
             prop_assert!(off <= clock.residual_ns, "{:?} is off by {}", clock, off);
-            // With forty calls, the residual of each host is at most the longest network delay, and
-            // residuals add up along the chain of hosts.
+            // In these traces, the residual of the offset between two hosts is below 4.5 ms.
+            // Residuals add up along the chain of hosts, which has at most two such steps.
             prop_assert!(clock.residual_ns <= 2 * 4_500_000);
         }
     }

@@ -82,7 +82,7 @@ fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
 }
 
 /// Returns the number of distinct tree structures that there would be if retried attempts were
-/// treated like other calls. It is computed from the definition of a structure.
+/// treated like other calls. The number is computed from the definition of a structure.
 fn structures_without_rule(store: &SpanStore) -> usize {
     fn structure(forest: &Forest, node: u32) -> String {
         let below: BTreeSet<String> = forest
@@ -164,7 +164,7 @@ fn a_final_failure_and_a_concurrent_failure_are_no_retries() {
     let write = trace.begin("write", 0);
     trace.step("send", write, true);
     trace.step("confirm", write, false);
-    // Three copies run concurrently and one fails, so the others are no retries.
+    // Three copies run concurrently and one of them fails, so the other two copies are no retries.
     let copies: Vec<u64> = (0..3).map(|_| trace.begin("copy", write)).collect();
     for (copy, failed) in copies.into_iter().zip([true, false, false]) {
         trace.end(copy, failed);
@@ -184,14 +184,14 @@ fn a_final_failure_and_a_concurrent_failure_are_no_retries() {
     assert_eq!(errors, 5);
 }
 
-/// The expected figures of a node: the number of parent calls that contain calls of it, the
-/// smallest and the largest number of its calls within one of them, and whether its calls were
-/// retried.
+/// The expected figures of a node: the number of parent calls that have child calls at the node,
+/// the smallest and the largest number of these child calls within one of the parent calls, and
+/// whether the node's calls were retried.
 type Figures = (u64, u64, u64, bool);
 
-/// Computes what is expected of each node from the definition of the compression. The key of a node
-/// is the path of structures from the root to the node's calls. The value is (number of calls, sum
-/// of durations in ns, further figures).
+/// Computes the expected counts and sums of each node from the definition of the compression. The
+/// key of a node is the path of structures from the root to the node's calls. The value is (number
+/// of calls, sum of durations in ns, further figures).
 fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Figures)> {
     let again = |node: u32| {
         let span = &forest.spans[node as usize];

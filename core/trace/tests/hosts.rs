@@ -1,4 +1,4 @@
-//! Tests that sums by host equal those of a naive computation, in any order of merging.
+//! Tests that the sums by host equal the sums of a naive computation, in any order of merging.
 
 mod support;
 
@@ -26,7 +26,8 @@ fn profile_of(store: &SpanStore) -> SpanProfile {
     SpanProfile::of(&Forest::recover(store.clone()))
 }
 
-/// Distributes the traces of a store over `parts` stores. Each trace is completely in one of them.
+/// Distributes the traces of a store over `parts` stores. All spans of a trace are put into the
+/// same store.
 fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
     let part = |number| SpanStore {
         spans: store

@@ -1,5 +1,5 @@
-//! Tests that shards that are read separately can be merged in any order and grouping, with the
-//! same result to the byte.
+//! Tests that shards that are read separately can be merged in any order and grouping. Every merge
+//! gives the same result, to the byte.
 
 mod support;
 
@@ -77,8 +77,8 @@ fn any_order_of_parts_gives_the_bytes_of_one_reader() {
         .iter()
         .map(|path| part(std::slice::from_ref(path)))
         .collect();
-    // Gains from faster steps are not compared: their replay uses numbers that depend on the
-    // reader, so their last digits may differ.
+    // Gains from faster steps are not compared: their replay depends on the numbers of texts, which
+    // differ between readers, so the last digits of the gains may differ.
     let profile = |summary: &TraceSummary| Report::of(&summary.profile, &ReportOptions::default());
     let one = text(&merge_parts(parts.clone(), Selection::default()));
     assert!(profile(&merge_parts(parts.clone(), Selection::default())) == profile(&whole));

@@ -1,5 +1,5 @@
-//! Tests that the call trees reconstructed from damaged input equal the trees from which that input
-//! was made.
+//! Tests that the call trees reconstructed from damaged spans equal the trees from which the
+//! damaged spans were made.
 
 mod support;
 
@@ -117,7 +117,7 @@ fn a_hundred_thousand_levels_lose_nothing_but_their_depth() {
         .map(|node| node.statistics.total_ns)
         .sum();
     assert_eq!(total, sum);
-    // Each level of the tree covers all but two nanoseconds of its parent.
+    // The child on each level of the tree covers all but two nanoseconds of its parent.
     let own: u128 = profile
         .nodes()
         .iter()

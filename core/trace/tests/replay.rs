@@ -1,5 +1,5 @@
-//! Tests that the savings predicted from the trace of a simulated program equal those observed when
-//! the program runs again with one component faster.
+//! Tests that the savings that are predicted from the trace of a simulated program equal the
+//! savings that are measured when the program runs again with one component faster.
 
 #[path = "support/pipeline.rs"]
 mod pipeline;
@@ -29,7 +29,7 @@ fn first_by(found: &Savings, value: impl Fn(&Saving) -> f64) -> &str {
 }
 
 /// Compares the predicted saving from each faster component with the actual saving when the
-/// simulation runs again with that component faster. Fails if the two differ by more than
+/// simulation runs again with this component faster. Fails if the two savings differ by more than
 /// `tolerance`. Returns the predictions.
 fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     let found = predicted(planted.trace());
@@ -204,8 +204,9 @@ fn a_pause_that_nothing_ends_gives_no_verdict() {
     assert!(one.low < 0.01 && one.high > 0.14, "{one:?}");
 }
 
-/// Tests that calls that were moved up because they were too deep are replayed in order of time.
-/// They are stored in order of their ids, which may be another order.
+/// Tests the order of time in the replay of calls that were deeper than the deepest level and were
+/// therefore moved up. Such calls are stored in the order of their ids, which may differ from the
+/// order of time.
 #[test]
 fn calls_hung_up_from_too_deep_are_replayed_in_the_order_of_time() {
     let level = |place: u64| {

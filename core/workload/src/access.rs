@@ -10,7 +10,8 @@ use crate::{draw, Size, SpecError};
 /// for a pseudorandom permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
 /// Identifiers of the random numbers that this module draws. Each purpose has a different
-/// identifier, so that the numbers are independent; `stream.rs` has further identifiers.
+/// identifier, so that the numbers are independent. `stream/live.rs`, `prepared.rs` and
+/// `arrival.rs` define further identifiers.
 const PLACE: u64 = 16;
 const LENGTH: u64 = 17;
 const ROUND: u64 = 32;
@@ -128,8 +129,9 @@ impl<'a> TransferSequence<'a> {
         let all = count(access, &passage);
         let end = match access.transfers_per_operation {
             0 => all,
-            // Orders that draw blocks with replacement never run out of blocks, so only the limit
-            // `transfers_per_operation` ends the operation.
+            // These two orders draw blocks with replacement and never run out of blocks. So the
+            // limit `transfers_per_operation` alone ends the operation, unless the file has no
+            // block.
             most if matches!(access.order, Order::Random | Order::Same) && all > 0 => most,
             most => most.min(all),
         };
@@ -222,8 +224,8 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     }
 }
 
-/// Returns the part of the random numbers' key that identifies the client. It makes the numbers
-/// independent of those that choose operations and file sizes.
+/// Returns the part of the key that identifies the client in this module's random numbers. The part
+/// makes these numbers independent of the random numbers that choose operations and file sizes.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }
@@ -278,9 +280,9 @@ fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
 }
 
 /// Returns the number of the block at position `turn` of a random permutation of the blocks. A
-/// Feistel network permutes the numbers below the next power of two with an even exponent. It is
-/// applied repeatedly until the result is the number of a block of the file (Black and Rogaway
-/// 2002, "Ciphers with arbitrary finite domains").
+/// Feistel network permutes the numbers below the next power of two with an even exponent. The
+/// network is applied repeatedly until its result is the number of a block of the file (Black and
+/// Rogaway 2002, "Ciphers with arbitrary finite domains").
 fn shuffled(passage: &Passage, blocks: u64, turn: u64) -> u64 {
     let bits = (64 - (blocks - 1).leading_zeros())
         .max(2)

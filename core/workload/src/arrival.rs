@@ -163,12 +163,12 @@ pub struct Schedule<'a> {
     client: u32,
     think_ns: u64,
     /// Number of arrivals so far. `unit_time` is the time of the latest arrival, in units of the
-    /// mean time between arrivals of one client. It is used unless all intervals are constant.
+    /// mean time between arrivals of one client. `unit_time` is used unless all times between
+    /// arrivals are constant.
     arrivals: u64,
     unit_time: f64,
-    /// Fraction of the interval between arrivals, 0 to 1, by which this client's arrivals are
-    /// shifted, so that the clients do not all start operations at the same time. Used when all
-    /// intervals are constant.
+    /// Fraction, 0 to 1, of the time between arrivals by which this client's arrivals are shifted,
+    /// so that clients do not start together. Used when all times between arrivals are constant.
     share: f64,
     profile: Profile,
     /// Time in ns between a client's arrivals, if the rate does not change over time.

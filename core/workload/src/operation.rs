@@ -126,8 +126,8 @@ impl OperationKind {
         matches!(self, Read | Write | Append | Pread | Pwrite | Overwrite)
     }
 
-    /// Whether the operation is allowed on a file of another client. This is so if it changes
-    /// neither the names nor the sizes of files.
+    /// Whether the operation is allowed on a file of another client. An operation is allowed if it
+    /// changes neither the names nor the sizes of files.
     pub fn leaves_names(self) -> bool {
         use OperationKind::{Chmod, Close, Pread, Pwrite, Read, Stat};
         use OperationKind::{Exists, Fsync, GetXattr, List, Lock, Open, Overwrite};

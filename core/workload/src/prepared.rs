@@ -70,7 +70,7 @@ pub fn prepared_extents(spec: &StreamSpec, client: u32) -> BTreeMap<u64, Vec<(u6
 }
 
 /// Returns the files, as (number, bytes), that must exist before a replayed sequence of operations.
-/// Each is as large as the operations on it require.
+/// Each file is as large as the operations on it require.
 fn found_by_given(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     use OperationKind::{Append, Create, List, Mkdir, Pread, Pwrite, Read, Rmdir, Write};
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();

@@ -404,8 +404,8 @@ impl<'a> Stream<'a> {
         Some(operation)
     }
 
-    /// The think time in seconds that the next operation specifies for itself; None if the phase's
-    /// applies.
+    /// The think time in seconds that the mix specifies for the next operation. None if it
+    /// specifies no time, so that the think time of the phase applies.
     pub fn own_pause_s(&self) -> Option<f64> {
         let phase = self.phases.get(self.phase)?;
         phase.mix.get(self.share())?.think_time_s
@@ -446,7 +446,7 @@ impl<'a> Stream<'a> {
 
 impl Stream<'_> {
     /// Fills the empty vector `operations` with up to `most` next operations of phase number
-    /// `phase`. They are the same as those from the iterator, but take less time.
+    /// `phase`. The iterator would return the same operations, but would take more time.
     pub fn ahead(&mut self, phase: usize, most: usize, operations: &mut Vec<Operation>) {
         debug_assert!(operations.is_empty());
         if self.is_in(phase) {

@@ -66,8 +66,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
 #[test]
 fn the_bytes_of_one_stream_are_known() {
     let nine = spec(&FIRST.map(|kind| (kind, 1.0)));
-    // The digest covers only the first 40 bytes of each encoded operation. They have not changed
-    // since offsets and phases were added behind them.
+    // The digest covers only the first 40 bytes of each encoded operation, which have not changed
+    // since the offset and the phase were appended to the encoding.
     let encoded = encode(&run(&nine, 2));
     let bytes: Vec<u8> = encoded
         .chunks(56)

@@ -16,7 +16,7 @@ import threading
 OBJECTS_BETWEEN_SEARCHES = 50_000
 # Libraries that report each of their objects as leaked if it was not collected before the exit.
 COUNTING_OBJECTS = frozenset({"duckdb"})
-# The commands that run clients on a file system. Each is given by its first words.
+# The commands that run clients on a file system. Each command is given by its first words.
 LOADING = (
     ("run",),
     ("measure",),
@@ -39,9 +39,9 @@ STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0")
 def main() -> None:
     """Entry point of the command `dfslab`.
 
-    A command that may wait for a file system runs in a child process, so that it can be left behind
-    if the file system does not answer. This is done only if `dfslab` is the program of this
-    process, not if another program calls `main`.
+    A command that may wait for a file system runs in a child process. If the file system does not
+    answer, the child cannot end, but its parent can. No child process is used if another program
+    calls `main`.
     """
     caller = sys._getframe(1)  # noqa: SLF001 - a program that calls `main` must not be forked
     is_program = caller.f_globals.get("__name__") == "__main__"
@@ -54,7 +54,7 @@ def main() -> None:
 
 def loads(words: list[str]) -> bool:
     """Returns whether a command line runs clients on a file system, which may not answer. Returns
-    False if it reads standard input."""
+    False if the command reads standard input."""
     if any(word in STANDARD_INPUT for word in words):
         return False
     if words[:1] == ["advise"]:
@@ -80,8 +80,8 @@ def in_this_process() -> None:
 
             commands()
     except BrokenPipeError:
-        # The reader of the output has gone. Without this line, Python would try to write the rest
-        # of the output at exit and fail.
+        # The program that reads the output has closed the pipe. Without this line, Python would try
+        # to write the rest of the output at exit and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
@@ -107,8 +107,8 @@ def deliver_interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
-    # The second interrupt has to come after this function returns, because this function cannot
-    # raise it either.
+    # The interrupt has to be raised again after this function returns, because an exception that
+    # this function raises is ignored, too.
     ended = threading.Event()
 
     def deliver() -> None:

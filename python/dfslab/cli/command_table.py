@@ -206,8 +206,8 @@ EXAMPLES = {
     "net states": "dfslab net states queue.pnml --as svg",
     "net play": "dfslab net play queue.pnml",
 }
-# Commands that were renamed, or merged into another command. Each key is a former name, which still
-# works in this release, and its value is the words that replace it.
+# Commands that were renamed, or merged into another command. A key is a former name, which still
+# works in this release. The value has the words that replace the former name.
 FORMER: dict[str, tuple[str, ...]] = {
     "bed": ("testbed",),
     "next": ("learn", "--next"),

@@ -137,7 +137,8 @@ def learn(
 
 
 def _next_runs(chosen: Scenario, data: Path, about: list[str], as_json: bool) -> None:
-    """Prints the runs to make next. `about`: texts KEY=VALUE of the configurations in question."""
+    """Prints the runs to make next. `about`: texts KEY=VALUE of the configurations in question.
+    Raises InputError if a text has another form."""
     for text in about:
         if "=" not in text:
             raise InputError("--about", text, "needs KEY=VALUE, such as workload.clients=4")
@@ -170,7 +171,7 @@ def fit(
 ) -> None:
     """The time of every measured step as a function, and what was expected."""
     if run_folder.is_file():
-        # `dfslab predict TABLE` was called `dfslab fit TABLE`.
+        # `dfslab fit TABLE` is the former form of `dfslab predict TABLE` and still works.
         from dfslab.cli.quick.other_load import scaling
 
         predicted = scaling(run_folder, clients, servers)
@@ -208,7 +209,8 @@ def report(
     `dfslab export` writes the results in other forms.
     """
     if form != "page":
-        # `dfslab export RUN --as FORM` was called `dfslab report RUN --as FORM`.
+        # `dfslab report RUN --as FORM` is the former form of `dfslab export RUN --as FORM` and
+        # still works.
         write_form(run_folder, form, output, force, as_json)
         return
     from dfslab.laboratory import write_page

@@ -51,7 +51,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
     time. `data`: folder or table of earlier runs.
 
     `about`: scenario keys and values. Only the uncertainty of configurations with these values
-    counts.
+    counts. Raises InputError for a key that no factor of the design varies.
     """
     from dfslab.models.learnt import rows_of
     from dfslab.studies.designs.next import propose
@@ -129,7 +129,8 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.Searc
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
     """Merges the files that the agents of one workload run wrote on their hosts. Returns the report
-    of the whole run."""
+    of the whole run. Raises InputError if the files do not belong to one workload run, and
+    RunFailed if the run failed."""
     try:
         return shards.of_parts([_part(path) for path in files]).report
     except shards.WrongPlan as error:

@@ -3,8 +3,8 @@
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
 conf/dfs-perf-env.sh, given one by one or by naming these files. The arguments of iozone and mdtest
 are their options. Arguments without a counterpart in a scenario are rejected, not ignored. A
-setting that only some file systems have is ignored for the others, and the scenario's title and the
-output say so.
+setting that only some file systems have is ignored for other file systems, and the scenario's title
+and the output say so.
 """
 
 from __future__ import annotations
@@ -83,16 +83,16 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# Test cases that DFS-Perf ends after a time. The first of each pair is the property with that time.
-# The second is the key of the workload's number of operations, which is set to ENOUGH, more than
-# any run completes.
+# Test cases that DFS-Perf ends after a time. The value of each is a pair: the property of DFS-Perf
+# with this time, and the key of dfslab's workload with the number of operations. This number is set
+# to ENOUGH, more than any run completes.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# The property of DFS-Perf that sets the number of clients in each thread. These clients run one
-# after another, so the concurrency is the same as with one client.
+# The property of DFS-Perf that sets the number of clients in each thread. DFS-Perf runs the clients
+# of a thread one after another, so the concurrency is the same as with one client in each thread.
 CLIENTS = "clients.per.thread"
 # Removing a directory with one file is one operation in DFS-Perf but two in dfslab, so the second
 # one, rmdir, is not counted.
@@ -109,8 +109,8 @@ FRAMEWORK = (
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
-    """Converts the arguments of a tool. Returns a pair: the scenario, and the function that returns
-    the results as text in the tool's format."""
+    """Converts the arguments of a tool. Returns (scenario, function that returns results as text in
+    the tool's format). Raises InputError for an unknown tool or a wrong argument."""
     if tool == "mdtest":
         chosen = mdtest(words)
         return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
@@ -184,7 +184,7 @@ def _number(given: Mapping[str, str], key: str) -> int:
 
 def _settings(path: Path) -> dict[str, str]:
     """Returns the value of each property that a file of conf/testsuite or conf/dfs-perf-env.sh
-    sets."""
+    sets. Raises InputError if the file does not exist or is malformed."""
     try:
         if not path.exists():
             allowed = "is neither PROPERTY=VALUE nor a file"
@@ -233,7 +233,7 @@ def _scenario(
     grids: Sequence[Mapping[str, list[LevelValue]]] = (),
 ) -> Scenario:
     """Returns a scenario that measures a file system. `address` is a local directory, or a server
-    at hdfs:// or alluxio://host:port.
+    at hdfs:// or alluxio://host:port; InputError is raised for any other address.
 
     `aside`: notes on arguments that the scenario does not follow. `grids`: the tables of the
     scenario's sweep; each table has the values of scenario keys.

@@ -30,7 +30,8 @@ def predict(
 ) -> list[Result]:
     """Predicts all configurations of a scenario by one method.
 
-    The method is fitted to the results `measured` first; None: it is not fitted.
+    The method is fitted to the results `measured` first; None: it is not fitted. Raises InputError
+    if the method can predict only after it was fitted, and it is not.
     """
     model = discover.model(method)
     points = check(scenario)
@@ -56,7 +57,8 @@ def metadata_limits(
     measured: Sequence[Result] | None,
 ) -> list[metadata_server.ServerLimits]:
     """Returns the limits of the metadata servers (number of files, request rate, bursts) for every
-    configuration of a scenario. Configurations with equal limits share one entry, which names them.
+    configuration of a scenario. Configurations with equal limits share one entry, which has the
+    names of these configurations.
 
     `bound_s`: largest mean response time in a burst, in seconds. `burst_s`: length of a burst in
     seconds; None: 1, 10 and 60 s. `servers`: number of metadata servers; None: as deployed.

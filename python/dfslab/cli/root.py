@@ -47,8 +47,9 @@ def command(name: str) -> Any:
 
 
 def _with_common_options(found: Any, name: str) -> Any:
-    """Adds the parts that every command has: the options `--quiet` and `--no-color`, and an example
-    in the help. The help then shows flags without a value. Returns the command."""
+    """Adds what every command has: the options `--quiet` and `--no-color`, and an example in the
+    help. Also keeps the help from printing a type of value after flags, which have no value.
+    Returns the command."""
     found.params = [*found.params, *_common_options()]
     help_option = found.get_help_option(typer.Context(found, help_option_names=HELP))
     for option in [*found.params, help_option]:
@@ -59,8 +60,8 @@ def _with_common_options(found: Any, name: str) -> Any:
 
 
 def _common_options() -> list[Any]:
-    """Returns the options `--quiet` and `--no-color` as Typer represents them. Typer makes them for
-    a command that has only these options."""
+    """Returns Typer's objects for the options `--quiet` and `--no-color`. Typer makes these objects
+    for a command that has no other options."""
     bare = typer.Typer(add_completion=False)
     bare.command()(_only_common_options)
     options = typer.main.get_command(bare).params
@@ -75,7 +76,8 @@ def _become_quiet(is_quiet: bool) -> None:
 
 
 def _become_colourless(context: typer.Context, is_colourless: bool) -> None:
-    """Sets the variable NO_COLOR, which every console reads, until the command has ended."""
+    """If `is_colourless`, sets the variable NO_COLOR, which every console reads, until the command
+    has ended."""
     if is_colourless and not os.environ.get(NO_COLOR):
         os.environ[NO_COLOR] = "1"
         context.call_on_close(lambda: os.environ.pop(NO_COLOR, None))
@@ -170,17 +172,18 @@ def main() -> None:
 
 def _stop_for_failure(error: Exception) -> None:
     """Exits with code 1 after a failure that is not due to the command line (with code 2 if the
-    input is nested too deeply). Prints the reason, unless nobody reads the output any more.
+    input is nested too deeply). Prints the reason, unless the program that reads the output has
+    closed the pipe.
 
-    Returns for other errors, which the caller raises again.
+    If the error is of another type, the function returns without effect.
     """
     from dfslab.method import RunFailed
 
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
         _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
     if isinstance(error, BrokenPipeError):
-        # The reader of the output has gone. Without this line, Python would try to write the rest
-        # of the output at exit and fail.
+        # The program that reads the output has closed the pipe. Without this line, Python would try
+        # to write the rest of the output at exit and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     if isinstance(error, OSError):
@@ -213,9 +216,10 @@ class _Formatted(Protocol):
 
 
 def _stop_for_usage(error: Exception) -> None:
-    """Prints one line and exits with code 2 after a wrong command line.
+    """Prints one line and exits with code 2 if Click raised the error because of a wrong command
+    line. Click's message states what is allowed.
 
-    Click's message states what is allowed. Returns for errors that Click did not raise.
+    If Click did not raise the error, the function returns without effect.
     """
     if isinstance(error, _Formatted):
         # The message is empty if no command was given. Typer has then printed the help, so nothing

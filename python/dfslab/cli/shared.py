@@ -79,18 +79,20 @@ def read_scenario(
     Raises InputError if the scenario is wrong. `methods`: methods that the command uses instead of
     the scenario's methods, which are then not checked.
     """
-    # Importing these modules takes half of the start time of commands that read no scenario.
+    # These modules are imported only here: at the top of this file, their import would take half of
+    # the start time of commands that read no scenario.
     from dfslab.spec.check import read_checked
 
     refuse_folder(path)
     path = scenario_file(path)
-    # No note is printed about methods that the command line replaces.
+    # If the command line replaces the methods, no note about the methods of the file is printed.
     replaced = any(text.startswith("run.methods") for text in sets or ())
     notify = silent if replaced else note
     try:
         scenario = read_checked(path, methods, notify)
     except InputError:
-        # A change may be what makes a file right, such as fewer clients than the file has.
+        # The changes from the command line may correct the file. For example, the file may have too
+        # many clients, and a change may reduce their number.
         mended = _mended(path, sets, methods)
         if mended is None:
             raise
@@ -99,8 +101,8 @@ def read_scenario(
 
 
 def _mended(path: Path, sets: list[str] | None, methods: Sequence[str]) -> Scenario | None:
-    """Returns the scenario of a wrong file with the changes from the command line, if it is right
-    with them, else None."""
+    """Reads a scenario file that is wrong without the changes from the command line. Returns the
+    scenario with these changes; None if it is still wrong, or if there are no changes."""
     from dfslab.spec.scenario import read
 
     if not sets:
@@ -160,10 +162,9 @@ def checked_with(
 
 
 def time_s(key: str, text: str) -> float:
-    """Parses the `text` of the option `key` and returns the time in seconds, which must be
-    positive.
+    """Parses the `text` of the option `key` and returns the time in seconds.
 
-    Raises InputError if the text is no such time.
+    Raises InputError if the text is not a time or if the time is not positive.
     """
     from dfslab.spec.units import parse
 
@@ -177,8 +178,9 @@ def time_s(key: str, text: str) -> float:
 
 
 def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") -> Output:
-    """Returns the file that an option names. Raises InputError for "-" together with --json,
-    because both would write to standard output."""
+    """Returns the file that the option `key` names. `force`: whether an existing file may be
+    replaced. Raises InputError for "-" together with --json, because both would write to standard
+    output."""
     output = Output(key, path, force)
     if output.is_standard and as_json:
         raise InputError(key, str(path), "and --json are both standard output")
@@ -198,7 +200,7 @@ def of(path: Path) -> Iterator[None]:
 def literal(text: str) -> Any:
     """Parses a value from the command line as JSON (a number, list, …).
 
-    Text that is not JSON is returned as it is.
+    Text that is not JSON is returned as it is. Raises InputError if the JSON is nested too deeply.
     """
     try:
         return json.loads(text)
@@ -227,10 +229,12 @@ class Reporter:
 
 
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
-    """Runs `work(report)` and returns its result. `report(done, total, text)` moves a progress bar.
+    """Runs `work(report)` and returns its result. A call of `report(done, total, text)` moves a
+    progress bar.
 
-    In a terminal, workload runs are also shown every second, unless the output is JSON. If the
-    output is no terminal, progress lines are printed instead.
+    In a terminal, the live values of workload runs are also shown, one row per second, unless the
+    output is JSON. If progress does not go to a terminal, progress lines are printed instead. With
+    the option --quiet, no progress is shown.
     """
     if QUIET.get():
         return work(SilentReporter())

@@ -22,7 +22,9 @@ from dfslab.testbeds.settings import Setting
 
 @dataclass(frozen=True)
 class RequestedHardware:
-    """The hardware that a command line requests. 0 and "" mean that nothing is requested."""
+    """The hardware that a command line requests: numbers of servers and clients, and texts with
+    units for the rate of a link, the delay of the network and the rate of a disk. 0 and "" mean
+    that nothing is requested."""
 
     servers: int = 0
     clients: int = 0
@@ -116,8 +118,9 @@ def check() -> tuple[Feature, ...]:
 
 
 def down(name: str) -> list[str]:
-    """Takes testbeds down. `name` is the name of one testbed, or stands for all of them (`--all`)
-    or for the abandoned ones (`--stale`).
+    """Takes testbeds down. `name` is the name of one testbed, `registry.ALL` for all testbeds
+    (`--all`), or `registry.STALE` for the abandoned ones (`--stale`). Raises InputError if no
+    testbed has the name.
 
     Returns the names of the testbeds that were taken down.
     """
@@ -129,11 +132,13 @@ def down(name: str) -> list[str]:
 
 
 def stale() -> list[str]:
-    """The abandoned testbeds, each with the reason why it is considered abandoned."""
+    """Returns a text for each abandoned testbed: its name, and the reason why it is considered
+    abandoned."""
     return [f"{testbed.name}: {testbed.why}" for testbed in status("") if testbed.state == "stale"]
 
 
 def status(name: str) -> list[TestbedStatus]:
-    """The status of the testbed `name`; if `name` is empty, of all testbeds of this machine."""
+    """Returns the status of the testbed `name`; if `name` is empty, the status of every testbed of
+    this machine."""
     testbeds = registry.list_testbeds()
     return [testbed for testbed in testbeds if not name or testbed.name == name]

@@ -21,8 +21,8 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant. `value` is in the SI unit `unit`. `learnt` is the share, from 0 to 1,
-    of the constant's variance before the fit that the measurements removed."""
+    """A calibrated constant. `value` is in the SI unit `unit`. `learnt` is the fraction, from 0 to
+    1, by which the measurements reduced the variance that the constant had before the fit."""
 
     key: str
     meaning: str

@@ -1,5 +1,5 @@
-"""The base class of all documents, which are immutable and validated where they are read, and the
-schema of values that documents have as text."""
+"""The base class of all documents, and the schema of values that documents store as text. Documents
+are immutable, and are validated when they are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class StrictDocument(Document):
 
 def text_schema(kind: type[object], read: Callable[[str], object]) -> CoreSchema:
     """Returns the schema of values of the class `kind`: pydantic writes them as `str(value)`, and
-    reads them by `read`, whose argument is that text. Python code may also give a value itself."""
+    reads them by the function `read`, which takes this text. In Python, a value of the class `kind`
+    is also accepted."""
     text = core_schema.no_info_after_validator_function(read, core_schema.str_schema())
     return core_schema.json_or_python_schema(
         json_schema=text,

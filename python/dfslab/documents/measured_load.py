@@ -81,9 +81,8 @@ class DiskReads(Document):
 
 
 class CacheState(CacheReport):
-    """The state of the page cache at the start of a run. `disks` is None unless the disk reads of a
-    testbed were counted as well.
-    """
+    """The state of the page cache at the start of a run. `disks` is None if disk reads were not
+    counted; they are counted only on a testbed."""
 
     disks: DiskReads | None = None
 
@@ -101,7 +100,8 @@ class RateInterval(Document):
 
 class MeasuredPhase(Document):
     """One phase of a workload run with several phases. `start_s` is in seconds from the common
-    start of the clients; `window_s` and `stonewall_s` are durations in seconds."""
+    start of the clients; `window_s` and `stonewall_s` are durations in seconds. Fields with the
+    name of a field of `PhaseReport` have the same meaning."""
 
     name: str
     start_s: float
@@ -167,9 +167,9 @@ class ServerCounts(Document):
 
 
 class FaultDone(Document):
-    """An injected fault, `at_s` seconds after the common start of the clients. `failed` is the
-    error of the injection, if any.
-    """
+    """An injected fault, `at_s` seconds after the common start of the clients. `took_s` is the
+    duration of the injection in seconds; `failed` is the error of the injection, None if it
+    succeeded."""
 
     action: str
     target: str
@@ -188,12 +188,13 @@ class Recovery(Document):
 
     before_per_s: the mean rate between warm-up and the first fault (None: no such time).
     lowest_per_s: the lowest rate over a window of half a second. silent_s: the longest time without
-    a completed operation. recovered_after_s: the time from the fault until the rate is at least
-    four fifths of `before_per_s` again, in such a window and in the window's first interval (0: the
-    rate never fell below; None: it did not return before the next fault or before the first client
-    finished). relapsed_s: how long the rate was below that limit again afterwards. shortfall: the
-    operations that are missing compared with `before_per_s`, from the fault until recovery. failed:
-    the operations that failed, from the second of the fault on.
+    a completed operation. recovered_after_s: the time from the fault until the rate is again at
+    least four fifths of `before_per_s` (the limit), both over a window of half a second and in the
+    first interval of this window. 0: the rate never fell below the limit; None: the rate did not
+    return to the limit before the next fault or before the first client finished. relapsed_s: how
+    long the rate was below the limit after the recovery. shortfall: the operations that are missing
+    compared with `before_per_s`, from the fault until recovery. failed: the operations that failed,
+    from the second of the fault on.
     """
 
     fault: str
@@ -208,10 +209,9 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """Faults during a workload run: the injected faults, those that did not happen because the
+    """Faults during a workload run: the injected faults, the faults that did not happen because the
     run ended earlier, the rate in intervals of `step_s` seconds, the recoveries, and the check of
-    the files that were written.
-    """
+    the files that were written."""
 
     done: list[FaultDone]
     not_done: list[str]
@@ -242,8 +242,8 @@ class MeasuredLoad(Document):
     """One workload run: the load generator's report, without histograms of steps and of completion
     times, and the counters of instruments.
 
-    A run that was read from a table has only the duration, operations and processor scores. All its
-    other fields have their defaults, which mean "unknown", and `generator` is None.
+    A run that was read from a table has only the duration, operations and processor scores. All
+    other fields of such a run, for example `generator`, have their defaults, which mean "unknown".
     """
 
     wall_s: float

@@ -1,5 +1,5 @@
 """The registry of metrics: names, units, kinds and labels. Keys of metrics are built and parsed
-only here.
+only in this module.
 
 The key of a whole run's metric is its name, `rate_per_s`. The key of an operation's metric has the
 operation appended, `latency_s_p99.read`.
@@ -80,8 +80,8 @@ def is_time(text: str) -> bool:
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
     """Returns the operations for which `metrics`, the keys of metrics, has the given statistic of
-    the given kind of time. For example, kind "latency" and statistic "p99" give "read" if the key
-    `latency_s_p99.read` is there. The order is that of the keys."""
+    the given kind of time. For example, kind "latency" and statistic "p99" give "read" if `metrics`
+    contains the key `latency_s_p99.read`. The operations have the order of the keys."""
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]

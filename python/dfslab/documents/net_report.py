@@ -71,8 +71,9 @@ class FiringCount:
 
 @dataclass(frozen=True)
 class ObservedValues:
-    """The numbers that a value monitor observed: how many, their sum, mean, standard deviation,
-    least and largest, and the last one. Figures that need more observations are None.
+    """The numbers that a value monitor observed: their number, sum, mean and standard deviation,
+    and the least, the largest and the last value. A figure is None if there are too few
+    observations for it.
 
     `time_mean` is the mean over the `known_s` seconds for which the monitor had a value.
     """

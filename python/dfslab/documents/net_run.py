@@ -48,10 +48,9 @@ class LogMonitor(StrictDocument):
 
 class SojournMonitor(StrictDocument):
     """A monitor that measures the time from a firing of one transition to a firing of another one.
-    A key, which is an expression over the transition's variables, must have equal values at both.
-
-    `to_key` is the key at the second transition, if it is a different expression there.
-    """
+    A key, which is an expression over the transition's variables, must have equal values at both
+    firings. `to_key` is the expression at the second transition; None if it is the same as
+    `key`."""
 
     kind: Literal["sojourn"] = "sojourn"
     from_: str = Field(validation_alias=AliasChoices("from_", "from"), serialization_alias="from")
@@ -111,7 +110,8 @@ class FileMonitor(StrictDocument):
     """A monitor that a file of a net declares, translated for the engine.
 
     `kind` is the kind of monitor in the words of CPN Tools, such as "Marking size". `is_timed`
-    tells whether its mean is one over time. If not, it is the mean of the observed values.
+    tells whether the monitor's mean is a mean over time. If not, the mean is that of the observed
+    values.
     """
 
     kind: str
@@ -122,8 +122,8 @@ class FileMonitor(StrictDocument):
 class FileMonitors(StrictDocument):
     """All enabled monitors that a file of a net declares, by name.
 
-    `breakpoints` end a run when they make their first observation. `refused` has the reason for
-    each monitor that cannot run here, and what to use instead.
+    `breakpoints` end a run when they make their first observation. `refused` has, for each monitor
+    that dfslab cannot run, the reason and what to use instead.
     """
 
     measured: dict[str, FileMonitor] = {}
@@ -162,8 +162,9 @@ class RunLimits(TypedDict, total=False):
 
     `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` firings at
     one instant are a livelock, and more than `max_tokens` tokens are growth without bound. Both
-    raise RunFailed. `first_replication` is the number of the first replication. If it is the number
-    of replications that have already run, the run adds further ones to them.
+    raise RunFailed. `first_replication` is the number of the first replication. If
+    `first_replication` is the number of replications that earlier runs made, the run continues
+    their series.
     """
 
     seed: int

@@ -26,8 +26,9 @@ class Scan(Document):
 
 class NetSizes(Document):
     """The sizes of a net, such as its numbers of places, transitions and arcs. `row_bytes` is the
-    memory of one token in bytes.
-    """
+    memory of one token in bytes. `tokens` is the number of initial tokens. `joined_transitions` is
+    the number of transitions whose guard requires equal fields of the tokens from several input
+    arcs."""
 
     inhibitor_arcs: int
     input_arcs: int
@@ -81,9 +82,11 @@ class StateSpace(Document):
     """The reachable markings of a net without time, and the properties that follow from them.
 
     `bounds` has for each place the smallest and largest number of tokens. `paths_to_most` has for
-    each place the transitions of a shortest path to its largest number of tokens. Some properties
-    can be derived only from a complete state space. They are None if the limit of markings was
-    reached. `scc_graph` is None, too, if there are more than 2,000 components.
+    each place the transitions of a shortest path to its largest number of tokens. `dead_markings`
+    is the number of markings in which no transition can fire. A dead transition can never fire; a
+    live transition can fire again from every marking. Home markings can be reached from every
+    marking. Some properties can be derived only from a complete state space. They are None if the
+    limit of markings was reached. `scc_graph` is also None if there are more than 2,000 components.
     """
 
     arcs: int
@@ -130,8 +133,8 @@ class MonitoredValue(Document):
     """What a monitor of the net's file measured in a simulation: the number of observations per
     replication, their sum and mean, and the least and largest value in any replication.
 
-    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is one
-    over time, and there is no sum. Figures are None if nothing was observed.
+    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is a
+    mean over time, and there is no sum. Figures are None if nothing was observed.
     """
 
     kind: str

@@ -26,7 +26,7 @@ class PlannedDesign(Document):
     """
 
     kind: str
-    # Number of legal combinations of levels; `combinations` is the number of all combinations.
+    # Number of legal combinations of levels; `box` is the number of all combinations.
     legal: int
     box: int
     factors: list[str]

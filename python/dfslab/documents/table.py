@@ -91,7 +91,7 @@ class Table:
 
     @property
     def terminal_width(self) -> int:
-        """The characters of the table's lines in a terminal that is wide enough for all cells."""
+        """The width of the table in characters, in a terminal that is wide enough for all cells."""
         width = 1
         for number, column in enumerate(self.columns):
             texts = [column.title, *(one[number].text for one in self.rows)]
@@ -101,8 +101,8 @@ class Table:
         return width
 
     def _repr_html_(self) -> str:
-        """Returns the table as HTML, with its title above and its notes below, which a notebook
-        displays."""
+        """Returns the table as HTML for display in a notebook, with its title above and its notes
+        below."""
         heads_row = "".join(f"<th>{escape(column.title)}</th>" for column in self.columns)
         rows = [
             "".join(f"<td>{escape(cell.text).replace(chr(10), '<br>')}</td>" for cell in row)
@@ -134,9 +134,8 @@ class Section:
 
 
 def heads(first: str, *others: str, left: Iterable[str] = ()) -> list[Column]:
-    """Returns the columns of a table. The first column, and those named in `left`, hold text; the
-    others hold numbers.
-    """
+    """Returns the columns of a table. The first column and the columns named in `left` hold text,
+    and all other columns hold numbers."""
     words = {first, *left}
     return [Column(title, "left" if title in words else "right") for title in (first, *others)]
 

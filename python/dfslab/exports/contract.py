@@ -38,8 +38,8 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Companion:
-    """An exporter of a second file, which accompanies an exported file. The second file has the
-    name of the first, with another suffix."""
+    """An exporter of a second file, which is written next to the file of a `ResultExporter`. Both
+    files have the same name with different suffixes."""
 
     suffix: str
     write: Callable[[Sequence[Result]], bytes]
@@ -59,7 +59,8 @@ class ResultExporter(Exporter):
 
 @dataclass(frozen=True)
 class RunExporter(Exporter):
-    """Exports a run with the results of all analyses of it (`dfslab export RUN --as NAME`)."""
+    """Exports a run together with the results of all studies of the run (`dfslab export RUN --as
+    NAME`)."""
 
     write: Callable[[FinishedRun], bytes]
 

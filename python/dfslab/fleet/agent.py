@@ -1,18 +1,20 @@
 """The agent process, which runs one shard of a workload run for its controller, and removes what it
 created. A shard is the part of the workload's clients that one agent runs.
 
-The agent and its controller exchange one JSON document per line. Input: a plan, then
-`{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output: `{"ready": ...}` when the agent
-is prepared and at every later barrier (`shards.turns`), `{"progress": [share, phase], "seen":
-[...]}` at intervals, where `share` is the completed share of the phase, and at the end `{"report":
-..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
+The agent and its controller exchange one JSON document per line. Input: a plan, then at each
+barrier (`shards.turns`) `{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output:
+`{"ready": ...}` at each barrier, the first of which is the end of the preparation; at intervals
+`{"progress": [share, phase], "seen": [...]}`, where `share` is the completed share of the phase;
+and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
 End of input, SIGTERM and SIGINT stop the agent. It then removes what it created, even if its
-controller has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has
-started, end of input no longer stops such an agent, only `{"stop": true}` does: a long run then
-survives the loss of the connection. With `--controller PROCESS`, the agent also stops when that
-process has ended or, if that process runs on another machine, when the connection is lost. The file
-FILE with `.lock` appended is locked while the agent lives.
+controller no longer exists.
+
+With `--keep FILE`, the answer is also written to FILE, and the agent survives the loss of the
+connection: once the run has started, the end of input no longer stops it, but `{"stop": true}`
+does. While the agent lives, the file FILE with `.lock` appended is locked. With `--controller
+PROCESS`, the agent also stops when this process has ended or, if this process runs on another
+machine, when the connection is lost.
 """
 
 from __future__ import annotations
@@ -130,8 +132,8 @@ class Agent:
             plan = self._lines.document()
             report, spans, recorded = _core.run_load(plan, self._progress, self._gate, self._watch)
         except Stopped as stopped:
-            # The controller has usually ended by now. If it has not, it receives the paths that
-            # could not be removed.
+            # The controller has usually ended by now. A controller that still runs receives the
+            # paths that the agent could not remove.
             left = vars(stopped).get("__notes__", [])
             self._say({"error": "stopped", "text": str(stopped), "left": left})
         except ProtocolError as error:
@@ -149,18 +151,20 @@ class Agent:
                 write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
         finally:
-            # If a thread still waits for a file system, the kernel cannot end this process and
-            # keeps its output open. The controller waits only for the end of the output, so the
-            # output is closed here.
+            # A thread may still wait for a file system. The kernel then cannot end this process and
+            # keeps its output open. The controller waits for the end of the output, so the output
+            # is closed explicitly.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._out)
             os.close(nowhere)
 
     def _gate(self) -> float:
         """Reports to the controller that this agent has reached a barrier, and waits for the agreed
-        start of the next phase. Returns the start in seconds of CLOCK_MONOTONIC.
+        start of the next phase. Returns the start in seconds of CLOCK_MONOTONIC. Raises Stopped if
+        the agent has to stop.
 
-        Without a controller, later phases start as soon as this agent reaches them.
+        An agent that survived the loss of its controller does not wait: it starts each later phase
+        as soon as it reaches the phase.
         """
         clocks = Clocks(monotonic_s=REAL.monotonic_s(), unix_s=REAL.unix_ns() * 1e-9, boot=boot())
         self._say({"ready": clocks})
@@ -228,9 +232,10 @@ class Agent:
     def _check_controller(self) -> None:
         """Raises Stopped if the controller's process has ended.
 
-        If the controller runs on another machine, this agent cannot see its process, so a lost
-        connection is the reason to stop. The connection is to the Dask worker that started the
-        agent. That worker stops the agent if the controller is silent for longer than a lease.
+        If the controller runs on another machine, this agent cannot observe the controller's
+        process. Then Stopped is raised if the connection is lost. This is the connection to the
+        Dask worker that started the agent; the worker stops the agent if the controller is silent
+        for longer than a lease.
         """
         controller = self._controller
         if controller is None:
@@ -271,9 +276,8 @@ def lock_file(path: Path) -> Path:
 
 
 def boot() -> str:
-    """Returns the id of the kernel's current boot. Processes on the same boot share
-    CLOCK_MONOTONIC.
-    """
+    """Returns the id of the kernel's current boot. Processes with the same boot id share
+    CLOCK_MONOTONIC, unless they are in different time namespaces."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -281,8 +285,8 @@ def start_of(message: ControllerCommand, clock: Clock = REAL) -> float:
     """Returns the start time that a controller sent, converted to seconds of this machine's
     CLOCK_MONOTONIC.
 
-    If the start is in Unix time, its accuracy is that of the synchronisation of the two machines'
-    clocks.
+    If the start is given in Unix time, the result is only as accurate as the synchronisation of the
+    clocks of the two machines.
     """
     offset_s = clock.monotonic_s() - clock.unix_ns() * 1e-9
     for start_s, zero_s in (

@@ -29,8 +29,8 @@ HERE = ClientHost("this machine")
 # Seconds that an interrupted controller waits for clients to remove their files on hosts that are
 # not ephemeral.
 CLEAN_UP_LIMIT_S = 120.0
-# The same limit in seconds for ephemeral hosts, whose files are removed anyway. A client there may
-# be blocked in a call to a slow server.
+# Like CLEAN_UP_LIMIT_S, but for ephemeral hosts. The limit is short because the files there are
+# removed with the host, and because a client may be blocked in a call to a slow server.
 PASSING_LIMIT_S = 2.0
 
 
@@ -49,11 +49,11 @@ def directly(work: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True)
 class Nodes:
-    """The Dask workers that have joined the scheduler at an address.
+    """The Dask workers that have joined the scheduler at the address `scheduler`.
 
-    `within` runs a function where that address can be reached, for example in the network of an
+    `within` runs a function where this address can be reached, for example in the network of an
     emulated host. Once `expected` workers have joined, `wanted` of them take part (0: all), each
-    with `processes` processes. `passing` tells whether the hosts are ephemeral (see ClientHost).
+    with `processes` agents. `passing` tells whether the hosts are ephemeral (see ClientHost).
 
     `own` tells whether dfslab started the cluster. Agents of such a cluster stop when the process
     of their controller has ended, so that no load continues after a controller was killed. Agents
@@ -70,9 +70,8 @@ class Nodes:
 
     @property
     def controller(self) -> LiveProcess | None:
-        """This process if dfslab started the cluster, because its agents then stop when this
-        process ends. None if the agents finish their shards.
-        """
+        """The process whose end makes the agents stop: this process if dfslab started the cluster.
+        None if the user started the cluster, because its agents then finish their shards."""
         return LiveProcess.of(os.getpid()) if self.own else None
 
 
@@ -84,11 +83,12 @@ class ClusterKind:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self, wanted: int) -> int:
-        """Returns the number of workers that a cluster has if `wanted` are requested: `wanted`, at
-        least 1. For SSH, it is the number of workers on the listed hosts.
+        """Returns the number of workers that a cluster has if `wanted` are requested. It is
+        `wanted`, but at least 1. For SSH, it is the number of workers on the listed hosts, without
+        the first host, which runs the scheduler.
 
-        For SSH, raises InputError if the hosts have fewer workers than wanted, or if there is no
-        host besides the first one, which runs the scheduler.
+        For SSH, raises InputError if fewer than two hosts are listed, or if these hosts have fewer
+        workers than `wanted`.
         """
         if self.name != "ssh":
             return max(1, wanted)
@@ -109,7 +109,8 @@ def split(clients: int, hosts: int) -> list[range]:
     """Splits the client numbers 0 to `clients` - 1 into `hosts` contiguous ranges of nearly equal
     size. The larger ranges come first.
 
-    A client keeps its number, and so its operation stream, within the whole workload.
+    The operation stream of a client depends on its number within the whole workload, so the split
+    does not change it.
     """
     assert clients > 0
     assert hosts > 0

@@ -56,11 +56,9 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 @dataclass(frozen=True)
 class ClockOffset:
     """The difference between a worker's Unix clock and the controller's in seconds, and the largest
-    error of the difference.
-
-    It is measured by the probe with the shortest round trip. The worker reads its clock between
-    sending and receiving, so half of the round trip bounds the error (Cristian 1989, Distributed
-    Computing 3)."""
+    error of the difference. Of several probes, the one with the shortest round trip counts. The
+    worker reads its clock between the sending and the return of a probe, so half of the round trip
+    bounds the error (Cristian 1989, Distributed Computing 3)."""
 
     offset_s: float
     error_s: float
@@ -97,11 +95,9 @@ class AgentState:
 
 @quiet("distributed")
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Runs calls, each a function with its arguments, on a cluster's workers. Returns the results
-    in the order of the calls.
-
-    Raises RunFailed if the scheduler does not answer, or if the worker of a call was lost
-    repeatedly. Raises what a call raises."""
+    """Runs calls on a cluster's workers. Each call is a function with its arguments. Returns the
+    results in the order of the calls. Exceptions of the functions are raised as they are. Raises
+    RunFailed if the scheduler does not answer, or if the worker of a call was lost repeatedly."""
     with reached(scheduler) as client, lost_workers_reported(scheduler):
         requested = [client.submit(*call, pure=False) for call in calls]
         return client.gather(requested)
@@ -115,11 +111,10 @@ def run_load(
     progress: shards.ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> shards.LoadRun:
-    """Runs a plan on a Dask cluster. The arguments and the result are those of `run.run_load`.
-
-    The report has the additional field `fleet`: the scheduler and its state at the end. Every
-    worker's entry has its clock's offset and the offset's largest error. Raises LoadFailed if the
-    scheduler does not answer."""
+    """Runs a plan on a Dask cluster. The arguments and the result are those of `run.run_load`. The
+    report has the additional field `fleet`: the scheduler and its state at the end. The entry of
+    each worker has the offset of the worker's clock and the offset's largest error. Raises
+    LoadFailed if the scheduler does not answer."""
     stopping, over = threading.Event(), threading.Event()
 
     def work() -> shards.LoadRun:
@@ -213,7 +208,7 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C is raised by `_report`, or cancels the asyncio task in the main thread.
+            # Ctrl-C is raised by `_report` or, in the main thread, cancels the asyncio task.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(client_hosts.patience_s(interrupted and self._nodes.passing))
             raise
@@ -241,8 +236,9 @@ class Controller:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
-                # `ours` is true if the worker reads this process's CLOCK_MONOTONIC. A process in
-                # a time namespace does not, although its boot id is the same.
+                # `ours` is true if the worker reads the same CLOCK_MONOTONIC as this process. If
+                # one of them is in a time namespace, their clocks differ although their boot ids
+                # are equal.
                 ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = ClockOffset(
                     reported.unix_s - (requested_unix_s + round_trip_s / 2),
@@ -254,8 +250,8 @@ class Controller:
         part.clock = best
 
     async def _measure_drift(self, part: AgentState) -> None:
-        """Measures how far the clock of an agent's worker drifted during the run, if the worker
-        still answers."""
+        """Measures by how many seconds the clock of an agent's worker drifted during the run
+        relative to the controller's clock. Does nothing if the worker no longer answers."""
         if part.silent or self._scheduler_lost or part.clock is None:
             return
         before = part.clock
@@ -274,10 +270,10 @@ class Controller:
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
-        """Starts the phase after the barrier with number `turn` at one instant on all workers.
+        """Starts the phase after the barrier with number `turn` at the same time on all workers.
 
-        After the first barrier, lost or stopped agents are no longer waited for. An agent that
-        cannot be reached starts by itself once it notices that its controller is lost.
+        At later barriers than the first, lost or stopped agents are not waited for. An agent that
+        cannot be reached starts the phase by itself once it notices that its controller is lost.
         """
 
         def is_there(part: AgentState) -> bool:
@@ -310,7 +306,8 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
-        """Polls until `done` is true for all agents; if `needed`, an ended agent is an error."""
+        """Polls all agents until `done` is true for each of them. If `needed` is true, every agent
+        must still run: an agent that has ended raises WrongPlan or LoadFailed."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:
@@ -327,7 +324,7 @@ class Controller:
             self._progress(share, phase)
 
     async def _hear(self, part: AgentState) -> None:
-        """Polls an agent that runs. If its worker does not answer, looks for its answer file."""
+        """Polls an agent. If its worker does not answer, looks for the agent's answer file."""
         if part.ended is not None:
             return
         self._scheduler_lost |= self._client.status != "running"
@@ -339,8 +336,8 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: AgentState, why: str) -> None:
-        """Marks an agent as unreachable. Reads its answer file if that is on this machine and the
-        agent no longer runs."""
+        """Marks an agent as unreachable for the reason `why`. If the agent ran on this machine and
+        has ended, reads its answer file."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -374,7 +371,8 @@ class Controller:
         await self._all(self._forget)
 
     async def _forget(self, part: AgentState) -> None:
-        """Removes the files of an agent that has ended, here or by a call to the agent's worker."""
+        """Removes the files of an agent that has ended. Files on this machine are removed directly,
+        and others by a call to the agent's worker."""
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
@@ -425,22 +423,22 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
     Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
     module, name, package = KINDS[kind.name]
     with contextlib.ExitStack() as stack:
-        # Dask's event loop would print the traceback of exceptions that are reported here.
+        # Dask's event loop would also print the traceback of exceptions that this function reports.
         stack.enter_context(quiet("distributed", "tornado.application"))
         try:
             if kind.name == "ssh":
-                importlib.import_module(package)  # the class imports it only later
+                importlib.import_module(package)  # the class itself imports the package only later
             make = getattr(importlib.import_module(module), name)
             options = lease.while_connected(kind.options) if kind.name == "ssh" else kind.options
             made = _whole(lambda: make(**options), kind)
         except ImportError as error:
             reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
             raise shards.LoadFailed(reason) from error
-        except Exception as error:  # each of these libraries has other exception classes
+        except Exception as error:  # the libraries have different exception classes
             reason = _words(error.__cause__ or error)
             raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
         stack.callback(_end, made, kind)
-        # An SSH cluster runs on other machines, so it gets a lease. Others start without workers.
+        # An SSH cluster is on other machines, so it gets a lease. Other kinds have no workers yet.
         if kind.name == "ssh":
             stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
         else:
@@ -449,15 +447,15 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """Starts a cluster by calling `make` and returns it. A first Ctrl-C takes effect only after the
-    start has succeeded or failed, because a partly started cluster could not be ended. A second
-    Ctrl-C takes effect at once."""
+    """Starts a cluster by calling `make` and returns the cluster. A first Ctrl-C takes effect only
+    after the start has succeeded or failed, because a partly started cluster could not be ended. A
+    second Ctrl-C takes effect without waiting."""
     outcome: Future[Any] = Future()
 
     def work() -> None:
         try:
             outcome.set_result(make())
-        except BaseException as error:  # raised again in the main thread
+        except BaseException as error:  # `outcome.result` raises it again in the main thread
             outcome.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
@@ -471,11 +469,9 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Shuts a cluster down. The workers of an SSH cluster end by themselves.
-
-    The results are complete by now. So a scheduler of an SSH cluster that does not answer in time,
-    for example on a busy machine, is no error: it ends with its lease, and its workers with it.
-    """
+    """Shuts a cluster down. The workers of an SSH cluster are first made to end by themselves. The
+    results are complete by this time, so it is no error if the scheduler of an SSH cluster does not
+    answer soon: the scheduler and its workers then end with the lease."""
     if kind.name != "ssh":
         made.close()
         return
@@ -488,11 +484,9 @@ def _end(made: Any, kind: ClusterKind) -> None:
 
 
 async def _dismiss(made: Any) -> None:
-    """Makes the workers of an SSHCluster end by themselves and remove their folders.
-
-    Closing the cluster would kill the workers and leave the folders. A worker that joins late is
-    stopped after it has joined.
-    """
+    """Makes the workers of an SSHCluster end by themselves and remove their folders. Closing the
+    cluster would kill the workers and leave the folders. A worker that joins late is stopped after
+    it has joined."""
     ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))
     while not ending.done():
         known = (await made.scheduler_comm.identity(n_workers=-1))["workers"]

@@ -25,8 +25,8 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class WorkerHost:
-    """A host of the cluster: the IP address at which the other hosts reach it, and the address of
-    the Dask worker on it that takes calls."""
+    """A host of the cluster. `address`: the IP address at which the other hosts reach it. `worker`:
+    the address of the Dask worker that takes the calls for this host."""
 
     address: str
     worker: str
@@ -100,8 +100,8 @@ def hosts_of(scheduler: str, expected: int) -> Iterator[HostCalls]:
 
 
 def _one_each(workers: list[str]) -> tuple[WorkerHost, ...]:
-    """Returns the hosts of workers with the first worker of each. A worker's address is a URL such
-    as tcp://10.0.0.2:40123."""
+    """Returns the hosts on which workers run. Of several workers on a host, the first one takes the
+    host's calls. A worker's address is a URL such as tcp://10.0.0.2:40123."""
     first: dict[str, str] = {}
     for worker in sorted(workers):
         first.setdefault(urlsplit(worker).hostname or worker, worker)

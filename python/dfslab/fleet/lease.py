@@ -1,10 +1,10 @@
 """Ends a cluster that dfslab started, and its agents, when the controller is gone.
 
 The controller's process may be killed, or its machine may fail. The scheduler of an SSH cluster,
-its workers and their agents run on other machines and would go on for ever. Each of them therefore
-holds a lease: the scheduler, as long as a client is connected to it; an agent, as long as the
-controller polls its output. Scheduler and workers also end with the SSH connection that started
-them.
+its workers and their agents run on other machines and would then never end. The scheduler therefore
+has a lease, which a connected client renews, and each agent has a lease, which the controller
+renews whenever it polls the agent's output. Scheduler and workers also end with the SSH connection
+that started them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from dfslab.spec.clock import REAL, Clock
 # A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
-# The scheduler's list of clients always has this entry, which stands for tasks without a client.
+# The scheduler's list of clients always has this entry, although it is no client: it stands for
+# tasks that no client waits for.
 NO_CLIENT = "fire-and-forget"
 
 
@@ -68,8 +69,9 @@ def watched(
 
 
 def while_connected(options: Mapping[str, object]) -> dict[str, object]:
-    """Returns the options of an SSH cluster with interpreters that end with their connection. The
-    option `remote_python` has one interpreter for all hosts, or a list with one for each."""
+    """Returns the options of an SSH cluster, in which the option `remote_python` is replaced: each
+    interpreter now ends with the SSH connection that started it. `remote_python` is one interpreter
+    for all hosts, or a list with one for each host."""
     given = options.get("remote_python")
     if isinstance(given, list):
         return {**options, "remote_python": [_interpreter(one) for one in given]}
@@ -93,8 +95,9 @@ def connected_python(python: str | None = None) -> str:
     return f"{python or sys.executable} -c {shlex.quote(code)}"
 
 
-# The source of this function runs on the remote host, where it stands alone. The input is /dev/null
-# if the SSH server gives the process no input; then only the lease ends the process.
+# The source text of this function is executed on the remote host without the rest of the module, so
+# the function has its own imports. If the SSH server gives the process no input, its input is
+# /dev/null, and only the lease ends the process.
 def _run_while_connected() -> None:
     import os
     import runpy
@@ -109,7 +112,8 @@ def _run_while_connected() -> None:
         with suppress(OSError):
             while os.read(0, 1 << 10):
                 pass
-        # A worker's process that still starts would not notice the end of its parent.
+        # A child process of a worker that is still starting would not notice the end of its parent,
+        # so it is killed.
         for thread in Path("/proc/self/task").iterdir():
             with suppress(OSError):
                 for child in (thread / "children").read_text().split():

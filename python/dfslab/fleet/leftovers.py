@@ -58,10 +58,11 @@ def parts_folder() -> Path:
 def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
     """Returns a context in which the run directory of a plan is recorded. It yields the record.
 
-    The record stays if the directory does, or if the file system does not answer. Only directories
-    of a mounted file system whose names match NAME are recorded: the directories of other targets
-    cannot be removed without the target. For other plans, the context yields a record that is not
-    stored.
+    At the end of the context, the record is removed, unless the directory still exists or the file
+    system does not answer. If the plan keeps the directory (`keep`), the record is always removed.
+    Only directories of a mounted file system whose names match NAME are recorded, because a killed
+    run's directories on other targets could not be removed later. For other plans, the context
+    yields a record that is not stored.
     """
     target = plan.target
     if not isinstance(target, PosixTarget) or not NAME.fullmatch(plan.run_directory):
@@ -105,18 +106,19 @@ def abandoned() -> list[AbandonedRun]:
 
 
 def remove(one: AbandonedRun) -> bool:
-    """Removes an abandoned run directory and its record, without following symbolic links.
+    """Removes an abandoned run directory and its record, without following symbolic links. Returns
+    whether both are removed.
 
-    Returns False, and keeps the record, if the path is not a directory of this user, or if the
-    directory cannot be removed.
+    If the path is not a directory of this user, or if the directory cannot be removed, returns
+    False and leaves the record.
     """
     path = Path(one.path)
     with suppress(OSError):
         made = path.lstat()
         if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.geteuid():
             return False
-        # rmtree uses file descriptors. So it does not enter a folder that is replaced by a link in
-        # the meantime.
+        # rmtree uses file descriptors. So if another process replaces a folder by a symbolic link
+        # during the removal, rmtree does not follow the link.
         assert shutil.rmtree.avoids_symlink_attacks
         shutil.rmtree(path, ignore_errors=True)
     if os.path.lexists(path):

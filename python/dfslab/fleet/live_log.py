@@ -62,8 +62,8 @@ LiveLine = LiveProgress | LiveRate
 LINE: TypeAdapter[LiveLine] = TypeAdapter(
     Annotated[LiveProgress | LiveRate, Field(discriminator="kind")]
 )
-# When the file has more bytes than MOST_BYTES, all lines but those in the last KEPT_BYTES are
-# removed.
+# When the file has more than MOST_BYTES bytes, it is shortened to the lines that lie completely in
+# its last KEPT_BYTES bytes.
 MOST_BYTES, KEPT_BYTES = 1 << 22, 1 << 20
 
 
@@ -95,8 +95,8 @@ class LiveLog:
             self._is_open = True
 
     def close(self) -> None:
-        """Removes the file, because the results of the run hold the figures of each second. A file
-        that could not be written to its end is removed, too."""
+        """Removes the file, because the results of the run hold the figures of each second. The
+        file is also removed if writing to it has failed before."""
         self._give_up()
         if self._is_open:
             self._is_open = False
@@ -104,7 +104,7 @@ class LiveLog:
                 self._path.unlink(missing_ok=True)
 
     def watched(self, watch: Watch | None) -> Watch:
-        """Returns a watch that calls the callbacks of `watch` and also writes the rates of every
+        """Returns a watch with the callbacks of `watch`. In addition, it writes the rates of every
         host to the file."""
         other = watch or Watch()
 
@@ -116,11 +116,13 @@ class LiveLog:
 
     def progress(self, done: float, total: float, text: str) -> None:
         """Writes `text`, which states what the run is doing, unless the text is the same as before.
-        `done` of `total` is the finished part of the run's work. Operations that are counted later
-        belong to the next workload run, which begins now or at a later report without operations.
+        `done` of `total` is the finished part of the run's work. Operations that are counted after
+        this call belong to the next workload run. It begins at the time of this call or, if later
+        reports count no operations, at that of the last of these reports.
 
         A preparation during a run, such as the start of a testbed, reports 0 for `done`. The share
-        of the finished work does not change then."""
+        of the finished work that is written does not change then.
+        """
         self._is_counting = False
         self._reported_s = self._clock.monotonic_s()
         self._share = done / total if done and total else self._share
@@ -142,7 +144,8 @@ class LiveLog:
                 self._count(host, own, now_s)
 
     def _count(self, host: str, own: LiveCounts, now_s: float) -> None:
-        """Takes the counts of a host, and writes its rate if a second has passed."""
+        """Takes the counts of a host, and writes the host's rate if a second has passed since the
+        rate was last written."""
         if host not in self._counters:
             self._counters[host] = SecondCounter()
             self._counters[host].begin(self._start_s)
@@ -152,7 +155,7 @@ class LiveLog:
             self._write(LiveRate(unix_s=unix_s, workload_run=run, host=host, **asdict(second)))
 
     def _begin(self, at_s: float) -> None:
-        """Begins a workload run, whose first operations were reported after `at_s`."""
+        """Begins a workload run at `at_s`, the time of the last report without operations."""
         self._is_counting = True
         self._workload_run += 1
         self._start_s = at_s
@@ -175,7 +178,8 @@ class LiveLog:
             self._give_up()
 
     def _shorten(self) -> None:
-        """Removes the oldest lines of the file, so that the last KEPT_BYTES bytes remain."""
+        """Removes the oldest lines of the file, so that at most the last KEPT_BYTES bytes
+        remain."""
         kept = self._path.read_bytes()[-KEPT_BYTES:].partition(b"\n")[2]
         self._give_up()
         write_atomically(self._path, kept.decode())

@@ -1,15 +1,20 @@
 """A process that runs one of two clients which observe each other's changes. It makes a change, or
 polls until it observes one.
 
-Commands and answers are JSON documents, one per line. Input: `{"act": change, "path": ..., "turn":
-n}` or `{"watch": change, "path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Output for an
-act: `{"began_ns": ..., "acknowledged_ns": ...}`. Output for a watch: `{"watching": true}` once the
-client has observed the old state, then `{"seen_ns": ..., "polls": [...], "torn": n}`. `polls` has
-the start times of all polls that did not return the new state, `torn` is the number of polls that
-returned neither the old nor the new state; `seen_ns` is null if the change was not observed within
-the limit. Times are in ns of CLOCK_MONOTONIC. If a call fails, the output is `{"error": ...}`. Each
-command has an `id`, which its answers repeat. Both clients access only the paths that they are
-given.
+Commands and answers are JSON documents, one per line. Each command has an `id`, which its answers
+repeat.
+
+Input: `{"act": change, "path": ..., "turn": n}`, `{"watch": change, "path": ..., "turn": n,
+"poll_s": ..., "limit_s": ...}`, or `{"do": name, "with": arguments}` for the function `before` or
+`clear`. Output for an act: `{"began_ns": ..., "acknowledged_ns": ...}`. Output for a watch:
+`{"watching": true}` once the client has observed the old state, then `{"seen_ns": ..., "polls":
+[...], "torn": n}`. Output for a do: `{"done": true}`. If a call fails, the output is `{"error":
+...}`.
+
+`polls` has the start times of all polls that did not return the new state, and `torn` is the number
+of polls that returned neither the old nor the new state. `seen_ns` is null if the change was not
+observed within the limit. Times are in ns of CLOCK_MONOTONIC. Both clients access only the paths
+that they are given.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from typing import TypedDict
 
 from dfslab.spec.clock import REAL, Clock
 
-# A command to an observer, with the keys of either `act` or `watch`.
+# A command to an observer, with the keys of either `act`, `watch` or `do`.
 ObserverCommand = TypedDict(
     "ObserverCommand",
     {
@@ -68,9 +73,10 @@ def content(turn: int) -> bytes:
 
 
 def before(change: str, path: str, turn: int) -> None:
-    """Creates the files that must exist before a change can be made; none before a "create".
+    """Creates the file that must exist before a change can be made. Before the change "create", no
+    file is needed, and nothing is created.
 
-    `turn` is the number of the trial, which determines the content of the files.
+    `turn` is the number of the trial, which determines the content of the file.
     """
     if change == "create":
         return

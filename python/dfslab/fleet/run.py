@@ -60,14 +60,15 @@ def _run(
 ) -> LoadRun:
     """Runs a plan in this process, by agents behind command prefixes, or on Dask workers."""
     if isinstance(hosts, Nodes):
-        # Importing Dask takes longer than all other imports, so it is imported only if Dask workers
-        # are used.
+        # Importing Dask takes longer than all other imports, so Dask is imported only if workers of
+        # a Dask cluster are used.
         from dfslab.fleet import dask
 
         return dask.run_load(plan, hosts, progress, watch)
     if len(hosts) == 1 and not hosts[0].prefix:
         return _here(plan, hosts[0].name, progress, watch)
-    # A wrong number of clients is not rejected here. The agent rejects it with its error message.
+    # A number of clients below 1 is not rejected by this function: the plan is sent to an agent,
+    # which rejects it with its error message.
     slices = split(max(1, plan.stream.clients), len(hosts))
     shares = [(host, part) for host, part in zip(hosts, slices, strict=True) if part]
     plan = plan.model_copy(update={"shared": len(shares) > 1})
@@ -171,10 +172,10 @@ def _wait(
 def _begin(
     links: Sequence[AgentLink], turn: int, progress: ProgressReport | None, watch: Watch | None
 ) -> float:
-    """Starts the phase after the barrier with number `turn` at one instant on all hosts. Returns
-    that instant in seconds of CLOCK_MONOTONIC.
+    """Starts the phase after the barrier with number `turn` at the same time on all hosts. Returns
+    this start in seconds of CLOCK_MONOTONIC.
 
-    After the first barrier, lost or stopped agents are no longer waited for. `watch.prepared` is
+    At later barriers than the first, lost or stopped agents are not waited for. `watch.prepared` is
     called when all agents are at the barrier.
     """
 
@@ -197,8 +198,9 @@ def _start(links: Sequence[AgentLink]) -> float:
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
         ready = link.ready
-        # A process in a time namespace has the same boot id but another CLOCK_MONOTONIC. So the
-        # agent's reading is compared with the readings of this process as well.
+        # An agent in another time namespace has the same boot id but another CLOCK_MONOTONIC. So
+        # the boot ids are compared and, in addition, the agent's reading of the clock with the
+        # readings of this process.
         if (
             ready is not None
             and link.started_s <= ready["monotonic_s"] <= monotonic_s

@@ -100,10 +100,11 @@ def fail(link: Shard) -> None:
 
 
 def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
-    """Returns the progress of a run as the completed share of a phase and the name of the phase.
+    """Returns the progress of a run: the completed share of a phase, from 0 to 1, and the name of
+    the phase.
 
-    The phase is the earliest in which any running shard is. The share is that of the work of all
-    clients in this phase. If no shard is in a known phase, the last phase is taken as complete.
+    The phase is the earliest one in which any running shard is. The share refers to the work of all
+    clients in this phase. If no shard is in a known phase, the last phase is reported as complete.
     """
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:

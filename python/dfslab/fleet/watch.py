@@ -1,5 +1,5 @@
-"""Callbacks by which a workload run reports its start, its barriers, and how many operations are
-done so far; and the figures of each second, which are computed from these counts."""
+"""The callbacks by which a workload run reports its start, its barriers, and the number of
+operations done so far. From these counts, the module also computes the figures of each second."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ class LiveCounts(NamedTuple):
         longest_ns: int,
         latencies: Iterable[Sequence[int]],
     ) -> LiveCounts:
-        """Returns the counts that the load generator or an agent has reported, whose histogram is
-        a list of pairs. The arguments are the fields of this class, in their order."""
+        """Returns the counts that the load generator or an agent has reported. The arguments are
+        the fields of this class, in their order, but the histogram is a list of pairs instead of a
+        tuple."""
         pairs = tuple((middle_ns, count) for middle_ns, count in latencies)
         return cls(done, errors, spent_ns, longest_ns, pairs)
 
     def then(self, later: LiveCounts) -> LiveCounts:
-        """Returns these counts, updated by the `later` report of the same host.
-
-        Counts are replaced by the later ones. Of the two longest durations, the longer one is kept.
-        """
+        """Returns the counts of the `later` report of the same host, with one exception:
+        `latency_ns_max` is the larger one of both reports."""
         return later._replace(latency_ns_max=max(self.latency_ns_max, later.latency_ns_max))
 
 
@@ -82,13 +81,15 @@ class Watch:
     @property
     def needs_barriers(self) -> bool:
         """Returns whether a callback has to be called at barriers. If not, a workload run in this
-        process need not wait for its callbacks there."""
+        process does not wait at barriers."""
         return self.started is not ignore_start or self.prepared is not ignore_barrier
 
     def report(self, hosts: Sequence[ObservedHost]) -> None:
-        """Calls `observed` with the summed counts of all hosts, and `by_host` with those of each.
+        """Calls `observed` with the summed counts of all hosts, and `by_host` with the counts of
+        each host.
 
-        The longest operation of a host is reported only once.
+        Each host's `latency_ns_max` is then set to 0, so that the longest operation is reported
+        only once.
         """
         self.observed(together([host.observed for host in hosts]))
         self.by_host({host.place.name: host.observed for host in hosts})
@@ -152,9 +153,9 @@ class SecondCounter:
         self._start_s = None
 
     def observed(self, counts: LiveCounts, now_s: float) -> LiveSecond | None:
-        """Takes the counts of the workload run at `now_s`. Returns the figures since the last
-        returned second. Returns None if less than EVERY_S seconds have passed since then, or if no
-        workload run has begun."""
+        """Takes the counts of the workload run at `now_s`. Returns the figures of the time since
+        this method last returned figures, or since the run began. Returns None if this time is
+        shorter than EVERY_S seconds, or if no workload run has begun."""
         if counts.done < self._before.done:
             # The counts were reset, because the next workload run is being prepared.
             self.end()

@@ -30,9 +30,9 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 @dataclass(frozen=True)
 class OpenPart:
-    """An agent of this worker. It stops when its `lease` is over. If `lease` is None, the agent
-    finishes its shard without the controller. `over` is set when the agent needs no lease any
-    more."""
+    """An agent of this worker. The agent stops when its `lease` is over. If `lease` is None, the
+    agent finishes its shard even without the controller. `over` is set when the lease no longer has
+    to be watched, because the agent has ended."""
 
     link: AgentLink
     lease: Lease | None
@@ -72,8 +72,9 @@ async def open_part(
 ) -> Path:
     """Starts an agent for the clients `first` to `last` - 1 of a run on the worker `dask_worker`.
 
-    Returns the path of its answer file. If a `controller` is given, the agent stops when that
-    process has ended, or when nobody has polled the agent's output for the time of a lease.
+    Returns the path of the agent's answer file. If a `controller` is given, the agent stops when
+    the controller's process has ended, or when the agent's output was not polled for the time of a
+    lease.
     """
     folder = parts_folder() / run
     folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +139,8 @@ def remove_files(kept: Path) -> None:
     """Removes the answer file `kept` and the lock file of an agent that has ended."""
     for path in (kept, lock_file(kept)):
         path.unlink(missing_ok=True)
-    # The folder is not empty if other agents of the same run still have files there.
+    # The folder is removed only if it is empty: other agents of the same run may still have files
+    # in it.
     with suppress(OSError):
         os.rmdir(kept.parent)
 

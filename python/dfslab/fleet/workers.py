@@ -64,9 +64,9 @@ def started(client_hosts: Sequence[ClientHost], host: str = LOCAL) -> Iterator[s
     """Returns a context with a Dask scheduler on the first host, and a worker on every host. It
     yields the scheduler's address.
 
-    `host` is the address of the first host, by which the others reach it. The hosts must share a
-    file system. If the cluster cannot be started, raises ClusterFailed with the last output of a
-    process.
+    `host` is the address by which the other hosts reach the first host. The hosts must share a file
+    system. If the cluster cannot be started, raises ClusterFailed with the last output of the
+    process that failed.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(scratch.folder("dask"))
@@ -115,11 +115,10 @@ def started(client_hosts: Sequence[ClientHost], host: str = LOCAL) -> Iterator[s
 def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
     """Returns a context with a Dask process on a host. The process is killed at the end.
 
-    The agents that the process started have ended by then.
+    The agents that the Dask process has started end before the context does.
     """
     words = (*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words)
-    # With this option, the kernel ends the Dask process when this process ends, even if this
-    # process is killed.
+    # The kernel then kills the Dask process when this process ends, even if this process is killed.
     command = tied_to_owner(words)
     try:
         with log.open("wb") as output:

@@ -1,8 +1,8 @@
 """Converts a report of another tool to results of dfslab.
 
-Facts that the report does not contain stay unknown: the provenance has empty texts and zeros for
-them. The scenario has the workload `command` and an unnamed host. Of the workload, only the number
-of clients is known.
+Facts that the report does not contain stay unknown: in the provenance, unknown texts are empty and
+unknown numbers are 0. The scenario has the workload `command` and an unnamed host. Of the workload,
+only the number of clients is known.
 """
 
 from __future__ import annotations

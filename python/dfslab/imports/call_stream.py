@@ -33,7 +33,8 @@ def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
 
 def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
-    """Reads a recording like `load`, but only from a regular file that is not compressed."""
+    """Reads a recording like `load`, but only from a regular file that is not compressed. Raises
+    InputError if the file cannot be read or has no operation below the requested directory."""
     importer = contract.importer(form)
     try:
         if not isinstance(importer, CallImporter):
@@ -125,7 +126,7 @@ class _Replaying:
         self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
     ) -> None:
         """Updates the set of open files, and the map from names to files, after `operation`.
-        `holds` is the entry of the set for the operation's client and file."""
+        `holds` is the element of the set that stands for the operation's client and file."""
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":

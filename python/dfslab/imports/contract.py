@@ -27,9 +27,9 @@ class FileCall:
     """An operation of a process on a file.
 
     `start_s`: start time in seconds, counted from any origin that the recording program chose.
-    `call` and `duration_s`: name and duration of the recorded call. If a call becomes several
-    operations, only the last of them has the name and the duration. `duration_s` is None where it
-    was not recorded.
+    `new_path`: the path after a rename; "" for other operations. `call` and `duration_s`: name and
+    duration of the recorded call. If a call becomes several operations, only the last of them has
+    the name and the duration. `duration_s` is None where it was not recorded.
     """
 
     start_s: float
@@ -63,7 +63,7 @@ class Replay:
 
 
 def _forget(call: str, reason: str) -> None:
-    """Ignores a recorded call that becomes no operation. It is the default of
+    """Does nothing with a recorded call that becomes no operation. This is the default of
     `Recording.leave_out`."""
 
 

@@ -1,7 +1,7 @@
 """Repeats a recorded sequence of operations for more clients than the recording has.
 
-Each copy of the sequence has separate clients. All copies start together. Nguyen and Apon
-2012 replay the traces of one, four and eight clients at once (Figures 16 to 21).
+Each copy of the sequence has separate clients, and all copies start at the same time. Nguyen and
+Apon 2012 replay the traces of one, four and eight clients in this way (Figures 16 to 21).
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ CopyFiles = Literal["none", "private", "shared"]
 OF_OWNERS: frozenset[OperationName] = frozenset(
     ("create", "write", "append", "rename", "delete", "mkdir", "rmdir", "truncate", "set_xattr")
 )
-# Largest number of operations of all copies. Each takes about 1 kB of memory.
+# Largest number of operations of all copies in sum. Each operation takes about 1 kB of memory.
 MOST_OPERATIONS = 1_000_000
 
 
 def repeated(stream: Stream, clients: int, copies: CopyFiles) -> Stream:
-    """Returns a stream in which `clients` clients replay the sequence of `stream`. Each copy of the
-    sequence has as many clients as the sequence, so `clients` must be a multiple of this number. If
-    `copies` is "none", or if no more clients are requested, `stream` is returned.
+    """Returns a stream in which `clients` clients replay copies of the sequence of `stream`. Each
+    copy of the sequence has as many clients as the sequence, so `clients` must be a multiple of
+    this number. If `copies` is "none", or if `clients` is not larger than this number, `stream` is
+    returned unchanged.
 
     Each operation is followed by its copies, so the order of operations remains that of the trace.
     Copies of a sequence with scheduled starts have the same starts. Raises InputError if `clients`
     is no multiple of the sequence's clients, or if the copies have more than MOST_OPERATIONS
-    operations."""
+    operations.
+    """
     own = 1 + max(one.client for one in stream.given)
     count, left = divmod(clients, own)
     if copies == "none" or clients <= own:

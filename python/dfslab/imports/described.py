@@ -1,10 +1,10 @@
 """Converts a report of another tool to results of a described system, so that models can be fitted
-to them.
+to these results.
 
 A scenario describes the deployment and the file system that the tool measured. Reads and writes
 become the workload `transfers`, whose operation is one transfer. Creating, deleting, renaming and
-looking up files become the workload `metadata`. A measurement that has neither form is left out by
-name.
+looking up files become the workload `metadata`. Other measurements are left out; `left_out` names
+each of them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dfslab.spec.scenario import Point, Scenario
 # workload `transfers`, and the step in which it is timed.
 TRANSFERS = {"read": ("pread", "read"), "write": ("pwrite", "write")}
 METADATA = frozenset(("create", "stat", "list", "open", "rename", "delete"))
-# Steps of metadata operations that are one call. Creating a file is several calls, and tools report
-# the sum of their times only.
+# Metadata operations that consist of one system call, so that the time of the operation is the time
+# of a step. Creating a file takes several calls, of which tools report only the total time.
 ONE_CALL = frozenset(("stat", "list", "rename", "delete"))
 MOST_TRANSFER_BYTES = 1 << 30
 CLOSED = "mean time of an operation: clients / rate, because the tool reported no latency"
@@ -35,8 +35,8 @@ ORDER = "the order of offsets is not known: sequential is written"
 
 @dataclass(frozen=True)
 class DescribedReport:
-    """The results of a report on a described system. `left_out` has a line for each measurement
-    that no workload describes, with the reason."""
+    """The results of a report on a described system. `left_out` has one line of text for each
+    measurement that is not among the results, with the reason."""
 
     scenario: Scenario
     results: list[Result]
@@ -47,7 +47,7 @@ def described(
     report: ToolReport, path: Path, on: Scenario, findings: Sequence[str] = ()
 ) -> DescribedReport:
     """Returns the results of the measurements that a workload describes, in the order of the
-    report.
+    report. If two parts of the report have the same configuration, only the first part has results.
 
     `on`: scenario with the deployment and the file system; its workload is not used. Raises
     InputError if no measurement can be described.
@@ -132,7 +132,9 @@ def _depth(one: ToolMeasurement) -> int:
 
 def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
     """Returns the imported result `plain` at the configuration `point`, with dfslab's name of the
-    operation. The mean time of the operation becomes the time of a step."""
+    operation. The mean time of the operation becomes the time of a step, except for operations of
+    several calls, such as the creation of a file. If the tool reported no mean time, it is computed
+    from the number of clients and the rate."""
     operation, step = TRANSFERS.get(one.operation, (one.operation, one.operation))
     assert one.rate_per_s
     time_s = one.latency_s.get("mean")

@@ -26,9 +26,9 @@ def evidence(
     document: Json,
 ) -> Evidence:
     """Returns the evidence about one direction (reads, writes or both) of a group of jobs.
-    `direction`: fio's key, such as "read". `rows`: for each job, its JSON table and its JSON table
-    of this direction. `given`: the options of the jobs. `clients`: number of processes. `document`:
-    the whole JSON document."""
+    `direction`: fio's key, such as "read". `rows`: for each job a pair, the JSON table of the job
+    and the part of this table about the direction. `given`: the options of the jobs. `clients`:
+    number of processes. `document`: the whole JSON document."""
     return Evidence(
         work=_work(direction, rows, given, clients),
         caches=_caches(direction, rows, given, document),
@@ -77,8 +77,8 @@ def _block_bytes(given: Mapping[str, str]) -> float | None:
 
 
 def _moved_bytes(row: Json) -> float | None:
-    """Returns the number of bytes that a job transferred. The key `io_bytes` counts bytes in fio 3,
-    which also reports `bw_bytes`, and KiB in fio 2."""
+    """Returns the number of bytes that a job transferred; None if it is not reported. In fio 3, the
+    key `io_bytes` counts bytes, in fio 2 KiB. Only fio 3 reports `bw_bytes` as well."""
     moved = optional(row, "io_bytes")
     if moved is None or "bw_bytes" in row:
         return moved
@@ -99,8 +99,9 @@ def _forced(given: Mapping[str, str]) -> bool:
 
 
 def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float | None:
-    """Returns the scheduled rate of all jobs together, in operations per second. The option
-    `rate_iops` has one number for all directions, or one each for reads, writes and trims."""
+    """Returns the scheduled rate of all jobs together, in operations per second; None if the jobs
+    have no scheduled rate. The option `rate_iops` has one number for all directions, or one each
+    for reads, writes and trims."""
     words = given.get("rate_iops", "").split(",")
     place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
     chosen = words[place] if place < len(words) and words[place] else words[0]
@@ -111,9 +112,10 @@ def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float 
 def _caches(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], document: Json
 ) -> Caches:
-    """Returns the evidence about data that came from disks. It is known only for direct reads from
-    local disks, which all reach a disk: the bytes from disks are the number of disk requests times
-    the block size, at most the number of bytes read."""
+    """Returns the evidence about data that came from disks; empty evidence if this is not known. It
+    is known only for the direct reads of a single job from local disks, because direct reads use no
+    page cache. The bytes from disks are the number of disk requests times the block size, but at
+    most the bytes that the job read."""
     disks = tables(document.get("disk_util"))
     block = _block_bytes(given) if given else None
     if direction != "read" or given.get("direct") != "1" or not disks or len(rows) > 1 or not block:

@@ -51,8 +51,9 @@ def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class IorTest:
-    """The description of a test at the beginning of IOR's output. Fields that IOR did not report
-    are None or "". `size_bytes`: bytes of all data."""
+    """The description of a test at the beginning of IOR's output: the command line, the numbers of
+    tasks and nodes, and the bytes of all data (`size_bytes`). Fields that IOR did not report are
+    None or ""."""
 
     command: str
     tasks: int | None
@@ -61,8 +62,8 @@ class IorTest:
 
 
 def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
-    """Returns the evidence about the reads or writes of an IOR test. `access`: "read" or
-    "write"."""
+    """Returns the evidence about the reads or writes of an IOR test. `access`: "read" or "write".
+    `duration_s`: duration of the access in seconds; None if it is not reported."""
     command, size_bytes = test.command, test.size_bytes
     given = options(command, IOR_VALUES)
     is_known = bool(command)
@@ -87,9 +88,9 @@ def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
 
 
 def of_mdtest(operation: str, command: str, tasks: int | None, nodes: int | None) -> Evidence:
-    """Returns the evidence about one phase of mdtest. With mdtest's option -N, a task works on
-    files that a task of another node created, so the files are not in the cache of the task's node.
-    """
+    """Returns the evidence about one phase of mdtest. `tasks`, `nodes`: their numbers; None if they
+    are not reported. With mdtest's option -N, a task works on files that a task of another node
+    created, so the files are not in the cache of the task's node."""
     given = options(command, "abdDeGHiIlLnNpRsTVwWxXzZ")
     is_cached = operation in ("stat", "read") and "N" not in given and bool(command)
     return Evidence(

@@ -1,9 +1,9 @@
-"""Reads the time stamps in lines of strace, as printed with the options `-ttt` and `-tt`. An error
-names any other form of stamp.
+"""Reads the time stamps in lines of strace, as printed with the options `-ttt` and `-tt`. For any
+other form of stamp, an error names the form.
 
 `-tt` prints the time of day, so a trace may cross midnight. A stamp that is earlier than the latest
-stamp so far belongs to the next day, unless the difference is below REORDERED_S. Smaller
-differences occur because the lines of several threads may be out of order.
+stamp so far belongs to the next day, unless it is earlier by less than REORDERED_S. Such small
+differences occur within a day, because the lines of several threads may be out of order.
 """
 
 from __future__ import annotations

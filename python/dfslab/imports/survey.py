@@ -28,7 +28,8 @@ SYSTEM = tuple(
         *("sbin", "snap", "sys", "usr", "var/cache", "var/lib"),
     )
 )
-# Pattern of the files of programs, interpreters and their libraries, wherever they are installed.
+# Pattern of the paths of programs, interpreters and their libraries, in whatever directory they are
+# installed.
 LIBRARY = re.compile(
     r"/lib(?:32|64|x32)?/|/s?bin/|/site-packages/|/pyvenv\.cfg$|\.(?:so|jar)(?:\.|$)"
 )
@@ -53,7 +54,8 @@ MOST_CLIENTS = 64
 @dataclass(frozen=True)
 class TraceRequest:
     """What the user states about a trace. If a text is empty or a number is 0, the value is guessed
-    from the trace."""
+    from the trace. `form`: name of the importer. `root`: the application's directory. `started_in`:
+    working directory of the first process. `clients`: number of clients of the replay."""
 
     form: str = ""
     root: str = ""
@@ -65,9 +67,11 @@ class TraceRequest:
 class TraceSurvey:
     """What was found in a trace, and the plan of its replay.
 
-    `taken`: the number of calls that become operations, by the name of the call. `left_out`: the
-    number of calls that become no operation, by the name of the call and the reason.
-    `is_root_guessed`: whether the application's directory `root` is only a guess.
+    `form`: name of the importer. `taken`: the number of calls that become operations, by the name
+    of the call. `left_out`: the number of calls that become no operation, by the name of the call
+    and the reason. `is_root_guessed`: whether the application's directory `root` is only a guess.
+    `started_in`: working directory of the first process. `clients`: number of clients of the
+    replay.
     """
 
     form: str
@@ -137,7 +141,8 @@ def _of_stream(
     path: Path, form: str, importer: StreamImporter, requested: TraceRequest
 ) -> TraceSurvey:
     """Returns the survey of a stream that dfslab's load generator recorded. Such a file states the
-    client of each operation."""
+    client of each operation. Raises InputError if the user states a directory, which such a file
+    does not have, or another number of clients."""
     for option, value in ((ROOT, requested.root), ("--started-in", requested.started_in)):
         if value:
             raise InputError(option, value, f"is for traces with paths; {form} has none")

@@ -1,10 +1,10 @@
 """Counts how many system calls of the client, and how many calls at the servers, one operation
 causes.
 
-Two short runs of one client are compared; the second has up to three times the operations. Calls
-are counted from the start of a phase to its end, so preparation and removal of files are excluded.
-Both runs have the fixed cost of starting a phase, so the difference of their counts is due to the
-operations.
+Two short runs of one client are compared. The second run makes up to three times as many operations
+as the first. Calls are counted from the start of a phase to its end, so preparation and removal of
+files are excluded. Both runs have the fixed cost of starting a phase, so the additional calls of
+the second run are due to its additional operations.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SHORT, LONG = 100, 300
 # start.
 STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
-# A call is not attributed to operations if its number per operation is below LEAST_SHARE, or if
-# fewer than LEAST_CALLS were made.
+# Calls of one name, such as "read", are not attributed to operations if they are fewer than
+# LEAST_SHARE per operation, or fewer than LEAST_CALLS in all.
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
 # Calls that pause or wait for other threads. They are not counted, because their number depends on
 # timing.
@@ -55,9 +55,9 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
     """Counts the calls per operation of each phase: system calls, and server calls if the servers
     count their calls.
 
-    `observe` returns the server counts since its last call. For a phase of one operation, the
-    result's `operations` is 0. Raises InputError if strace is not installed, and LoadFailed if a
-    run fails.
+    `observe` returns the calls that the servers have counted since `observe` was last called. If a
+    phase has only one operation, its calls per operation cannot be computed, and its `operations`
+    in the result is 0. Raises InputError if strace is not installed, and LoadFailed if a run fails.
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
@@ -72,10 +72,11 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
 
 def _shortened(stream: Stream, most: int) -> Stream:
     """Returns the operation stream, changed to one client that never pauses and shortened to at
-    most `most` operations in each phase.
+    most `most` operations in each phase. `most` is LONG for the long run and SHORT for the short
+    run.
 
-    A phase with fewer operations keeps all of them in the long run, and a third of them in the
-    short run.
+    A phase that has fewer than LONG operations keeps all of them in the long run, and about a third
+    of them in the short run.
     """
     changes: dict[str, object] = {"clients": 1, "arrival": "closed", "think_time_s": 0.0}
 
@@ -101,20 +102,17 @@ class _Marks:
         self._servers: list[Counts] = []
 
     def mark(self) -> None:
-        """Records the counts at the start or the end of a phase.
-
-        At that time, no client is inside a phase.
-        """
+        """Records the counts at the start or the end of a phase. At this time no client executes
+        operations."""
         ended = self._log.stat().st_size
         self._servers.append(server_calls(self._observe()))
-        # The waiting load generator made calls while the counters were read. The log's size is
-        # therefore recorded before and after.
+        # The load generator makes calls while it waits for the counters to be read. They belong to
+        # no phase. The log's size is therefore recorded before and after the reading.
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
-        """Returns (system calls, server calls) for each phase. They are computed from the records
-        at its start and its end.
-        """
+        """Returns (system calls, server calls) for each phase: the increase of the counts between
+        the start and the end of the phase."""
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
         spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)
@@ -153,7 +151,8 @@ def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream
 
 
 def system_calls(text: bytes, main: bytes) -> Counts:
-    """Returns the number of calls by name in a part of strace's log. Calls that wait are excluded.
+    """Returns the number of calls by name in the text of a part of strace's log. Calls that wait
+    (WAITS) are excluded.
 
     Calls of the agent's main thread, whose id is `main`, are excluded, too, because this thread
     only reports progress.
@@ -175,8 +174,8 @@ def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
 
 
 def _between(short: Marked, long: Marked) -> CountedCalls:
-    """Returns the calls per operation: the difference of the calls in the phase of the long run and
-    in that of the short run, divided by the difference of their operations."""
+    """Returns the calls per operation of one phase: the calls that the long run made in addition to
+    those of the short run, divided by its additional operations."""
     done = long[0] - short[0]
     ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
     return CountedCalls(

@@ -55,7 +55,8 @@ def is_command(point: Point) -> bool:
 def expect(point: Point) -> None:
     """Raises InputError if the program of a configuration is given by a path that does not exist.
 
-    A bare name may be found in the PATH of a testbed, which is known only once the testbed runs.
+    A program that is given by a bare name is not checked, because the PATH of a testbed is known
+    only once the testbed runs.
     """
     workload = discover.workload(point.scenario.workload.name)
     if workload.argv is not None:
@@ -102,7 +103,8 @@ def traced(
 
     def begin() -> None:
         nonlocal began_unix_ns
-        # Discard the exemplars of the warm-up. Its slow calls would displace those of the program.
+        # Discard the exemplar traces of the warm-up. Its slow calls would displace those of the
+        # program.
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
@@ -125,8 +127,9 @@ def _run(
 ) -> tuple[float, list[str]]:
     """Runs the program.
 
-    Returns the seconds of the timed part, and the command line. `begin` is called just before the
-    timed part. `counts_calls`: whether the processes of the testbed count their calls.
+    Returns the seconds of the timed part, and the words of the program's command line. `begin` is
+    called just before the timed part. `counts_calls`: whether the processes of the testbed count
+    their calls. Raises RunFailed if the program fails or exceeds its time limit.
     """
     scenario = point.scenario
     target = session.target(scenario, counts_calls)
@@ -162,7 +165,8 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
     """Runs a user's command in this terminal, with its output on stderr. Returns the command's exit
     status.
 
-    The command also receives an interruption; it then has a short time to end. Raises OSError if
+    If this process is interrupted (Ctrl-C), the command is interrupted, too. It is killed if it
+    does not end within INTERRUPTED_S seconds; KeyboardInterrupt is then raised. Raises OSError if
     the command is not executable.
     """
     child: subprocess.Popen[bytes] | None = None
@@ -181,7 +185,7 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _interrupt(child: subprocess.Popen[bytes]) -> None:
-    """Passes an interrupt on to a command, and kills the command if it does not end."""
+    """Interrupts a command, and kills it if it does not end within INTERRUPTED_S seconds."""
     child.send_signal(signal.SIGINT)
     try:
         child.wait(INTERRUPTED_S)
@@ -191,11 +195,11 @@ def _interrupt(child: subprocess.Popen[bytes]) -> None:
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
-    """Returns the environment of a client process: this process's environment, and with a testbed
-    also what the testbed adds.
+    """Returns the environment of a client process: this process's environment and, if there is a
+    testbed, the variables that the testbed adds.
 
-    A testbed adds its mark, so that the process ends with the testbed, and the settings for tracing
-    if its processes count calls.
+    A testbed adds its mark, by which the process is found and ended with the testbed. If the
+    testbed's processes count their calls, it also adds the settings for tracing.
     """
     if testbed is None:
         return dict(os.environ)
@@ -228,12 +232,13 @@ class _Program:
         self._limit_s, self._clock = limit_s, clock
 
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
-        """Runs the program to its end. Returns the seconds of the timed part.
+        """Runs the program to its end. Returns the seconds of the timed part. `begin` is called
+        just before the timed part.
 
-        The timed part begins at the start. If `says_ready` is true, the program reports when it is
-        ready, and the timed part begins when the program then receives the signal to continue.
-        Raises _Failed if the program fails or exceeds its time limit, which includes its
-        preparation.
+        If `says_ready` is false, the timed part begins when the program is started. If it is true,
+        the program reports when it is ready; the timed part then begins when the program receives
+        the signal to continue. Raises _Failed if the program fails or exceeds its time limit, which
+        includes its preparation.
         """
         if not says_ready:
             begin()
@@ -265,8 +270,9 @@ class _Program:
             except BrokenPipeError:
                 raise _Failed(f"ended with {child.wait()} before the common start") from None
             finally:
-                # Kill the whole process group. The operating system cannot assign its number to
-                # another process before this process has waited for the program.
+                # Kill the whole process group of the program. The operating system cannot assign
+                # the group's number to another process before the program's end has been waited
+                # for.
                 if child.returncode is None:
                     os.killpg(child.pid, signal.SIGKILL)
         if status:

@@ -38,7 +38,8 @@ ANY_NUMBER = 2**62
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured run: the load generator's report, and everything else that the result stores.
+    """One measured run: the load generator's report, the document of the run that the result
+    stores, and the spans if the run recorded any.
 
     `complete` tells that no operation failed, no client was lost, and no time limit ended the run.
     """
@@ -85,8 +86,8 @@ def _under_faults(
         return run_load(point, session, repetition, options)
     session.reach(point.scenario)
     conductor = Conductor(session.running_testbed, run.fault)
-    # Failed operations are expected under faults, so any number is allowed. Acknowledged data is
-    # audited afterwards.
+    # Failed operations are expected under faults, so any number of failed operations is allowed.
+    # Acknowledged data is audited after the timed part.
     changes: PlanChanges = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
         return run_load(point, session, repetition, options, changes, conductor)
@@ -155,8 +156,8 @@ def run_load(
 
 
 def only_time_was_up(load: MeasuredLoad) -> bool:
-    """Returns whether the time limit alone ended the run: there was no error, and no client host
-    was lost."""
+    """Returns whether nothing but the time limit ended an incomplete run: there was no error, and
+    no client host was lost."""
     lost = any(place.lost for place in load.places or ())
     return not load.errors and not lost and load.window_s > 0
 
@@ -179,8 +180,9 @@ def _verify(point: Point) -> Verify:
     """Returns when the run checks the content of files: the scenario's choice `run.verify`, such as
     "sample".
 
-    A sample is left out (the result is "none") in the many runs of a design, of which only the
-    rates are used."""
+    An experimental design has many runs, of which only the rates are used. So for the choice
+    "sample", the result is then "none".
+    """
     verify = point.scenario.run.verify
     return "none" if verify == "sample" and point.scenario.design.factor else verify
 
@@ -199,11 +201,11 @@ def _run(
     try:
         done = fleet.run_load(plan, hosts, *listeners)
     except WrongPlan as error:
-        # If the testbed has failed, the error is not the scenario's fault. In this case, this call
+        # If the testbed has failed, the error is not the scenario's fault. In this case, `reach`
         # raises the testbed's error.
         session.reach(point.scenario)
-        # On a testbed, RunFailed is raised instead of InputError: the testbed owns its files, so
-        # another run may succeed.
+        # The files on a testbed are dfslab's and not the user's, so another run may succeed.
+        # Therefore RunFailed is raised instead of InputError.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         advice = _advised(point.scenario, error)
@@ -245,7 +247,7 @@ def _calls(
 ) -> CallCounts:
     """Counts the system calls and the server calls that one operation causes.
 
-    If they cannot be counted, the result states the reason.
+    If the calls cannot be counted, the result states the reason.
     """
     if isinstance(hosts, Nodes):
         return CallCounts(not_counted="the clients run on the nodes of a Dask cluster")
@@ -262,7 +264,7 @@ def _calls(
 def _keep(recorded: bytes, path: Path) -> None:
     """Stores the recorded operations of a run in a new file, atomically.
 
-    Raises InputError if the file exists or cannot be written, RunFailed if the disk is full.
+    Raises InputError if the file exists or cannot be written, and RunFailed if the disk is full.
     """
     Output("--record", path).write(recorded)
 
@@ -280,7 +282,7 @@ def _listeners(
 ) -> tuple[ProgressReport | None, Watch | None]:
     """Returns the listeners of a run: the progress callback, and the watch of live values.
 
-    They also notify the fault conductor and the disk check.
+    The listeners also notify the fault conductor and the disk check of the run's progress.
     """
     progress, watch = options.progress, options.watch
     if disks is not None:
@@ -365,10 +367,8 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
 
 
 def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
-    """Returns a list with one note if the time limit ended the run, else an empty list.
-
-    Such a run is incomplete, although no operation failed.
-    """
+    """Returns a list with one note if the time limit ended the run, else an empty list. A run that
+    the time limit ended is incomplete, although no operation failed."""
     over = not complete and not load.errors
     return ["run.time_limit ended the workload run"] if over else []
 

@@ -136,6 +136,7 @@ def _decoded(field: str) -> str:
 
 
 def _servers(source: str) -> list[str]:
-    """Returns the server addresses that the source of a mount contains."""
+    """Returns the server addresses in the source of a mount. The list is empty if the source has
+    none."""
     named = _PORTS.match(source) or _HOSTS.match(source)
     return named.group(1).split(",") if named else []

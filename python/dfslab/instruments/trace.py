@@ -72,7 +72,8 @@ def record(
     repetition: int = 0,
     options: MeasurementOptions = NO_OPTIONS,
 ) -> Measured:
-    """Runs a configuration with spans and writes them to `path` as OTLP.
+    """Runs a configuration, records spans, and writes the spans to `path` as OTLP. Raises RunFailed
+    if the run fails, records no span, or the file cannot be written.
 
     The format is JSON if the name ends in .json, else protobuf.
     """
@@ -83,7 +84,7 @@ def record(
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
     if point.scenario.run.verify == "sample":
-        # The spans would contain the calls of the check.
+        # The check reads files, and its calls would appear in the spans.
         changes["verify"] = "none"
     measured = run_load(point, session, repetition, options, changes)
     if not measured.spans:
@@ -97,9 +98,8 @@ def record(
 
 
 def read(text: str) -> TraceProfile:
-    """Parses the JSON text of a profile that the core has written. The core limits the depth of the
-    profile's trees.
-    """
+    """Returns the profile that the core has written as JSON text. The core limits the depth of the
+    profile's trees."""
     return TraceProfile.model_validate(json.loads(text))
 
 
@@ -123,11 +123,12 @@ def _options(reading: Reading | None) -> str:
 
 def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
     """Returns the profile of OTLP files like `profile`, but the workers of the Dask cluster at the
-    address `scheduler` read the files. Every worker must be able to access them.
+    address `scheduler` read the files. Every worker must be able to access all files.
 
-    Raises a RunFailed error that names a file that could not be read. The result does not depend on
-    which worker reads which file. Files that may contain parts of the same traces are read again
-    together."""
+    The result does not depend on which worker reads which file. If several files may contain spans
+    of the same trace, one worker reads these files again in one group. Raises InputError or
+    RunFailed, with the name of the file that could not be read.
+    """
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
     parts = _parts(scheduler, groups, options)
@@ -144,7 +145,7 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
 
 
 def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> list[bytes]:
-    # Importing Dask takes half a second, so it is imported only if it is used.
+    # Importing Dask takes half a second, so Dask is imported only if it is used.
     from dfslab.fleet import dask
 
     words = [(part, [str(path) for path in group], options) for group in groups]
@@ -159,7 +160,7 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
     """Reads the files `paths` in a Dask worker. Returns ("part", partial profile in base64). After
-    an error, returns the kind of the error, "input" or "run", and its text."""
+    an error, returns (kind of the error: "input" or "run", text of the error) instead."""
     try:
         with core_form.readable([Path(path) for path in paths], _core.InputError) as files:
             found = bytes(_core.trace_part(files, options))
@@ -232,7 +233,8 @@ class ProfileStream:
     def push(self, name: str, message: bytes) -> None:
         """Adds one message to the profile.
 
-        Raises InputError if the message is malformed; its spans before the error are kept.
+        Raises InputError if the message is malformed; the message's spans before the error are
+        kept.
         """
         with self._lock:
             try:

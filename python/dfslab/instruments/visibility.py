@@ -35,8 +35,10 @@ Z_90 = 1.6449
 class VisibilityTrial(NamedTuple):
     """The outcome of one trial, in which one change was made.
 
-    `visible_s` is the number of seconds until the change was visible, None if it never was. `stale`
-    and `torn` are the numbers of polls that returned the old state, or a mixture of old and new.
+    `visible_s` is the number of seconds until the change was visible; None if it was not visible
+    within the limit. `stale` is the number of polls that returned an old state although the change
+    had been acknowledged. `torn` is the number of polls that returned a mixture of the old and the
+    new state.
     """
 
     visible_s: float | None
@@ -125,10 +127,11 @@ def visibility(
     changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
     """Measures the time from a change's acknowledgement at one client until another client observes
-    the change. Each kind of change is tried `trials` times and has one entry in the result.
+    the change. Each kind of change in `changes` is tried `trials` times and has one entry in the
+    result.
 
-    The other client polls every POLL_S seconds. Raises InputError if there are no two clients with
-    a directory, and RunFailed if a call fails.
+    The other client polls every POLL_S seconds. Raises InputError if the file system is not mounted
+    in a directory or if there are fewer than two client hosts, and RunFailed if a call fails.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)
@@ -157,11 +160,9 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """Returns a context that removes the files of trials at its end.
-
-    It yields a container for the path of the latest trial; that path is removed at the end, also
-    after Ctrl-C.
-    """
+    """Returns a context for the trials of one kind of change. It yields a container, into which the
+    caller puts the path of each trial; the container keeps only the latest path. At the end, also
+    after Ctrl-C, the files at this path are removed."""
     latest: deque[str] = deque(maxlen=1)
     try:
         yield latest
@@ -218,9 +219,11 @@ def _run(host: ClientHost, *words: str) -> None:
 def _trial(
     writer: Observer, reader: Observer, change: str, path: str, turn: int
 ) -> VisibilityTrial:
-    """Makes one change at the writer and measures how long it takes until the reader observes it.
+    """Makes one change at the writer and measures how long it takes until the reader observes the
+    change.
 
-    The reader has observed the old state before the change, and it keeps polling.
+    The reader starts to poll before the change and observes the old state first. It polls until it
+    observes the change, or until LIMIT_S seconds have passed.
     """
     watching: ObserverCommand = {
         "watch": change,
@@ -259,8 +262,8 @@ def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
 
 
 def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
-    """Returns quantiles of times in seconds, which must be ascending, with a 90 % interval of the
-    median. A negative time is reported as 0.
+    """Returns quantiles of `times_s`, which must be in ascending order, and a 90 % interval of the
+    median. All are in seconds. A negative time is reported as 0.
 
     The interval is between the order statistics whose ranks enclose the median with a probability
     of 90 % (binomial distribution, normal approximation).

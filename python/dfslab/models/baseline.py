@@ -59,8 +59,9 @@ class Mean:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the geometric mean rate of the fitted configurations with the same operations.
-        If no fitted configuration has the same operations, it is the mean of all of them.
+        """Predicts the geometric mean rate of the fitted configurations with the same operations as
+        `point`. If there is no such configuration, it predicts the geometric mean rate of all
+        fitted configurations. Raises NothingLearnt if none was fitted.
         """
         if not self._logs:
             raise NothingLearnt("mean: needs measured results to learn from (--from RUN)")
@@ -76,12 +77,12 @@ class Mean:
 
 
 class Ideal:
-    """The baseline that predicts the highest rate that the declared hardware allows, at which the
-    busiest resource is never idle.
+    """The baseline that predicts the highest rate that the declared hardware allows. At this rate,
+    the busiest resource is never idle.
 
     Calibrated constants are taken as zero, so this is a roofline of disks and network adapters. An
     operation that uses neither has no bound. The predicted value is the bound itself. The interval
-    covers the measured rates of the fitted configurations, each taken relative to its bound.
+    comes from the ratios of measured rates to bounds of the fitted configurations.
     """
 
     name = "ideal"
@@ -129,9 +130,9 @@ class Ideal:
 
 
 class Serial:
-    """The baseline by Amdahl's law, fitted for each operation. The law is clients / rate = u + v
-    clients, with the rate in bytes per second. For one byte, u is the parallel and v the serial
-    time in seconds. All other factors are ignored.
+    """The baseline by Amdahl's law, fitted separately for each operation. With n clients, the law
+    is n / rate = u + v n, with the rate in bytes per second. For one byte, u is the parallel and v
+    the serial time in seconds. The number of clients is the only factor of the law.
     """
 
     name = "serial"
@@ -153,7 +154,8 @@ class Serial:
         for key, pairs in groups.items():
             clients, rates = np.array(pairs).T
             columns = np.column_stack([np.ones_like(clients), clients])
-            # Minimise relative errors, because predictions are rated by relative errors.
+            # Minimise relative errors, because the quality of predictions is measured by relative
+            # errors.
             weights = rates / clients
             import scipy
 
@@ -163,8 +165,9 @@ class Serial:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the rate for the number of clients of `point`; other factors are ignored. Raises
-        RunFailed if its operations were never fitted."""
+        """Predicts the rate for the number of clients of `point`; other factors have no effect.
+        Raises NothingLearnt if no configuration was fitted, and RunFailed if none was fitted with
+        the operations of `point`."""
         if not self._lines:
             raise NothingLearnt("serial: needs measured results to learn from (--from RUN)")
         situation = situation_of(point.scenario)

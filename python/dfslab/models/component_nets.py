@@ -1,5 +1,5 @@
-"""Simulates the net that a file system brings itself: its phases, placements of files and levels of
-network detail."""
+"""Simulates the net that is written in a file system's folder (`net.py`): the phases of a workload,
+random placements of files on servers, and one level of network detail."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.nets.engine import estimate
 from dfslab.spec.model import InputError
 
-# Number of random placements of files on servers that are simulated first. Without a requested
-# precision, no further ones are simulated.
+# Number of random placements of files on servers that are simulated first. If the scenario requests
+# no precision, no further placements are simulated.
 FIRST_PLACEMENTS = 4
 LEAST_PLACEMENTS = 2
 
@@ -46,15 +46,15 @@ class Simulated(Protocol):
 
 @dataclass(frozen=True)
 class ComponentPrediction:
-    """The prediction by a file system's own net at one level of network detail.
+    """The prediction by the net in a file system's folder at one level of network detail.
 
     The rates are operations and bytes of all clients per second. `time_s` is the simulated time in
-    seconds for one file of each client, or for the trace. `placements` is the number of simulated
-    placements of files on servers. `share` is the fraction of each file that was simulated.
-    `half_width` is the half-width of the rate's 90 % interval relative to the rate. It covers the
-    choice of placements and the extrapolation from a part of the files, but not the error of the
-    model. `latency_s` has the mean latency of each operation. `phases` is empty for a workload of
-    one phase.
+    seconds for one file of each client, or for the whole trace if a trace is replayed. `placements`
+    is the number of simulated placements of files on servers. `share` is the fraction of each file
+    that was simulated. `half_width` is the half-width of the rate's 90 % interval relative to the
+    rate. It covers the choice of placements and the extrapolation from a part of the files, but not
+    the error of the model. `latency_s` has the mean latency in seconds of each operation. `phases`
+    is empty for a workload of one phase.
     """
 
     rate_per_s: float
@@ -107,7 +107,8 @@ def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentP
     # With random placements, half of the requested precision is for the extrapolation from a part
     # of the files, and half for the choice of placements.
     precision = None if goal is None else goal.precision / (2 if has_placements else 1)
-    # A single placement shows nothing of how much placements differ.
+    # At least LEAST_PLACEMENTS are needed, because a single placement does not show how much the
+    # rates of different placements differ.
     most = max(LEAST_PLACEMENTS, goal.most) if goal else FIRST_PLACEMENTS
     count = min(FIRST_PLACEMENTS, most) if has_placements else 1
     found: list[Whole] = []
@@ -130,7 +131,8 @@ def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentP
 def simulated_whole(
     simulate_setup: Callable[[Any, int], Simulated], setup: Any, seed: int, precision: float | None
 ) -> Whole:
-    """Simulates one setup of a file system's net, whose method `part` returns smaller setups.
+    """Simulates one setup of a file system's net. The method `part` of `setup` returns a setup with
+    a given share of the work.
 
     With a `precision` (a relative half-width), the simulation ends as soon as the time of the whole
     setup is estimated with this precision. With None, the whole setup is simulated. Raises
@@ -157,8 +159,8 @@ def simulated_whole(
 
 def _pooled(situation: Situation, found: Sequence[Whole], operations: int) -> ComponentPrediction:
     """Returns the prediction as the mean over the simulated placements `found`. `operations` is the
-    number of operations of all clients; for a replayed trace, the trace's number is used instead.
-    The throughput is not set yet."""
+    number of operations of all clients; if a trace is replayed, the number of operations in the
+    trace is used instead. The throughput is not set yet."""
     times_s = [one.time_s for one in found]
     time_s, clients = fmean(times_s), situation.scenario.workload.clients
     between = estimate(times_s).relative if len(found) > 1 else 0.0

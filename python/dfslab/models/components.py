@@ -1,8 +1,8 @@
-"""Predicts by a net that was written by hand for one file system, for components that the step
+"""Predicts by a net that was written by hand for one file system, whose components the step
 language cannot express.
 
-PVFS has such a net (Nguyen & Apon 2012). It models each packet and page and has no constants to
-calibrate. Its prediction error is estimated from the fitted configurations.
+PVFS has such a net (Nguyen & Apon 2012). The net models each packet and page and has no constants
+to calibrate. Its prediction error is estimated from the fitted configurations.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Components:
         the rate of each phase of the workload. Latencies are predicted if each phase has a single
         operation and there is no trace.
 
-        With `run.precision`, the simulation ends when the 90 % interval of the rate, before the
-        error of the model, is that narrow.
+        With `run.precision`, the simulation ends when the half-width of the rate's 90 % interval is
+        at most this precision. The error of the model is added to the interval only afterwards.
         """
         situation = Situation(point.scenario)
         levels = self._levels(situation)
@@ -133,7 +133,7 @@ class Components:
 
     def _levels(self, situation: Situation) -> Levels:
         """Simulates each level of network detail that the scenario requests, the finest first.
-        Returns the results and CPU seconds.
+        Returns for each level the result and the CPU seconds of the simulation.
         """
         goal, found = goal_of(situation.scenario), {}
         for grain in _grains(own_net(situation), situation):
@@ -228,7 +228,9 @@ def compared(levels: Levels) -> dict[str, NetworkLevel]:
 
 
 def costs(levels: Levels) -> str:
-    """Returns the error and CPU seconds of every level of network detail as one line of text."""
+    """Returns one line of text with the relative error and the CPU seconds of every level of
+    network detail.
+    """
     words = [
         f"by {grain} {one.error:+.1%} in {one.cpu_s:.2g} s"
         for grain, one in compared(levels).items()

@@ -1,8 +1,9 @@
-"""The methods that learn from many runs. Each is one model over hardware, layout and workload.
+"""The methods that learn from many runs. Each method fits a single model to all hardware, layouts
+and workloads.
 
 A method predicts bytes per second (operations per second where files are empty) from the columns of
-an Encoding. The 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al.
-2021). Those of the grey-box model are wider where its errors are larger
+an Encoding. The 90 % intervals are cross-conformal, and each fold holds out whole layouts (CV+,
+Barber et al. 2021). The intervals of the grey-box model are wider for cells with larger errors
 (models/learn/half_width.py).
 """
 
@@ -109,10 +110,10 @@ class _Query:
 
 @lru_cache(maxsize=4096)
 def _described(query: _Query) -> tuple[float, float]:
-    """Returns two natural logarithms of bytes per second for a configuration: the sequence model's
-    rate with prior constants, and the line rate.
+    """Returns for a configuration the natural logarithms of two rates in bytes per second: the
+    sequence model's rate with prior constants, and the line rate.
 
-    Neither depends on fitted constants, so all folds and models of a study share the cache.
+    Neither rate depends on fitted constants, so all folds and models of a study share the cache.
     """
     situation = Situation(query.point.scenario)
     return (
@@ -183,8 +184,9 @@ class LearntModel:
     def fit_rows(
         self, rows: TrainingRows, calibration: Calibration | None, conformal: bool = True
     ) -> LearntModel:
-        """Learns from training rows. Without `conformal`, no intervals are prepared, which is
-        faster.
+        """Learns from training rows. `calibration` has the constants of the sequence model, whose
+        rate is a column of the grey box; None means prior constants. Without `conformal`, no
+        intervals are prepared, which is faster. The grey box always prepares them.
         """
         self.seed = rows.points[0].scenario.run.seed
         self.file_system = rows.points[0].scenario.file_system.name
@@ -194,24 +196,26 @@ class LearntModel:
         self.priors = Priors(calibration)
         matrix, target = self.matrix(rows.points), self._target(rows.rates)
         self.fitted = self.estimator()
-        # Predictions are for new layouts, so folds hold out whole layouts. With too few layouts,
-        # folds hold out testbeds, and with too few of these, single rows.
+        # Predictions are for new layouts, so each fold holds out all rows of a layout. With too few
+        # layouts, each fold holds out all rows of a testbed. With too few testbeds, each fold holds
+        # out single rows.
         wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
         groups = wholes[0] if wholes else np.arange(len(rows.points))
-        # There are few rows. On a busy machine, synchronising several threads costs more time than
-        # they save.
+        # With this few rows, synchronising several threads costs more time on a busy machine than
+        # the threads save.
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)
-                # The residuals are those of held-out layouts, although the choice of the ridge
-                # strength used all rows.
+                # The residuals are of layouts that the fit left out. The ridge strength, however,
+                # was chosen with all rows.
                 self._half_widths = half_widths(
                     grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed
                 )
                 return self
             if conformal and self.name != "gaussian":
                 folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
-                # MAPIE's consistency check fails on rounding errors of distant linear predictions.
+                # MAPIE's consistency check fails on rounding errors where linear predictions are
+                # far from the data.
                 score = AbsoluteConformityScore()
                 score.consistency_check = False
                 self._conformal = CrossConformalRegressor(
@@ -246,7 +250,9 @@ class LearntModel:
         return PaperLinear()
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """Returns the input of the estimator, of shape (points, columns)."""
+        """Returns the input of the estimator, of shape (points, columns): the columns of the
+        encoding. For the grey box, the two columns of `Priors` come before them.
+        """
         assert self.encoding is not None
         own = self.encoding.matrix([point.labels for point in points])
         if self.name != "greybox":
@@ -285,7 +291,7 @@ class LearntModel:
         return self.run_many([point])[0]
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """Predicts several configurations at once, which is faster than one by one. Raises
+        """Predicts several configurations in one call, which is faster than one call each. Raises
         RunFailed if the method has not learnt."""
         if self.fitted is None:
             raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
@@ -317,11 +323,11 @@ class LearntModel:
 
 def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None:
     """Returns a calibration that is fitted to some configurations, or None if the prior constants
-    predict the other configurations better.
+    predict the other configurations better. The prior constants can be better because a few rows
+    with effects that the description lacks can spoil the fitted constants.
 
     The criterion is the median absolute error of the log rate on rows outside the fit. Without such
-    rows, the fitted calibration is returned. A few rows with effects that the description lacks can
-    spoil the fitted constants.
+    rows, the fitted calibration is returned.
     """
     chosen = some(results)
     used = {result.point_id for result in chosen}
@@ -338,8 +344,8 @@ def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None
 
 
 def some(results: Sequence[Result]) -> list[Result]:
-    """Returns the results of at most MOST_CALIBRATED configurations, chosen at random, which
-    suffice for calibration.
+    """Returns all results of at most MOST_CALIBRATED configurations, which are chosen at random.
+    More are not needed for calibration.
     """
     ids = sorted({result.point_id for result in results})
     kept = set(random.Random(len(ids)).sample(ids, min(MOST_CALIBRATED, len(ids))))

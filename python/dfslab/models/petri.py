@@ -4,11 +4,11 @@ the workload's stream of operations.
 It follows Nguyen & Apon 2012 (PVFS as a coloured Petri net). Its constants are calibrated by
 models/fit/demand.py.
 
-Service times are `deterministic`, `exponential`, or `by_kind`, the default. By kind, data
+Service times are `deterministic`, `exponential`, or `by_kind`, the default. With `by_kind`, data
 transfers, adapters, disks and the client's work are deterministic, because equal bytes take equal
 time and a pipeline of exponential stages would be slower than described. Server processors are
-exponential, because requests differ. A sequential tree then has exactly the queueing (product form)
-of the sequence model, by which constants are calibrated.
+exponential, because requests differ. A tree without concurrent work then queues exactly as in the
+sequence model (product form). Constants are calibrated with the sequence model.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 NAMES = ("petri",)
 REPLICATIONS = 4
 THREADS = 2
-# Largest numbers of firings of one replication: for a prediction, and for a configuration on which
-# the model is fitted.
+# Largest number of firings of one replication. RUN_FIRINGS is for a prediction, FIT_FIRINGS for a
+# configuration on which the model is fitted.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
 # Smallest number of firings of one phase of a workload with several phases.
@@ -170,8 +170,9 @@ def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
-    """Returns the sequence model's prediction with its rate, times and utilisation replaced by the
-    simulated ones. Bounds and unloaded times remain those of the sequence model."""
+    """Returns the sequence model's prediction with the simulated rate, times and utilisation in
+    place of the sequence model's values. Bounds and unloaded times remain those of the sequence
+    model. Quantiles are removed."""
     return replace(
         sequence,
         rate_per_s=found.rate_per_s,
@@ -195,8 +196,8 @@ def fire(
     first: int = 0,
     stations: Sequence[DeclaredStation] = (),
 ) -> list[NetReport]:
-    """Fires a net until no transition can fire. Returns the engine's report on each replication.
-    `first` is the number of the first replication.
+    """Fires a net in each replication until no transition can fire. Returns the engine's report on
+    each replication. `first` is the number of the first replication.
 
     The engine asserts Little's law and the utilisation law at the stations. Raises RunFailed if the
     net is malformed.
@@ -217,15 +218,15 @@ def job_of(
     service: str = "by_kind",
     units: int = MOST_UNITS,
 ) -> NetJob:
-    """Returns the input from which a configuration's net is built. It has the operation types that
-    occur in `stream`.
+    """Returns the input from which a configuration's net is built. The net has the operation types
+    that occur in `stream`.
     """
     values = {**situation.environment, **constants, **situation.symbols}
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
     if trace is None and "open" in kinds:
-        # A stream that opens files also closes them, and has written nothing to them. The constants
-        # of the close are not fitted, so their priors are used.
+        # A stream with "open" also has "close", which finds no written data. The constants of
+        # "close" are not fitted, so they have their priors.
         declared = situation.system.parameters.of_origin("calibrated")
         priors = {key: float(one.default or 0.0) for key, one in declared.items()}
         values = {**priors, **values, UNFORCED: 0.0}
@@ -259,7 +260,8 @@ def simulate(
 
     The phases of a workload are simulated one after the other, each by a separate net. Equal phases
     are simulated once. With a goal, the number of replications doubles until the goal is met.
-    Doubling keeps the number of tests small, so that repeated tests hardly bias the interval.
+    Because of the doubling, the goal is checked only a few times, so that the repeated checks
+    hardly bias the interval.
     """
     spec = stream_spec(situation.scenario)
     if len(situation.phases) == 1:
@@ -342,10 +344,10 @@ def _firings_per_operation(part: PhaseStream, constants: Mapping[str, float], un
 class _Replication:
     """The report of one replication, converted to the model's metrics.
 
-    `rated` selects how the rate is computed. With "whole" and "trace", it is the number of all
-    operations divided by the time of the last completion, as in a measurement. With "steady", it is
-    the rate while all clients are active. All but "trace" also count the time of deferred work,
-    because a sustained rate includes it.
+    `rated` selects how the rate is computed. With "whole" and "trace", the rate is the number of
+    all operations divided by the time of the last completion, as in a measurement. With "steady",
+    it is the rate while all clients are active. With "whole" and "steady", the time of deferred
+    work is counted as well, because a sustained rate includes it.
     """
 
     def __init__(
@@ -391,7 +393,8 @@ def _client(row: LogRow) -> int:
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
     """Returns the rate in operations per second while all clients are active. This time begins when
     the last client has completed its first operation, and ends when the first client completes its
-    last one. `ends` has the time in ns and the client of each completion.
+    last one. If there is no such time, it is the rate until the last completion. `ends` has for
+    each completion its time in ns and its client.
     """
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}

@@ -67,8 +67,8 @@ class FittedRegression:
                 name: Coefficient(value=value, standard_error=error)
                 for name, (value, error) in self.coefficients.items()
             },
-            # The indices are reported in addition to normalised shares, because shares alone would
-            # hide interactions.
+            # The indices are reported in addition to the shares. Shares are normalised to the sum
+            # 1, so they do not show that a part of the variance is due to interactions.
             importance={
                 name: Importance(first_order=index, share=index / total if total else 0.0)
                 for name, index in self.first_order.items()
@@ -139,8 +139,8 @@ def _means(
     target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
 ) -> tuple[Floats, Floats, list[Point]]:
     """Returns the target, the matrix and the points with one entry for each configuration. The
-    target is the mean over the configuration's repetitions; the matrix row and the point are equal
-    in all of them."""
+    target is the mean over the configuration's repetitions. The matrix row and the point are those
+    of any repetition, because they are equal in all repetitions."""
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
         np.array([target[r].mean() for r in rows]),
@@ -152,7 +152,8 @@ def _means(
 def _fit(
     columns: Columns, target: Floats, matrix: Floats, points: Sequence[Point]
 ) -> FittedRegression:
-    # `statsmodels.api` also imports time series and plots, which takes half a processor second.
+    # Importing from `statsmodels.api` would also load time series and plots, which takes half a
+    # second of processor time.
     from statsmodels.regression.linear_model import OLS
 
     model = OLS(target, matrix).fit()
@@ -182,7 +183,7 @@ def first_order_indices(
     quantities: Mapping[str, Sequence[float | str]], target: Floats
 ) -> dict[str, float]:
     """Returns the first-order sensitivity index S_i = V(E(Y | x_i)) / V(Y) of each quantity x_i on
-    the target Y, over the rows as they are (Kumar 2018, equation (6)).
+    the target Y, computed from the given rows (Kumar 2018, equation (6)).
 
     V is the variance and E the mean. Kumar 2018 prints a minus for the second equals sign, which
     would make every index 0. On a full grid, 1 minus the sum of the indices is interaction and

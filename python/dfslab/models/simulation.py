@@ -25,7 +25,7 @@ class Goal:
     """The condition that ends the replications. Either the half-width of the interval of `metric`
     is at most `precision` times its mean, or there are `most` replications.
 
-    The metric is the latency of an operation; any other metric stands for the rate.
+    If the metric is not the latency of an operation, the interval of the rate is used.
     """
 
     metric: str
@@ -69,10 +69,11 @@ class Simulation:
 
 
 def together(phases: Sequence[WorkPhase], found: Sequence[Simulation]) -> Simulation:
-    """Returns the simulation of a whole workload from those of its phases, which run in sequence.
+    """Returns the simulation of a whole workload from the simulations `found` of its phases, which
+    run in sequence.
 
-    Times per operation add up. The errors of phases are independent, because each phase is
-    simulated alone.
+    The time of the workload is the sum of the times of its phases. The errors of phases are
+    independent, because each phase is simulated alone.
     """
     if len(found) == 1:
         return found[0]

@@ -1,10 +1,11 @@
 """Ends the simulation of a long workload as soon as its rate is steady.
 
-A part of the workload is simulated instead of the whole: first 1/256 of its bytes, then 1/128, and
+Instead of the whole workload, parts of it are simulated: first 1/256 of its bytes, then 1/128, and
 so on. In a steady state, the simulated time of a part is a linear function of the part's size, so
 the line through the last two parts gives the time of the whole workload (extrapolation to the
-limit, Richardson 1911). Start-up and end of the workload are included, as the line's intercept. The
-simulation ends when the extrapolation from the last two parts agrees with that from the two before.
+limit, Richardson 1911). The line's intercept accounts for start-up and end of the workload. The
+simulation ends when two successive extrapolations agree: that from the last two parts, and that
+from the two parts before the last one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 
 # The first part is 2 ** -HALVINGS of the workload.
 HALVINGS = 8
-# The half-width of the 90 % interval of an extrapolated time, relative to the time, is the relative
-# change of the extrapolated time that the last part caused, times HALF_WIDTH_OF_CHANGE, plus
-# LEAST_HALF_WIDTH. With these values, the interval contains the exact time of 39 of the 42
-# configurations in Figures 10 to 15 of Nguyen & Apon 2012 (benches/pvfs_figures.py --precision).
+# The half-width of the 90 % interval of an extrapolated time, relative to the time, is
+# HALF_WIDTH_OF_CHANGE * change + LEAST_HALF_WIDTH. The change is the relative difference between
+# the extrapolated time and the one extrapolated without the last part. With these values, the
+# interval contains the exact time of 39 of the 42 configurations in Figures 10 to 15 of Nguyen &
+# Apon 2012 (benches/pvfs_figures.py --precision).
 HALF_WIDTH_OF_CHANGE = 2.0
 LEAST_HALF_WIDTH = 0.005
 
@@ -82,7 +84,9 @@ def whole_of_parts(simulate: Callable[[float], SimulatedPart | None], precision:
 
 
 def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) -> Whole:
-    """Returns the whole workload, whose time is extrapolated from the last two parts."""
+    """Returns the time of the whole workload, which is `time_s`, and the utilisation, which is
+    extrapolated from the last two parts.
+    """
     last = parts[-2:]
     busy_s = {
         name: _extrapolated(last, [one.utilisation[name] * one.time_s for one in last])

@@ -1,10 +1,10 @@
 """Builds coloured Petri nets in Python from colours, places, transitions, arcs, pages and monitors.
 The result is one flat net definition.
 
-A page is a part of a net. Some of its places may be ports, which the page that contains it
-provides. A substitution puts a copy of a page into another page and replaces the copy's ports by
-places of that page (sockets). A fusion merges places of any pages. Substitutions and fusions are
-resolved when the net is built, so they cost nothing while the net fires.
+A page is a part of a net. A substitution puts a copy of a page into another page. Some places of
+the copied page may be ports; in the copy, they are replaced by places of the other page (sockets).
+A fusion merges places of any pages. Substitutions and fusions are resolved when the net is built,
+so they cost nothing while the net fires.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class Page:
         return made
 
     def port(self, name: str, colour: Colour = UNIT) -> Place:
-        """Adds a port and returns it. A port is a place that is provided by the page into which
-        this page is copied."""
+        """Adds a port and returns it. A port is a placeholder for a place of another page: when
+        this page is copied into the other page, the place replaces the port."""
         made = Place(name, colour)
         self.ports.append(made)
         return made
@@ -166,8 +166,9 @@ class Page:
         return made
 
     def substitute(self, name: str, page: Page, sockets: Mapping[str, Place]) -> None:
-        """Adds a copy of `page` to this page. `sockets` maps the name of each port of the copy to a
-        place of this page. Raises InputError if the sockets do not match the ports."""
+        """Adds a copy of `page` to this page. `sockets` maps the name of each port of `page` to the
+        place of this page that replaces the port. Raises InputError if the names in `sockets` are
+        not those of the ports, or if the colours of a socket and its port differ."""
         ports = {port.name: port for port in page.ports}
         context = f"page {self.name}, substitution {name}"
         if sorted(sockets) != sorted(ports):
@@ -243,8 +244,8 @@ class Net(Page):
         )
 
     def fuse(self, name: str, *places: Place) -> None:
-        """Merges places of one colour into one place with the tokens of all. Raises InputError if
-        their colours differ."""
+        """Merges places of one colour into one place, which has the tokens of all these places.
+        Raises InputError if the colours of the places differ."""
         if len({place.colour for place in places}) != 1:
             raise InputError(f"fusion {name}", [p.name for p in places], "needs one colour")
         self.fusions.append((name, places))
@@ -273,8 +274,8 @@ def _no_cycles_sought() -> Iterator[None]:
     """A context in which Python does not search for cyclic garbage. The parts of a flat net form no
     cycles, so the search would find none.
 
-    The search would visit all parts repeatedly. For a net of 10,000 groups of servers, it would
-    take two thirds of the time to build the net.
+    The search would visit all parts repeatedly. For a net of 10,000 groups of servers, the search
+    would take two thirds of the time to build the net.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -322,8 +323,8 @@ class _Flat:
             for one in net.colours.values()
             if one is not UNIT or UNIT in used
         }
-        # Validating the whole net at once takes a fifth of the time of validating each part
-        # separately.
+        # Validating the whole net in one call takes a fifth of the time of validating its parts one
+        # by one.
         return NetDefinition.model_validate(
             {
                 "name": net.title,
@@ -396,7 +397,7 @@ class _Named:
 
     @property
     def context(self) -> str:
-        """Returns how error messages refer to the transition."""
+        """Returns the words by which error messages refer to the transition."""
         return f"transition {self.one.name}"
 
     def document(self) -> TransitionPart:

@@ -48,7 +48,8 @@ class Colour:
     def row(self, token: TokenValue) -> list[Cell]:
         """Returns the field values of a token in the order of the colour's fields. The token may be
         given as a single value if it has one field, as a sequence in the order of the fields, or as
-        a mapping from field names to values. Raises InputError if it does not fit the colour.
+        a mapping from field names to values. Raises InputError if the token does not fit the
+        colour.
 
         If the only field is a list, its value is given as a Python list of single values or of
         tuples (records).

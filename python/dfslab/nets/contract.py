@@ -1,8 +1,8 @@
-"""The interface of net formats: a net format reads nets from files, and may write them.
+"""The interface of net formats: a net format reads nets from files, and may write nets.
 
-A net format is one module that declares `TITLE` and `FORMAT`. It is found in `nets/formats`, in
-`nets/formats/` of a folder of DFSLAB_PATH, or behind an entry point of the group
-`dfslab.net_formats`. The name of the module is the suffix of its files.
+A net format is one module that declares `TITLE` and `FORMAT`. The module is in `nets/formats` of
+this package, in `nets/formats/` of a folder of DFSLAB_PATH, or behind an entry point of the group
+`dfslab.net_formats`. The name of the module is the suffix of the format's files.
 """
 
 from __future__ import annotations

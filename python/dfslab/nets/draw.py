@@ -44,8 +44,8 @@ def initial_marking(definition: NetDefinition) -> TokensByPlace:
 
 
 def pages(net: Net | NetDefinition) -> list[str]:
-    """Returns the names of the pages of a net, in the order in which the transitions of the net
-    mention them."""
+    """Returns the names of the pages of a net. They are in the order in which the list of
+    transitions first mentions them."""
     named = [one.page for one in definition_of(net).transitions]
     return list(dict.fromkeys(named))
 
@@ -155,8 +155,10 @@ def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
 
 def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
     """Returns the position (x, y) of each node in pixels. The column of a node is its distance from
-    the first place, counted in arcs. If nodes cannot be reached from there, one of them begins in
-    the leftmost column again. The rows of a column follow the order in which nodes are reached."""
+    a start node, counted in arcs. The first place is a start node in the leftmost column. Each
+    further node that cannot be reached from earlier start nodes is a start node, too: a place in
+    the leftmost column, a transition in the next one. The rows of a column follow the order in
+    which nodes are reached."""
     following: dict[str, list[str]] = {}
     for arc in picture.arcs:
         following.setdefault(arc.source, []).append(arc.target)

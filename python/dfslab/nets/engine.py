@@ -52,16 +52,16 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Checks a net. Returns its sizes (numbers of places, arcs, …) and those input arcs for which
-    the engine must examine waiting tokens one by one. Raises InputError that describes the first
-    problem."""
+    """Checks a net. Returns its sizes (numbers of places, arcs, …), and lists the input arcs for
+    which the engine must examine waiting tokens one by one. Raises InputError, which describes the
+    first problem found."""
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
 
 def check_text(text: str, name: str) -> NetSizes:
-    """Checks a net given as JSON text and returns its sizes. Raises InputError if it is invalid;
-    `name` is the net's name in the message."""
+    """Checks a net given as JSON text and returns its sizes, as `check` does. Raises InputError if
+    the net is invalid; the message contains `name` as the name of the net."""
     with _Errors(name):
         return NetSizes.model_validate_json(_core.net_check(text))
 
@@ -81,10 +81,12 @@ def run(
     At the end, the engine checks that tokens are conserved, and that Little's law and the
     utilisation law hold at stations (groups of servers). The stations are those in `stations`, and
     those that the engine finds: the tokens of a place are servers if every transition that takes
-    one also puts one back, and no other transition puts tokens there. With `laws=False`, nothing is
-    checked, and reports have no stations. When nothing can fire any more, the report's `reason` is
-    "dead" and `left` has the places that still contain tokens. Raises InputError if the net or an
-    option is wrong, RunFailed if a run cannot continue.
+    one of them also puts one back, and no other transition puts tokens into the place. With
+    `laws=False`, nothing is checked, and reports have no stations.
+
+    When no transition can fire any more, the report's `reason` is "dead" and `left` has the places
+    that still contain tokens. Raises InputError if the net or an option is wrong, and RunFailed if
+    a run cannot continue.
     """
     own = net.monitors if isinstance(net, Net) else {}
     watched = {**own, **(monitors or {})}
@@ -222,12 +224,12 @@ def replicate(
     **limits: Unpack[RunLimits],
 ) -> Estimate:
     """Runs replications until the value that `figure` computes from each report is known precisely:
-    the half-width of its confidence interval must be at most `relative_width` times its mean.
-    Returns the estimate.
+    the half-width of the value's confidence interval must be at most `relative_width` times its
+    mean. Returns the estimate.
 
-    The number of replications begins at `first` and doubles at each step, so that testing
-    repeatedly hardly biases the interval. Raises RunFailed if `at_most` replications are not
-    enough.
+    The number of replications begins at `first` and doubles at each step. With so few steps,
+    testing the width at each of them hardly biases the interval. Raises RunFailed if `at_most`
+    replications are not enough.
     """
     if not 0 < relative_width < 1:
         raise InputError("relative_width", relative_width, "must be between 0 and 1")

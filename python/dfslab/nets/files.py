@@ -70,8 +70,8 @@ def _format_of(path: Path, data: bytes) -> NetFormat:
 
 
 def _decoded(data: bytes, found: NetFormat) -> str | None:
-    """Returns the text of a file in the first encoding of its format that fits; None if none
-    fits."""
+    """Returns the text of a file, decoded by the first of its format's encodings in which the file
+    is valid. Returns None if it is valid in none of them."""
     for encoding in found.encodings:
         try:
             return data.decode(encoding)
@@ -81,9 +81,9 @@ def _decoded(data: bytes, found: NetFormat) -> str | None:
 
 
 def written(net: NetDefinition, form: str, page: str = "") -> str:
-    """Returns a net as text in the format `form`: a picture, or a net format that can be written.
-    `page`: the only page to draw if the format is a picture; "": all pages. Raises InputError for
-    another format, and for the page of a format that is no picture."""
+    """Returns a net as text in the format `form`, which is a kind of picture or a net format that
+    can be written. `page`: the only page to draw; "": all pages. Raises InputError if there is no
+    such format, and if `page` is given although the format is no picture."""
     if form in PICTURES:
         return PICTURES[form](net, page=page)
     writers = _writers()

@@ -1,7 +1,8 @@
 """The parts of a flat net before validation, as mappings with typed values.
 
-The keys are those of the types in documents/net_definition, which are generated and whose
-validation part by part takes five times as long as that of a whole net.
+The keys are the same as in the types of documents/net_definition, which are generated. The parts
+are not objects of those types, because validating them one by one takes five times as long as
+validating the whole net.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Inscriptions of nets as Python values: expressions over the fields of tokens, which are printed
-as text for the engine.
+"""Inscriptions of nets as Python values: expressions over the fields of tokens, which are converted
+to text for the engine.
 
 The expressions are those of `spec.steps.expression`, extended by fields of tokens and by calls of
-the engine's functions. An inscription may also be text in the engine's language, as in files; such
-text is not changed.
+the engine's functions. An inscription may also be text in the engine's language, as in files of
+nets. Text is passed to the engine unchanged.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Field(Expr):
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """Returns the set of the fields in this expression, which has only this field itself."""
+        """Returns the set of fields that occur in this expression, which is only this field."""
         return frozenset({self})
 
 
@@ -102,8 +102,8 @@ def truth(value: bool) -> Condition:
 
 
 def equal(left: Expr | float, right: Expr | float) -> Condition:
-    """Returns the condition that two values are equal when the net runs. In contrast, the operator
-    `==` returns whether the two expressions are the same."""
+    """Returns the condition that two values are equal when the net runs. The Python operator `==`
+    does not do this: it returns whether the two expressions are the same."""
     return Condition("eq", _value(left), _value(right))
 
 
@@ -196,7 +196,7 @@ def _infix(value: Expr, within: int) -> str:
     if value.name in _TURNED and not any(fields(left)) and any(fields(right)):
         left, right, sign = right, left, _TURNED[value.name]
     after = binds if value.name in _ASSOCIATIVE else binds + 1
-    # If an operand of a comparison is a comparison itself, it is put in brackets, so that the text
+    # An operand of a comparison that is itself a comparison is put in brackets, so that the text
     # does not look like a chain of comparisons (a < b < c).
     before = binds + 1 if value.name in ("eq", "ne", *_TURNED) else binds
     joined = f"{text(left, before)} {sign} {text(right, after)}"

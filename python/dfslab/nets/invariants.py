@@ -1,9 +1,10 @@
-"""Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in
-places; no firing changes the sum. The colours of tokens are ignored.
+"""Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in places
+that no firing of a transition changes. The colours of tokens are ignored.
 
 The invariants are the minimal ones with non-negative weights (semiflows), computed by Farkas'
-algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count change a
-place by an unknown number of tokens, so such a place belongs to no invariant.
+algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count change
+the number of tokens of a place by an unknown amount, so a place with such an arc belongs to no
+invariant.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ class Invariant:
 
 
 def of_places(net: Net | NetDefinition) -> list[Invariant]:
-    """Returns all minimal place invariants of a net, those with the fewest places first.
+    """Returns all minimal place invariants of a net, beginning with those that have the fewest
+    places.
 
-    A token in transit counts as a token of its destination. Raises InputError if an intermediate
-    step of the algorithm would need more than some thousand sums.
+    A token in transit counts as a token of its destination. Raises InputError if the algorithm
+    would have to examine more than ROWS_MOST sums in one step.
     """
     definition = definition_of(net)
     places = [one.name for one in definition.places]
@@ -68,8 +70,8 @@ def _unknown(definition: NetDefinition) -> set[str]:
 
 
 def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
-    """Returns, for each transition, the change of the number of tokens in a place when the
-    transition fires."""
+    """Returns a tuple with one number for each transition: by how much a firing of the transition
+    changes the number of tokens in a place."""
 
     def count(arcs: Sequence[InputDefinition] | Sequence[OutputDefinition]) -> int:
         return sum(arc.place == place for arc in arcs)
@@ -84,8 +86,9 @@ WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
     """Yields the weights of the minimal sums that no transition changes. Handles one transition
-    after the other: sums that it increases are combined with sums that it decreases, so that the
-    transition does not change the combination."""
+    after the other. For each, sums that the transition increases are combined with sums that it
+    decreases, so that it does not change the combinations. Raises InputError if there are more than
+    ROWS_MOST sums."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]
@@ -111,8 +114,8 @@ def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
 
 
 def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
-    """Returns the minimal sums. A sum is left out if the places of another sum are a proper subset
-    of its places (the places with a weight other than 0)."""
+    """Returns the minimal sums. The places of a sum are those with a weight other than 0. A sum is
+    left out if another sum has only some of its places."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
     kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):

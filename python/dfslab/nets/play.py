@@ -83,8 +83,8 @@ def row(cells: TokenRow) -> str:
 
 
 def tokens(rows: Sequence[TokenRow]) -> str:
-    """Returns the tokens of a place as text. If there are many, only the first ones are shown, with
-    the number of the others."""
+    """Returns the tokens of a place as text. If there are many, the text has only the first tokens
+    and the number of tokens that are left out."""
     shown = " ".join(row(one) for one in rows[:TOKENS_SHOWN])
     more = len(rows) - TOKENS_SHOWN
     return f"{shown} … {more} more" if more > 0 else shown

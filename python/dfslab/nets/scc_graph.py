@@ -24,8 +24,8 @@ NAMES_SHOWN = 3
 def written(space: StateSpace, form: str) -> str:
     """Returns the SCC graph of a state space in the format `form`, which is one of `FORMS`.
 
-    Raises InputError for another format, if the state space is not complete, and if it has too many
-    components.
+    Raises InputError for another format, if the state space was not explored completely, and if the
+    graph has too many components for the format.
     """
     if form not in FORMS:
         raise InputError("--as", form, f"must be one of {', '.join(FORMS)}")
@@ -39,7 +39,8 @@ def written(space: StateSpace, form: str) -> str:
 
 
 def graph_of(space: StateSpace) -> SccGraph:
-    """Returns the SCC graph of a state space. Raises InputError if it is not known."""
+    """Returns the SCC graph of a state space. Raises InputError if the exploration did not reach
+    all markings, or if the graph has more than 2,000 components and was therefore not recorded."""
     key = f"net {space.net}"
     if not space.complete:
         reason = "the state space has more markings than were explored; components need all of them"
@@ -116,8 +117,8 @@ def _layout(graph: SccGraph) -> list[tuple[int, int]]:
 
 
 def _depths(graph: SccGraph) -> list[int]:
-    """Returns the number of arcs on the longest path to each component. The graph of components has
-    no cycle, so components are visited in topological order."""
+    """Returns for each component the number of arcs on the longest path that ends there. The graph
+    of components has no cycle, so components are visited in topological order."""
     following: dict[int, list[int]] = {}
     missing = [0] * len(graph.nodes)
     for arc in graph.arcs:

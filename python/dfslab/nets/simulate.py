@@ -31,9 +31,10 @@ from dfslab.documents.net_state import (
 )
 from dfslab.nets.engine import estimate, run
 
-# The monitors of places, of transitions and of the file have these prefixes before the names.
+# Prefixes of the names of the monitors that observe a place, observe a transition, or come from the
+# net's file.
 PLACE, TRANSITION, FILE = "place ", "transition ", "file "
-# The monitor that combines all breakpoints of the file.
+# The name of the monitor that combines all breakpoints of the file.
 BREAKPOINTS = "breakpoints"
 NO_MONITORS = FileMonitors()
 
@@ -86,8 +87,8 @@ def simulate(
 
 
 def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:
-    """Returns one monitor that observes whatever any breakpoint observes. The observed value is the
-    number of the breakpoint, from 0."""
+    """Returns one monitor that combines all breakpoints: it observes each firing that one of the
+    breakpoints observes. The observed value is the number of this breakpoint, counted from 0."""
     levels: list[ValueLevel] = []
     observations: list[FiringObservation] = []
     for number, one in enumerate(breakpoints):

@@ -59,7 +59,7 @@ def _chart(found: ComparedRuns) -> Markup:
 
 
 def _label(metric: str) -> str:
-    """Returns the name of a metric in words, with its operation."""
+    """Returns the name of a metric in words, with the operation to which the metric belongs."""
     key = parsed(metric)
     known = REGISTRY.get(key.name)
     words = known.label if known else key.name

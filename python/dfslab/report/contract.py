@@ -1,8 +1,9 @@
 """The interface of those sections of the page that show a run with dedicated charts.
 
 A section is one module that declares `TITLE` and `SECTION`. The module is in `report/sections` of
-this package or of a folder in DFSLAB_PATH, or an entry point of the group `dfslab.sections` names
-it. Studies need no such module: the page shows the tables of their results.
+this package, in `report/sections` of a folder in DFSLAB_PATH, or in an installed package that names
+the module as an entry point of the group `dfslab.sections`. A study needs no such module: the page
+shows the tables of the study's result.
 """
 
 from __future__ import annotations

@@ -42,11 +42,11 @@ COLUMNS = ["id", "key", "meaning", "unit", "default", "origin", "source", "acts 
 
 
 def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[ParameterRow]:
-    """Returns the parameters that affect an operation tree or the daemons. Those of Wu 2013's Table
-    1 come first.
+    """Returns a row for each parameter that affects an operation tree. Parameters of Wu 2013's
+    Table 1 come first.
 
-    `operations`: only parameters that affect the trees of these operations are returned; if empty,
-    the trees of all operations count.
+    `operations`: the operations whose trees are considered; if empty, all operations. If all
+    operations are considered, parameters that affect only background daemons have rows, too.
     """
     shown = [parameter.key for parameter in system.parameters if parameter.daemons_only]
     every = len(operations) in (0, len(system.operations))
@@ -69,9 +69,12 @@ def _order(wu: str) -> tuple[int, str]:
 
 
 def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
-    """Returns for each parameter that affects the operation's tree the names of the affected steps.
+    """Returns, for each parameter that affects the operation's tree, the names of the affected
+    steps.
 
-    Parameters that messages and resources imply are included.
+    A parameter may affect a step although no formula of the tree contains it: a message depends on
+    the network and the roles' queues, and a step on a processor depends on the number of cores.
+    These parameters are included.
     """
     acting = {key: list(steps) for key, steps in system.acting(operation).items()}
     for node in walk(system.operations[operation]):
@@ -148,7 +151,8 @@ def _mentioned(lines: Sequence[str], definitions: Mapping[str, str]) -> set[str]
     while texts:
         text = texts.pop()
         for name, definition in definitions.items():
-            # A name may be the beginning of a numbered one: blocks and blocks#2.
+            # A name may be the beginning of a numbered name: "blocks" of "blocks#2". The pattern
+            # does not match "blocks" inside "blocks#2".
             if name not in found and re.search(rf"\b{re.escape(name)}(?![\w#])", text):
                 found.add(name)
                 texts.append(definition)

@@ -33,8 +33,10 @@ NOTE = (
 class Bar(TypedDict):
     """A node of a call tree, with the keys that the page's script reads.
 
-    `above`: index of the node's parent, -1 for a root. `sums`: number of calls, self time in ns,
-    bytes. `of`: the same sums for each process. `change`: relative change of the mean duration.
+    `above`: index of the node's parent, -1 for a root. `kind`: "blocked" if most of the calls are
+    waits, else "service". `sums`: number of calls, self time in ns, bytes. `of`: for each process
+    or host, a tuple that begins with the same three sums. `change`: relative change of the node's
+    mean duration between the two compared groups of calls; the key is missing without a comparison.
     """
 
     name: str
@@ -54,8 +56,8 @@ def flatten(
     `changes`: relative change of the mean duration of each call path, for colours.
     """
     found: list[Bar] = []
-    # `walk` visits each node before its children. So for each path, the index of the last added bar
-    # is the parent of the bars that follow below that path.
+    # For each path, the index of the bar that was added last. `walk` visits each node before its
+    # children, so the bar at this index is the parent of the following bars below that path.
     places: dict[CallPath | None, int] = {}
     for path, node in walk(roots):
         if len(found) == MOST_NODES:

@@ -42,8 +42,8 @@ class Rendered:
 
 
 def sections(run: FinishedRun) -> list[Rendered]:
-    """Returns all sections of the page in order. They are the sections with dedicated charts and
-    the sections of the studies."""
+    """Returns all sections of the page in order: the sections with dedicated charts and the
+    sections of the studies."""
     found = [
         Rendered(name, one.title, one.order, one.render(run), one.empty, one.tab)
         for name, one in page_sections().items()
@@ -147,7 +147,8 @@ def page_of(
 
 
 def write(run: FinishedRun, output: Output | None = None) -> None:
-    """Writes the page of a run to a file that the user names, or to the run's folder."""
+    """Writes the page of a run to `output`, a file that the user named; if that is None, into the
+    run's folder."""
     page = render(run)
     if output is None:
         write_atomically(run.page, page)

@@ -23,8 +23,9 @@ MOST_UNFOLDED = 40
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
 ) -> Markup:
-    """Returns the HTML of a table. The first `texts` columns are text, the others numbers. `held`:
-    for each row, whether it is marked as held out, that is, not used to fit the models.
+    """Returns the HTML of a table. The first `texts` columns are text, the other columns are
+    numbers. `held`: for each row, whether its configuration is held out (not used to fit the
+    models); such a row is marked.
 
     A cell that is Markup is inserted unchanged, with or without its own `<td>` tag.
     """
@@ -168,7 +169,8 @@ def seconds(value: float | None) -> str:
 
 
 def share(part: float) -> Markup:
-    """Returns the HTML of a cell with a fraction, and a bar of that length in its background."""
+    """Returns the HTML of a cell with a fraction as a percentage. A bar in the cell's background is
+    as long as this fraction of the cell's width."""
     shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     text = Markup('<td class="share" style="--share:{}%">{}</td>')
     return text.format(f"{shown * 100:.1f}", percent(part))

@@ -13,14 +13,15 @@ from dfslab.spec import units
 LOOPS = "Repeated steps, by how often one call of the step above makes them"
 RETRIES = "Failed, then made again by the same caller"
 LOOP_HEAD = ("step", "least", "median", "most", "callers")
-# Headings of two columns with shares, for comparison with a saving.
+# Headings of two columns of shares. Tables show these columns next to the saving of each step, so
+# that readers can compare them.
 SELF_SHARE, PATH_SHARE = "share of self time", "share of critical path"
 RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 class Loop(NamedTuple):
-    """How often one call of a parent step executes the step `path`: minimum, median (`p50`) and
-    maximum.
+    """How often one call of a parent step executes the step `path`: minimum (`least`), median
+    (`p50`) and maximum (`most`).
 
     `callers`: number of calls of the parent step.
     """
@@ -60,7 +61,8 @@ def loops(profile: TraceProfile) -> list[Loop]:
 
 
 def retries(profile: TraceProfile) -> list[Retry]:
-    """Returns the steps with failed attempts, sorted by the time that the failed attempts took."""
+    """Returns the steps with failed attempts. The step whose failed attempts took the most time is
+    first."""
     found = [
         Retry(row.path, row.again, row.count, row.again_ns)
         for row in (*profile.ranking, *profile.waits)

@@ -48,8 +48,9 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     """
     shown: list[Table | str | Paragraph] = []
     if not _has_summary(run):
-        # If a program was traced, the tables of `Programs` already summarise its traces. Then only
-        # measured results are listed here, and there is no table without them.
+        # If a program was traced, the tables of `Programs` already summarise its traces. Then the
+        # table of results lists only measured results; without measured results, there is no such
+        # table.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         if results or not traced:
@@ -61,8 +62,8 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
 
 
 def every_table(run: FinishedRun) -> list[Table]:
-    """Returns the tables of all studies, including those that `dfslab run` does not print. If some
-    results are incomplete, a table of these comes first."""
+    """Returns the tables of all studies, including the tables that `dfslab run` does not print. If
+    some results are incomplete, a table of the incomplete results comes first."""
     lacking = completeness.table(run.results)
     return [*([lacking] if lacking else []), *_of_studies(run)]
 

@@ -9,9 +9,9 @@ from dfslab.spec import units
 
 
 def limits_tables(limits: ServerLimits) -> list[Table | str]:
-    """Returns a line with the configurations, tables of the largest number of files (if there is
-    such a limit), the largest request rate and the largest bursts, and the assumptions of the
-    limits."""
+    """Returns, in the order of printing: a line with the configurations, a table of the largest
+    number of files (if memory limits it), a table of the largest request rate, a table of the
+    largest bursts, and lines with the assumptions and notes."""
     found: list[Table | str] = [f"{limits.system}: {limits.configuration}"]
     if limits.files:
         found.append(_files(limits))

@@ -20,8 +20,8 @@ from dfslab.report.harmless import harmless
 from dfslab.spec import units
 
 if TYPE_CHECKING:
-    # These modules are imported for annotations only. A caller that has such a value has already
-    # imported its module.
+    # These types are imported for annotations only. A caller that has a value of such a type has
+    # already imported the type's module.
     from dfslab.documents.planned_design import PlannedDesign
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.table import TableCell
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 WIDE = 180
 # Smallest width of a text column in characters.
 LEAST_WORDS = 8
-# A space in a title at which a line may end: none between a number and its percent sign.
+# A space in a title at which a line may end. The space between a number and its percent sign is no
+# such space.
 _SPACE = re.compile(r" (?!%)")
 
 
@@ -62,8 +63,9 @@ def drawn(contents: Contents, columns: int = NARROW) -> Table:
 
 
 def _with_narrow_heads(contents: Contents) -> Contents:
-    """Returns the table with a line for each word of a number column's title if the words are wider
-    than the numbers and the table is wider than 80 characters."""
+    """Returns the table with narrower titles of number columns if the table is wider than 80
+    characters. If a title is wider than the numbers of its column, each word of the title gets a
+    line."""
     if contents.terminal_width <= NARROW:
         return contents
     cells = [_widest(contents, number, _longest_line, 0) for number in range(len(contents.columns))]
@@ -86,9 +88,10 @@ def _numbers_fit(contents: Contents) -> bool:
 
 
 def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
-    """Returns the widths of the columns of texts, by index, at which the table is at most `columns`
-    wide and no word is broken. The widest columns are made narrower first. Returns an empty
-    dictionary if the table fits as it is, or if it cannot fit without a broken word."""
+    """Returns the width in characters of each text column, by the index of the column. With these
+    widths, the table is at most `columns` wide and no word is broken. The widest columns are made
+    narrower first. Returns an empty dictionary if the table fits without narrower columns, or if it
+    cannot fit without a broken word."""
     texts = [n for n, column in enumerate(contents.columns) if column.align != "right"]
     least, widths = [0] * len(contents.columns), [0] * len(contents.columns)
     for number in texts:
@@ -105,8 +108,9 @@ def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
 
 
 def _needed(contents: Contents, of_texts: Sequence[int]) -> int:
-    """Returns the width of a table whose numbers are not broken. `of_texts`: widths of the columns
-    of texts; those of other columns are not used."""
+    """Returns the width in characters of a table in which no number has a line break. `of_texts`:
+    for each column, its width if it is a text column; the entries of number columns are not
+    used."""
     needed = 1
     for number, column in enumerate(contents.columns):
         title = _longest_line(column.title)
@@ -117,7 +121,8 @@ def _needed(contents: Contents, of_texts: Sequence[int]) -> int:
 
 
 def _widest(contents: Contents, number: int, width: Callable[[str], int], least: int) -> int:
-    """Returns the largest width of the cells of a column, but at least `least`."""
+    """Returns the largest width of the cells in the column with index `number`, but at least
+    `least`. `width`: function that measures the width of a cell's text in characters."""
     return max(least, *(width(_text(row[number])) for row in contents.rows), 0)
 
 
@@ -218,8 +223,8 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 
 
 def console(json_wanted: bool) -> Console:
-    """Returns the console for output that people read. It writes to stderr if stdout carries
-    JSON."""
+    """Returns the console for output that people read. The console writes to stderr if stdout
+    carries JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
     width = None if stream.isatty() else _width_of_pipe()
     return harmless(Console(stderr=json_wanted, highlight=False, width=width, emoji=False))
@@ -251,8 +256,8 @@ def checks_table(checks: Sequence[Check]) -> Table:
 
 
 def features_table(features: Sequence[Feature]) -> Table:
-    """Returns a table of the kernel features that testbeds use, and of what is disabled without
-    each."""
+    """Returns a table of the kernel features that testbeds use: whether this machine has each
+    feature and, if not, what testbeds cannot do without it."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
@@ -286,8 +291,8 @@ def plan_document(plan: DesignPlan) -> PlannedDesign:
 
 
 def plan_tables(planned: PlannedDesign) -> list[Table | str]:
-    """Returns the tables of a planned design: the share of the combinations of factor levels that
-    are legal, the testbeds, and the cost."""
+    """Returns the tables of a planned design: how many of all combinations of factor levels are
+    legal, the runs of each testbed, and the cost in time."""
     table = Table(
         title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="the settings that all runs of a testbed share",

@@ -61,8 +61,9 @@ def _title(profile: TraceProfile) -> str:
 
 
 def _studied(profile: TraceAnalysis, most: int, is_wide: bool) -> list[Table | str]:
-    """Returns the tables of those analyses that a profile contains: gains of faster steps and
-    parts, the comparison with a model, retries, and the comparison of cohorts (groups of calls)."""
+    """Returns the tables of those analyses that a profile contains: the gains of faster steps, the
+    gains of faster parts (processors, disks, links), the comparison with a model, retries, and the
+    comparison of cohorts (groups of calls)."""
     tables: list[Table | str] = []
     if profile.savings and profile.savings.steps:
         tables.append(savings_table(profile.savings, most, is_wide))
@@ -107,8 +108,8 @@ def sampled_text(profile: TraceProfile) -> str:
 
 
 def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
-    """Returns a table of how far each host's clock is ahead, as estimated from the calls between
-    hosts.
+    """Returns a table with the offset of each host's clock, as estimated from the calls between
+    hosts: how far the clock is ahead of the clock of the first host.
 
     The times of spans are already corrected by these offsets.
     """
@@ -133,9 +134,10 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) 
 
 
 def changes_table(compared: CohortComparison, most: int = 20) -> Table:
-    """Returns a table of the `most` steps with the largest significant change of the mean duration.
+    """Returns a table of the `most` steps with the largest significant change of the mean duration
+    between the two compared groups of calls.
 
-    The test is corrected for multiple comparisons.
+    The test of significance is corrected for multiple comparisons.
     """
     table = Table(title=f"Changed, of {compared.tests} steps compared (Holm, 5 %)")
     one, other = compared.sides
@@ -150,8 +152,9 @@ def changes_table(compared: CohortComparison, most: int = 20) -> Table:
 
 
 def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
-    """Returns a table of the end-to-end saving of each step. If `is_wide`, the saving is compared
-    with the step's share of self time and of the critical path."""
+    """Returns a table of the end-to-end time that each step would save if it were faster. If
+    `is_wide`, the saving is compared with the step's share of self time and of the critical
+    path."""
     title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
     steps = savings.steps[:most]
     finishers = is_wide and any(step.last_finisher_share is not None for step in steps)
@@ -181,7 +184,8 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Returns the names of steps, shortened. Names that would become equal are shortened less."""
+    """Returns the names of steps, shortened to MOST_NAME characters or, if `is_wide`, to the longer
+    default of `short_path`. Names that would become equal get the default length, too."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [
@@ -217,8 +221,9 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
 
 
 def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
-    """Returns a table of the end-to-end saving of each processor, disk and link. If `is_wide`, the
-    saving is compared with other rankings."""
+    """Returns a table of the end-to-end time that each processor, disk and link would save if it
+    were faster. If `is_wide`, the table also has the interval of this saving, and the part's
+    utilisation, share of self time and share of the critical path."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     if not is_wide:

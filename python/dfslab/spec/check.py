@@ -40,8 +40,9 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
     """Reads a scenario file and checks everything that can be checked without touching the file
     system.
 
-    `methods`, if any, replace those of the scenario. `notify` receives a line if models are left
-    out. Raises InputError, which names the first error.
+    `methods`: methods that are used instead of the scenario's methods; if empty, the scenario's
+    methods are used. `notify` receives a line if models are left out. Raises InputError, which
+    names the first error.
     """
     scenario = read(path)
     if methods:
@@ -57,9 +58,10 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
 
 
 def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
-    """Returns the scenario without models if it names no methods and its check fails with the
-    default ones: only the methods that measure are kept. Returns with it the reason, which is "" if
-    all methods are kept. Raises InputError if the scenario cannot be measured either.
+    """Returns (scenario, reason). If the scenario names no methods and its check fails with the
+    default methods, the returned scenario has only the methods that measure, no models, and
+    `reason` states why models are left out. Otherwise the scenario is returned unchanged, and
+    `reason` is "". Raises InputError if the check fails without models, too.
 
     If the scenario names methods, all of them are kept, so that `check` can report errors in them.
     """
@@ -91,8 +93,9 @@ class CheckedPoints(NamedTuple):
 def checked(scenario: Scenario) -> CheckedPoints:
     """Checks every configuration of a scenario. Raises InputError, which names the first error.
 
-    A grid over several file systems may vary keys that only some of them have. A combination that
-    is legal for another file system of the grid is left out instead of being an error.
+    A grid over several file systems may vary keys that only some of these file systems have. A
+    combination of key values that is illegal for one file system of the grid, but legal for another
+    one, is no error: the configuration is left out.
     """
     for name in scenario.run.methods:
         discover.method_file(name)
@@ -134,8 +137,9 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the error of the first refused configuration for which one of two conditions holds: no
-    file system allows the values of its other keys, or its file system has no legal configuration.
+    """Raises the error of the first refused configuration that must not be left out. This is a
+    configuration whose other varied keys have values that no file system allows, or whose file
+    system has no legal configuration at all.
 
     `refused` has the shared labels, the file system and the error of each refused configuration.
     `legal` are the shared labels of the legal configurations `points`.
@@ -161,7 +165,7 @@ def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[s
 
 def _check_held_out(scenario: Scenario, points: Sequence[Point]) -> None:
     """Checks that every held-out table names swept values, and that at least one configuration
-    remains for the fit."""
+    remains for the fit. Raises InputError otherwise."""
     if scenario.judge.hold_out:
         swept: dict[str, dict[LevelValue, None]] = {}
         for point in points:
@@ -269,15 +273,19 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """Checks that the file system describes every operation that is to be modelled. A trace may
-    also have single calls, which need a description as well. Does nothing if no model is
-    `modelled`. Raises InputError, which names the first operation without a description."""
+    """Checks that the models `modelled` can predict the workload's operations; does nothing if
+    there are no models. The file system must describe every operation. The trees of the single
+    calls of a trace may be derived from other descriptions. Arrivals must be closed or given by a
+    trace, and only the models TIMED can start operations at the times of a trace.
+
+    Raises InputError, which names the first key or operation that does not fit.
+    """
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream_of(own, scenario.workload.clients)
-    # A read of a whole file includes the opening of the file, so "open" is described as well. A
-    # stream of single transfers also has the transfers as calls.
+    # A described read or write of a whole file includes the open call, so "open" counts as
+    # described. In a stream of single transfers, the transfers count as described calls, too.
     single = {"open", *(TRANSFERS if stream.moves_parts else ())}
     known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
     for operation in stream_mix(stream):
@@ -339,7 +347,8 @@ def _check_faults(scenario: Scenario) -> None:
         raise InputError("run.fault", faults[0].text(), allowed)
     hosts = [name for name, _ in scenario.deployment.nodes()]
     for fault in faults:
-        # Daemon names are known to the testbed only, which checks them before the workload run.
+        # Only the testbed knows the names of its daemons. It checks the names in faults before the
+        # workload run.
         if fault.action in OF_LINKS and fault.target not in hosts:
             raise InputError("run.fault.target", fault.target, unknown(fault.target, hosts))
         if fault.action in OF_LINKS and len(hosts) == 1:

@@ -199,8 +199,9 @@ class NetworkEffects:
     account for it. The defaults are those of a network of real links.
 
     `frame_bytes`: bytes that the rate of an adapter counts for a full TCP segment. `burst_bytes`:
-    what an adapter passes at once, whatever its rate. `is_crossing_work`: whether each crossing of
-    the network needs time of the processors that all nodes share.
+    number of bytes that an adapter passes without delay, whatever its rate, before its rate limits
+    further bytes. `is_crossing_work`: whether each crossing of the network needs time of the
+    processors that all nodes share.
     """
 
     frame_bytes: int = WIRE_BYTES

@@ -92,15 +92,15 @@ def _number(text: str) -> float | str:
 
 def number(level: Level) -> float | str:
     """Returns a level as a number in SI units, or as text if the level is a name. If the level is a
-    list, its first value is returned in this form."""
+    list, only its first value is converted and returned."""
     first = level[0] if isinstance(level, list) else level
     return _number(first) if isinstance(first, str) else float(first)
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Returns whether the dotted `key` decides which processes run on which nodes. The keys for the
-    numbers of nodes and of a role's processes do. A key of the file system does, too, unless
-    `given` contains it."""
+    """Returns whether the dotted `key` decides which processes run on which nodes. This is true for
+    the keys with the number of nodes of a group and with the number of processes of a role on a
+    node. It is also true for every key of the file system except those in `given`."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts

@@ -1,6 +1,7 @@
 """Computes the values of the symbols of a file system's description at one configuration.
 
-Symbols that are calibrated constants have no value here. The calibration determines their values.
+This module gives no values to symbols that are calibrated constants. The calibration determines
+their values.
 """
 
 from __future__ import annotations
@@ -134,7 +135,8 @@ def network_effects(scenario: Scenario) -> NetworkEffects:
     emulation = scenario.emulation
     if emulation is None:
         return NetworkEffects()
-    # A process of the machine whose processors all nodes share makes a latency of this length.
+    # A latency of at least `emulation.delay` is emulated by a process, which uses the processors
+    # that all nodes share.
     is_delayed = tcp_path(scenario.deployment.network).latency_s >= emulation.delay
     return NetworkEffects(
         frame_bytes=SHAPED_BYTES,
@@ -161,8 +163,8 @@ def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 def of_group(key: str, group: str) -> str:
     """Returns the name of the hardware symbol `key` for the node group `group` alone. Such a symbol
-    exists where the values of a role's groups differ. The name of a group may contain "/", the name
-    of a role's symbol does not."""
+    exists where the values of a role's groups differ. The two kinds of names can be distinguished,
+    although a group's name may contain "/": the name of a role's symbol never contains "/"."""
     return f"{group}/{key}"
 
 
@@ -226,8 +228,8 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
 
 
 def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of a role with their values, averaged over the role's
-    processes."""
+    """Returns the hardware symbols of a role with their values, averaged over the role's processes.
+    `payload`: the fraction of an adapter's bytes that are payload."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
     columns: dict[str, list[float]] = {}
@@ -244,7 +246,8 @@ def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, fl
 
 def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
     """Returns the hardware symbols, with their values, of each single node group that hosts a role.
-    Only symbols whose values differ between the groups are included."""
+    Only symbols whose values differ between the groups are included. `payload`: the fraction of an
+    adapter's bytes that are payload."""
     groups = deployment.groups_of(role)
     each = [_of_group(group, payload) for group in groups]
     return {

@@ -33,8 +33,8 @@ class RunFailed(Exception):
 
 
 class NothingLearnt(RunFailed):
-    """Raised by a method that learns from measurements if it has to predict before there are
-    any."""
+    """Raised by a method that learns from measurements if it has to predict before anything was
+    measured."""
 
 
 def unknown(name: str, allowed: list[str]) -> str:

@@ -1,9 +1,10 @@
 """Fills in a deployment's missing values from hardware profiles, which `dfslab calibrate` measures
 and writes.
 
-A profile is a deployment in TOML. A scenario names it in `deployment.profile`, for all groups of
-nodes and the network, or in one group's `profile`. A group takes the values of the profile's node
-with the same name, or of its only node. Values in the scenario take precedence.
+A profile is a deployment in TOML. The key `deployment.profile` of a scenario names a profile for
+all groups of nodes and the network; the key `profile` of a group names one for this group. A group
+takes the values of the profile's node with the same name or, if the profile has only one node, of
+that node. Values in the scenario take precedence.
 """
 
 from __future__ import annotations
@@ -69,8 +70,7 @@ def _node(given: TomlTable, name: TomlValue, key: str, value: TomlValue | None) 
 
 def _read(name: TomlValue, key: str, folder: Path) -> TomlTable:
     """Reads the profile `name` and returns its deployment table. Returns an empty table where
-    `name` is empty.
-    """
+    `name` is empty. Raises InputError for `key` if the file cannot be read or is no profile."""
     if name == "":
         return {}
     if not isinstance(name, str):

@@ -200,7 +200,8 @@ class Scenario(CheckedModel):
         table: TomlTable = handler(self)
         if not table.get("systems"):
             # An unfinished run is found again by the text of its scenario, so this text must stay
-            # the same. A key that a later version adds is omitted here while it has its default.
+            # the same. A key that a later version adds is left out of the text while the key has
+            # its default.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
@@ -214,7 +215,7 @@ class Scenario(CheckedModel):
         """Returns the scenario as TOML text without most keys that have their defaults.
 
         If no testbed is started, keys of disks that only a testbed uses, such as their capacity,
-        are left out, too. The text therefore states no hardware that was neither found nor given.
+        are left out, too. So all hardware in the text was either measured or stated by the user.
         """
         import tomlkit
 
@@ -268,8 +269,8 @@ class Scenario(CheckedModel):
 
     def replace(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns a copy with the dotted keys of `values` set. Only the changed tables are
-        validated again. If a key is not inside one of the tables PARTS, the whole scenario is.
-        """
+        validated again. If a key is not inside one of the tables PARTS, the whole scenario is
+        validated again."""
         tables: dict[str, TomlTable] = {}
         for key, value in values.items():
             part, _, rest = key.partition(".")
@@ -279,7 +280,8 @@ class Scenario(CheckedModel):
             if part not in tables:
                 tables[part] = self._part(part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
-        # The order is that of the whole scenario, so that the same error is reported first.
+        # The tables are validated in the same order as in a whole scenario. So if several tables
+        # are wrong, the same error is reported first.
         changed = {
             part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
         }
@@ -305,8 +307,8 @@ class Scenario(CheckedModel):
 
     def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns a copy with the dotted keys of `values` set and no longer varied: they are
-        removed from sweep, design and held-out configurations.
-        """
+        removed from sweep, design and held-out configurations. Raises InputError for a parameter of
+        the file system that each table of `systems` sets separately."""
         swept = {key for grid in self.sweep for key in grid}
         for key, value in values.items():
             if self.systems and key.startswith("file_system.") and key not in {NAME_KEY, *swept}:

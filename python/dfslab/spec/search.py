@@ -30,8 +30,8 @@ class Objective:
 
     @property
     def share(self) -> float:
-        """Returns the fraction to which the statistic's quantile belongs, such as 0.99 for a
-        statistic whose name ends in p99."""
+        """Returns the quantile of the statistic as a fraction, such as 0.99 for a statistic whose
+        name ends in p99. The mean counts as the median: 0.5."""
         return SHARES[self.statistic.rsplit("_", 1)[1]]
 
 

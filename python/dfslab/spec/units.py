@@ -151,8 +151,9 @@ _STEPS: dict[str, list[tuple[str, float]]] = {
 
 
 def text(value: float, unit: str, digits: int = 4) -> str:
-    """Returns `value`, given in the SI `unit`, as text with the largest prefix that fits. Units
-    without prefixes are written as they are, and the unit "1" is omitted."""
+    """Returns `value`, given in the SI `unit`, as text with `digits` significant digits. The unit
+    of the text is the largest one, such as "MiB", that does not exceed the value, or else the
+    smallest one. Units without prefixes are written as they are, and the unit "1" is omitted."""
     if unit not in _STEPS:
         return f"{value:.{digits}g} {unit}".strip() if unit != "1" else f"{value:.{digits}g}"
     for name, size in _STEPS[unit]:

@@ -17,9 +17,9 @@ GOAL = "rate"
 
 
 class AdviceStudy(Study[Advised]):
-    """Searches for the changes that raise the rate most. It uses the run's measurements or, if
-    there are none, the models of the file system's description. Prices are the package's default
-    prices."""
+    """Searches for the changes that raise the rate (operations per second) most. The study uses the
+    run's measurements or, if there are none, the models of the file system's description. Prices
+    are the package's default prices."""
 
     name = "advice"
     result = Advised
@@ -27,7 +27,7 @@ class AdviceStudy(Study[Advised]):
     order = 35
 
     def run(self, run: FinishedRun, progress: Progress) -> Advised:
-        """Returns the best changes.
+        """Returns the changes that raise the rate most.
 
         Raises RunFailed if the sequence model predicts no configuration of the run.
         """
@@ -39,7 +39,7 @@ class AdviceStudy(Study[Advised]):
 
 
 class SlidersStudy(Study[SliderPoints]):
-    """Predicts the rates for the sliders of the page with the queueing model."""
+    """Predicts, with the queueing model, the rates that the sliders of the page show."""
 
     name = "sliders"
     result = SliderPoints
@@ -47,7 +47,8 @@ class SlidersStudy(Study[SliderPoints]):
     order = 36
 
     def run(self, run: FinishedRun, progress: Progress) -> SliderPoints:
-        """Returns the predictions, or the reason why there are none."""
+        """Returns the predicted rates. If no rate can be predicted, the field `reason` of the
+        result says why."""
         return slider_points(run)
 
 

@@ -3,8 +3,8 @@ improve.
 
 For every traced configuration, the study reports two things. One is the total seconds of the
 functions that the literature names. The other is a ranking of the steps (the traced calls) by the
-client call time that would be saved if the step took half the time, with intervals. The ranking by
-summed time of Liu 2018 is given for comparison.
+client call time that would be saved if the step took half the time, with intervals. For comparison,
+the study also names the step with the largest total self time, which Liu 2018 would choose.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ MOST_STEPS = 5
 # A file system's description may name no functions. Then the table of functions has at most this
 # number of rows.
 MOST_FUNCTIONS = 8
-# A printed table has at most ACROSS configurations, and at most MOST_GAINS steps for each.
+# A printed table of functions has at most ACROSS configurations as columns. The printed table of
+# savings has at most MOST_GAINS steps for each configuration.
 ACROSS, MOST_GAINS = 7, 3
 
 
@@ -51,7 +52,7 @@ class FunctionCost(BaseModel):
 class Gain(BaseModel):
     """The fraction of the client call time that would be saved if one step or part of the hardware
     took half the time, with its interval. A step includes the calls in all its calling contexts. A
-    part is a processor, disk or link."""
+    part is a processor, disk or link. `verdict`: "faster", "no gain" or "cannot tell"."""
 
     name: str
     saving: float
@@ -64,7 +65,8 @@ class Bottlenecks(BaseModel):
     """The bottlenecks of one traced program at one configuration.
 
     `took_s`: duration of the program. `calls_s`: total time of the outermost calls into the file
-    system; the shares in `steps` and `parts` are fractions of `calls_s`.
+    system; the savings in `steps` and `parts` are fractions of `calls_s`. `by_sum`: the step with
+    the largest total self time. `roots`: the call trees of the program.
     """
 
     point_id: str
@@ -149,7 +151,8 @@ def _functions_table(run: FinishedRun, some: Sequence[Bottlenecks]) -> Table:
 
 
 class BottlenecksStudy(Study[Programs]):
-    """Ranks the steps of traced programs by the time that halving each would save."""
+    """Ranks the steps of traced programs by the time that would be saved if the step took half the
+    time."""
 
     name = "bottlenecks"
     result = Programs
@@ -255,10 +258,11 @@ def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[Funct
     """Returns the number of calls and the total seconds of each function in the merged call tree
     `top`.
 
-    `named` has, for each function, the ends of the call paths that count as calls of this function.
-    Seconds are summed over all its ends, but calls are counted only at the first end. A nested call
-    of the same function is part of the outer call. If `named` is empty, the steps with the largest
-    total time are returned.
+    `named` maps each function to endings of call paths. A call counts as a call of the function if
+    its call path has one of these endings. The seconds of all endings are added, but only calls
+    with the first ending are counted. A call of the function within another call of the same
+    function is part of the outer call. If `named` is empty, the MOST_FUNCTIONS steps with the
+    largest total time are returned.
     """
     if not named:
         steps = {

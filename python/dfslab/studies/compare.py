@@ -22,7 +22,10 @@ NAMES = ("comparison",)
 
 
 class ComparedPoint(BaseModel):
-    """Measured and predicted values of one configuration; an error is predicted / measured - 1."""
+    """Measured and predicted values of one configuration; an error is predicted / measured - 1.
+    `predictions` and `errors` have an entry for each method. `repetitions`: number of complete
+    measurements. `steps`: times of the steps by method, with the mean over the measurements under
+    "measure"."""
 
     point_id: str
     labels: dict[str, str | int | float | bool]
@@ -54,7 +57,8 @@ class Comparison(StudyResult):
     method.
 
     `noise` is the median, over configurations, of the relative standard deviation between
-    repetitions (a fraction).
+    repetitions (a fraction); 0 if nothing was repeated. `held_out`, `fitted`: the score of each
+    method over the held-out configurations, and over all other configurations.
     """
 
     study = "comparison"
@@ -68,7 +72,7 @@ class Comparison(StudyResult):
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """Returns a table of measured and predicted rates and, if configurations are held out, a
-        table of the errors on them."""
+        table of the errors on the held-out configurations."""
         found = [_rates(self, run)]
         if self.held_out:
             found.append(score_table("Errors on held-out configurations", self.held_out))
@@ -134,7 +138,7 @@ def score_table(title: str, scores: Mapping[str, ErrorScore]) -> Table:
 
 
 class ComparisonStudy(Study[Comparison]):
-    """Compares the rates predicted by all methods with the measured ones."""
+    """Compares the rates that all methods predict with the measured rates."""
 
     name = "comparison"
     result = Comparison
@@ -174,7 +178,8 @@ def compare(results: Sequence[Result], metric: str = RATE) -> Comparison:
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
     """Returns the key by which configurations are sorted: one entry for each value of `labels`, in
-    their order. Quantities are sorted by their value, not as text."""
+    the order of `labels`. Numbers come first, then quantities with a unit by their value, then
+    other texts."""
     return [_sortable(value) for value in labels.values()]
 
 

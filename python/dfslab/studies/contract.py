@@ -1,9 +1,10 @@
 """The interface of studies: a study analyses the results of a run and returns a typed result that
 can be stored.
 
-A study is one module that declares `NAMES` and `make(name)`. It is found in this folder, in
-`studies/` of a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.studies`.
-Terminal, JSON, page and CSV show its result without further changes.
+A study is one module that declares `NAMES` and `make(name)`. The module is found in this folder, in
+`studies/` of a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.studies`. The
+code for terminal, JSON, page and CSV shows the result of every study, so a new study needs no
+change of this code.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class StudyResult(BaseModel):
         return []
 
     def section(self, run: FinishedRun) -> Section:
-        """The section of the page that shows the result. By default it holds the result's
+        """The section of the page that shows the result. By default the section holds the result's
         tables."""
         order = self.section_order or 0
         return Section(self.study, self.title, order, self.empty, self.tables(run))
@@ -82,7 +83,8 @@ class Needs:
 
     `results`: the run has any result. `measured`: the run has measurements. `models`: the scenario
     names models. `design`: true if the scenario must declare a design of experiments, false if it
-    must not, None for either. `studies`: result types of other studies that must be available.
+    must not declare one, None if both are allowed. `studies`: result types of other studies that
+    must be available.
     """
 
     results: bool = False
@@ -129,7 +131,8 @@ class Study(ABC, Generic[FoundOf]):
 class Findings:
     """The results of all studies of a run, by study name.
 
-    `refused`: the reason why a study failed, by the name of the study.
+    `refused`: the reason why a study failed, by the name of the study. `notes`: sentences for the
+    user, which are printed and shown on the page.
     """
 
     found: dict[str, StudyResult] = field(default_factory=dict)
@@ -176,14 +179,16 @@ class FinishedRun:
 
     @property
     def is_of_table(self) -> bool:
-        """Whether the results were read from a table. There is then no folder of a run that other
-        commands could take."""
+        """Whether the results were read from a file with a table of results, such as CSV. Then
+        `folder` is the path of this file, and no folder of a run exists that other commands could
+        use."""
         return self.folder.is_file()
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results, in an order that does not depend on when they were measured. A fixed order
-        is needed because sums of floats and the order of table rows depend on it."""
+        """All results, in an order that does not depend on the times of the measurements. A fixed
+        order is needed, because the rounding of sums and the order of table rows depend on the
+        order of the results."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -251,10 +256,10 @@ def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
 
 
 def all_studies() -> list[Study[StudyResult]]:
-    """Every discovered study, ordered so that each study follows the studies whose findings it
-    needs.
+    """Returns all discovered studies, sorted by `order` and then by name.
 
-    Raises DiscoveryError with the name of a module that violates the interface.
+    Raises DiscoveryError if a module violates the interface, or if a study comes before a study
+    whose findings it needs.
     """
     found = [study for name in discover.studies() for study in [find(name)]]
     found.sort(key=lambda one: (one.order, one.name))
@@ -268,8 +273,8 @@ def all_studies() -> list[Study[StudyResult]]:
 
 
 def find(name: str) -> Study[StudyResult]:
-    """Returns the study `name`. Raises InputError with the known names if there is no such
-    study."""
+    """Returns the study `name`. Raises InputError with the known names if there is no such study,
+    and DiscoveryError if the study's module violates the interface."""
     known = discover.studies()
     if name not in known:
         raise InputError("study", name, unknown(name, sorted(known)))
@@ -288,7 +293,9 @@ def find(name: str) -> Study[StudyResult]:
 
 
 def _of_section(kind: type[StudyResult]) -> list[str]:
-    """Returns the names of the attributes for a section of the page that a class sets itself."""
+    """Returns those of the attributes `title`, `empty`, `tab` and `section` that the class `kind`
+    does not inherit from StudyResult. They describe the section of the page that shows the
+    result."""
     own = {name for one in kind.__mro__ for name in vars(one) if one is not StudyResult}
     return [name for name in ("title", "empty", "tab", "section") if name in own]
 

@@ -1,9 +1,10 @@
 """Cross-validates models: each fold holds out whole configurations with all their repetitions, and
-every model is fitted again on the others.
+every model is fitted again on the remaining configurations.
 
 Results of one testbed are correlated. So there are folds that hold out all results of some
-testbeds, of some hardware rates, or of the largest numbers of servers or clients. Random results
-are also held out, only to show how optimistic such scores are (the leakage gap).
+testbeds, of some hardware rates, or of the largest numbers of servers or clients. Single results
+are also held out at random, only to show how optimistic the scores on random results are (the
+leakage gap).
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class CrossValidated(StudyResult):
 
 
 class CrossValidationStudy(Study[CrossValidated]):
-    """Holds out each fold of configurations in turn, and predicts it by models fitted to the
-    other folds."""
+    """Holds out one fold of configurations after the other, and predicts the held-out
+    configurations with models that are fitted to the other folds."""
 
     name = "crossval"
     result = CrossValidated
@@ -114,7 +115,8 @@ class LearningCurvePoint(BaseModel):
     """One point of a learning curve: the errors on held-out testbeds, and the cost of the training
     data.
 
-    `seconds`: time that measuring the training data took.
+    `seconds`: time that measuring the training data took. `testbeds`, `configurations`: their
+    numbers in the training data. `median_abs_error`: for each model, as a fraction.
     """
 
     seconds: float
@@ -164,7 +166,8 @@ def scored(
     measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Progress
 ) -> tuple[dict[str, ErrorScore], list[ComparedPoint]]:
     """Returns (the score of each model over the folds, compared rows with the predictions of all
-    models). `what`: name of the split, for progress reports."""
+    models). Models that cannot be fitted are omitted. `what`: name of the split, for progress
+    reports."""
     found: dict[str, ErrorScore] = {}
     rows: list[ComparedPoint] = []
     for place, name in enumerate(models):
@@ -172,7 +175,8 @@ def scored(
         try:
             own = _one(measured, name, folds)
         except RunFailed as error:
-            # A fold has too few configurations for this model, so the model gets no score.
+            # There are too few training data in a fold, or the model predicts no held-out
+            # configuration. The model gets no score.
             report(place, len(models), f"{name} is not cross-validated: {error}")
             continue
         found |= scores(own)
@@ -251,8 +255,8 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
     """Returns a single fold that tests extrapolation. A result is held out if its value of a
-    scenario key that ends in `suffix` is more than half of the largest value of the key in the
-    run."""
+    scenario key that ends in `suffix` is more than half of the largest value of the key in the run.
+    Returns an empty list if this holds for no result or for all."""
     sizes = [
         max(
             (
@@ -278,7 +282,8 @@ def learning_curve(
     steps: int = CURVE_STEPS,
 ) -> list[LearningCurvePoint]:
     """Returns the points of a learning curve: errors on held-out testbeds for growing training
-    sets. A training set has whole testbeds, in the order in which they ran.
+    sets. A training set has all results of its testbeds. Testbeds are added to the sets in the
+    order in which they ran.
 
     `cost_s` returns the seconds that measuring the given results took. `steps`: number of training
     sets.

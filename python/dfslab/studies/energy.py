@@ -1,8 +1,8 @@
 """The study `energy`: the throughput of every configuration compared with the electric power of its
 processors.
 
-It gives the energy for each byte, and the lowest power that does not reduce the throughput (Kumar
-2018, section 1.2 and Table 1).
+The study gives the energy for each byte, and the lowest power that hardly reduces the throughput
+(Kumar 2018, section 1.2 and Table 1).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
 NAMES = ("energy",)
 # A configuration counts as equally fast if its rate is at most this fraction below the highest
-# rate. The compared rates come from one model, so most of their errors are common.
+# rate. The compared rates come from one model, so most errors affect all of these rates alike.
 AS_FAST = 0.05
 GIGA = 1e9
 # Keys of a node group that describe the processors.
@@ -35,7 +35,8 @@ class EnergyCost(BaseModel):
 
     `throughput_bytes_per_s`: throughput with its interval. `power_w`: power of all processors
     together, in watts. `limit`: what limits the configuration according to the method, such as
-    "server.cpu"; "" if the method names no limit.
+    "server.cpu"; "" if the method names no limit. `group`: the labels that do not describe
+    processors; configurations of one `group` differ only in their processors.
     """
 
     labels: dict[str, str]
@@ -47,7 +48,8 @@ class EnergyCost(BaseModel):
 
     @property
     def energy_j_per_byte(self) -> Metric:
-        """Energy for each byte in joules, with an interval derived from that of the throughput."""
+        """Energy for each byte in joules, with an interval derived from the interval of the
+        throughput."""
         rate = self.throughput_bytes_per_s
         return Metric(
             value=self.power_w / rate.value,
@@ -71,8 +73,8 @@ class Energy(StudyResult):
     def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
         """Returns a pair of configurations for each set of configurations that differ only in their
         processors. Sets of one configuration are omitted. The first of the pair has the lowest
-        power among those nearly as fast as the fastest. The second needs the least energy for each
-        byte."""
+        power among the configurations whose throughput is at most AS_FAST below the highest
+        throughput of the set. The second of the pair needs the least energy for each byte."""
         groups: dict[tuple[object, ...], list[EnergyCost]] = {}
         for one in self.costs:
             groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)

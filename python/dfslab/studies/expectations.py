@@ -2,9 +2,9 @@
 them by the measurements.
 
 Wu 2013, section 4.1, states such expectations in words: which operation dominates, which phase is
-constant or grows, which deployment is slower. Here the uncalibrated model derives them, so they are
-independent of measurements. Measured step times score each expectation as a hit, a miss, or within
-noise.
+constant or grows, which deployment is slower. In this module, the uncalibrated model derives the
+expectations, so the expectations are independent of measurements. Measured step times score each
+expectation as a hit, a miss, or within noise.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 # uncertain, so no expectation is derived from it.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
-# The kinds of expectations. An expectation of a kind compares two configurations. The function of
-# the kind decides from a scenario key whether the configurations may differ in this key.
+# The kinds of expectations that compare two configurations. The function of a kind takes a scenario
+# key and returns whether the two configurations may differ in this key.
 KINDS: Mapping[str, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
     "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
 }
-# Each configuration is compared with at most this many others, because the number of pairs grows
-# quadratically. No shipped scenario varies one kind of key over more than eleven configurations.
+# Each configuration is compared with at most this number of later configurations, because the
+# number of pairs grows quadratically. No shipped scenario varies one kind of key over more than
+# eleven configurations.
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
@@ -73,7 +74,8 @@ KIND_WORDS = {
 @dataclass(frozen=True)
 class Statement:
     """One expectation: at the configuration `point_id`, the step `step` of `operation` takes
-    `expected` times as long as the step `other_step` takes at the other configuration."""
+    `expected` times as long as the step `other_step` takes at the configuration `other_id`. `kind`:
+    "dominates" or a key of KINDS."""
 
     kind: str
     operation: str
@@ -132,7 +134,8 @@ class Expected(StudyResult):
     def section(self, run: FinishedRun) -> Section:
         """A section with tables of the hits, the misses and all expectations.
 
-        The section is empty unless a model was compared.
+        The section is empty if there are no verdicts, if no model was compared with the
+        measurements, or if the scenario declares a design of experiments.
         """
         blocks: list[Table | Paragraph] = []
         if self.verdicts and self._is_compared(run):
@@ -143,8 +146,9 @@ class Expected(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Returns the numbers of hits and misses for each kind of expectation; an empty document
-        unless a model was compared."""
+        """Returns the numbers of hits and misses for each kind of expectation; an empty document if
+        there are no verdicts, if no model was compared with the measurements, or if the scenario
+        declares a design of experiments."""
         if not self.verdicts or not self._is_compared(run):
             return {}
         counts: dict[str, JsonValue] = {
@@ -240,8 +244,8 @@ def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
     """Yields the expectations about pairs of configurations that differ only in keys of one kind,
-    such as the file size. Each compares the times of the same step. Yields none for ratios between
-    FLAT and MARKED."""
+    such as the file size. Each expectation compares the times of the same step. Yields none for
+    ratios between FLAT and MARKED."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -278,8 +282,9 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Returns a verdict on each expectation whose steps were measured. A deviation counts only if
-    it exceeds the noise, which is estimated from repetitions."""
+    """Returns a verdict on each expectation whose steps were measured. Two measured times count as
+    different only if their ratio exceeds the noise, which is estimated from repetitions. A step
+    that was expected to be flat is a hit if the ratio is at most MARKED."""
     logs: dict[tuple[str, str, StepPath], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:

@@ -2,7 +2,7 @@
 
 The rules are those of io500.org ("Submission rules"). The bandwidth score is the geometric mean of
 four IOR phases in GiB/s. The metadata score is the geometric mean of seven mdtest phases and find,
-in thousands of operations per second. A submission needs phases of 300 s.
+in thousands of operations per second. A submission needs phases of at least 300 s.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
-# The parts of the score, as IO500 names them. The value of a part is the pair of dfslab's workload
-# and the phase of that workload that measures the part.
+# The parts of the score, as IO500 names them. The value of a part is a pair: the workload of
+# dfslab, and the phase of this workload that measures the part.
 BANDWIDTHS = {
     "ior-easy-write": ("ior_easy", "write"),
     "ior-easy-read": ("ior_easy", "read"),
@@ -51,7 +51,7 @@ SHORT = (
 
 
 class Io500Score(BaseModel):
-    """IO500's score of one set of runs.
+    """IO500's score of the runs at one configuration.
 
     `parts`: the measured rate of each part of the score, in GiB/s or in thousands of operations per
     second. `missing`: the parts that were not measured. The score and its two means are None if a
@@ -130,7 +130,7 @@ def _named(part: str) -> str:
 
 def scores(results: Sequence[Result]) -> list[Io500Score]:
     """Returns one score for each configuration of the file system and hardware. The score combines
-    all IO500 workloads that ran there.
+    all IO500 workloads that ran on this configuration.
 
     If a workload was repeated, the geometric mean of its rates counts.
     """

@@ -1,4 +1,4 @@
-"""The study `learning`: analyses a designed sweep by the module `designs.learning`."""
+"""The study `learning`: analyses a designed sweep with the module `designs.learning`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ FEWEST, MOST = 2, 24
 class RankedPoint(BaseModel):
     """One configuration of a ranking.
 
-    The rates are multiples of the slowest rate measured for the workload.
+    `measured`: the measured rate, as a multiple of the lowest measured rate of the ranking.
+    `predicted`: for each method, the predicted rate, as a multiple of the method's prediction for
+    the configuration with the lowest measured rate.
     """
 
     labels: dict[str, str]
@@ -38,7 +40,7 @@ class WorkloadOrder(BaseModel):
 
 def orders(rows: Sequence[ComparedPoint]) -> list[WorkloadOrder]:
     """Returns rankings of the configurations for held-out workloads that ran on several deployments
-    or file systems.
+    or file systems (FEWEST to MOST configurations).
 
     A method that lacks a prediction for a configuration is omitted from the ranking.
     """

@@ -33,7 +33,8 @@ class Checked(StudyResult):
     noise: list[NoiseFloor] = []
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """One table with a row for each rule that fired; none if no rule did."""
+        """A list with one table, which has a row for each rule that fired; an empty list if no rule
+        fired."""
         return [finding_table(self.findings)] if self.findings else []
 
     def section(self, run: FinishedRun) -> Section:
@@ -44,8 +45,8 @@ class Checked(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Returns the findings as JSON. An empty list means that figures were judged and no rule
-        fired."""
+        """Returns the findings as JSON. An empty list of findings means that figures were judged
+        and no rule fired."""
         return {self.study: self.model_dump(mode="json")}
 
     @property
@@ -91,7 +92,7 @@ def summary(figures: int, known: int, findings: Sequence[Finding]) -> str:
 
 def finding_table(findings: Sequence[Finding]) -> Table:
     """Returns a table with one row for each rule that fired: its first finding, the number of
-    further findings, the reason, and how to settle the question."""
+    further findings, why the figure is wrong, and how to find out the correct figure."""
     groups: dict[str, list[Finding]] = {}
     for one in findings:
         groups.setdefault(one.rule, []).append(one)

@@ -3,9 +3,9 @@ its processor share (Wu 2013, section 4.2).
 
 A law is a formula for the response time as a function of the number of clients, such as k x ln x.
 For every processor share of the server, several laws are fitted and ranked by their AICc weight.
-The coefficients are compared with the processor scores of a benchmark. From the law at the smallest
-share and the processor score at another share, the study predicts the server's capacity (requests
-per second) and its largest burst at the other share. Both predictions are compared with
+The fitted coefficients are compared with the processor scores of a benchmark. From the law at the
+smallest share and the processor score at another share, the study predicts the server's capacity
+(requests per second) and its largest burst at the other share. Both predictions are compared with
 measurements.
 """
 
@@ -46,9 +46,10 @@ AT = 0.9
 class LawFit(BaseModel):
     """A law, fitted to the response times of one curve. A law is a formula for the response time,
     such as k x ln x, where x is the number of clients. `residuals`: predicted / measured - 1 at the
-    client counts of the curve. `weight`: AICc weight of the law; it takes the variance between runs
-    into account. `held_out_q_error`: median of |predicted / measured - 1| of the rate at the client
-    counts that were excluded from the fit.
+    client counts of the curve; None where the law predicts no positive time. `weight`: AICc weight
+    of the law; it takes the variance between runs into account. `held_out_q_error`: median of
+    |predicted / measured - 1| of the rate at the client counts that were excluded from the fit;
+    None if there are none.
 
     `line`: points (clients, seconds) of the law for the chart.
     """
@@ -70,7 +71,9 @@ class ResponseCurve(BaseModel):
     `share`: processor cores of the server. `files`: "each" (the same number of files for each
     client) or "in all" (the same total). `held_out`: whether a client count is excluded from fits.
     `rates`: operations per second. `between_run_sd`: standard deviation of the natural logarithm of
-    one run's response, pooled over the curve; None without repetitions.
+    one run's response time, pooled over the curve; None without repetitions. `score`: processor
+    score of the server at this share; None if it was not measured. `separated_at`: the number of
+    clients at which the predictions of the two likeliest laws differ most.
     """
 
     operation: str
@@ -90,9 +93,12 @@ class Ratio(BaseModel):
     """The response curve of one processor share of the server, compared with the curve of the
     smallest share (the reference): the ratios of their capacities and of their processor scores.
 
-    `k_ratio` is the ratio of the factor k in the law k x ln x (x: number of clients).
-    `q_best_per_s` is the capacity that the processor score predicts with the reference's most
-    likely law instead of k x ln x.
+    `k_ms`: the factor k in ms of the law k x ln x (x: number of clients). `k_ratio`: k of the
+    reference divided by k of this share. `q_from_score_per_s`: the capacity predicted from the
+    processor scores and the reference's law k x ln x, for `at_clients` clients. `q_best_per_s`: the
+    same prediction with the reference's most likely law, `best_law`. `q_measured_per_s`: the
+    measured rate. `p_max_per_s`: the rate of the largest peak of PEAK_S seconds that keeps to
+    BOUND_S.
     """
 
     share: float
@@ -147,10 +153,10 @@ class LawCapacity(BaseModel):
 class ServerLaw(StudyResult):
     """The measurements of one metadata server with different shares of its processors. `curves`:
     response time as a function of the number of clients, one curve for each operation and processor
-    share. `ratios`: each share compared with the smallest one, for one operation (getBlockLocations
-    if it was measured). `bursts`: measured peaks of load.
-    `capacity`: for each law that was fitted to the curve of the smallest share, its errors in
-    predicting the capacity at all shares; the likeliest law comes first."""
+    share. `ratios`: each share compared with the smallest share, for one operation
+    (getBlockLocations if it was measured). `bursts`: measured peaks of load. `capacity`: for each
+    law that was fitted to the curve of the smallest share, its errors in predicting the capacity at
+    all shares; the likeliest law comes first."""
 
     study = "server_law"
     is_printed_by_run = False
@@ -187,7 +193,7 @@ class ServerLawStudy(Study[ServerLaw]):
     order = 5
 
     def run(self, run: FinishedRun, progress: Progress) -> ServerLaw | None:
-        """The fitted laws; None unless a server was measured with several numbers of clients."""
+        """The fitted laws; None if no response curve has FEWEST or more numbers of clients."""
         return server_law(run.settled)
 
 
@@ -222,8 +228,8 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 
 def _of_one_operation(curves: Sequence[ResponseCurve]) -> list[ResponseCurve]:
-    """Returns the curves of one operation, so that their coefficients can be compared: those of
-    getBlockLocations if it was measured, else those of the first operation."""
+    """Returns the curves of one operation, so that their coefficients can be compared: the curves
+    of getBlockLocations if it was measured, else the curves of the first operation."""
     operations = [curve.operation for curve in curves]
     chosen = LOOKUP if LOOKUP in operations else next(iter(operations), "")
     return [curve for curve in curves if curve.operation == chosen]
@@ -242,8 +248,8 @@ def _only_metadata(result: Result) -> bool:
 
 
 def _share(result: Result) -> float:
-    """Returns the number of processor cores that the metadata server may use. It need not be whole,
-    because processor time can be limited."""
+    """Returns the number of processor cores that the metadata server may use. It need not be an
+    integer: a limit on processor time can allow a fraction of a core."""
     deployment, system = (
         result.point.scenario.deployment,
         situation_of(result.point.scenario).system,
@@ -336,8 +342,8 @@ def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
 
 def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
     """Returns the curve with all laws fitted to it, the likeliest first. A curve with fewer than
-    FEWEST points outside the held-out ones is returned unchanged. `repetitions`: number of runs at
-    each number of clients."""
+    FEWEST points that are not held out is returned unchanged. `repetitions`: number of runs at each
+    number of clients."""
     points = zip(curve.clients, curve.response, curve.held_out, repetitions, strict=True)
     known = [(n, response.value, count) for n, response, held, count in points if not held]
     if len(known) < FEWEST:
@@ -407,8 +413,8 @@ def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -
 
 
 def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
-    """Compares the response curve of each processor share of the server with that of the smallest
-    share.
+    """Compares the response curve of each processor share of the server with the curve of the
+    smallest share.
 
     The fitted laws and the processor score of the smallest share predict the capacity at every
     share. Curves without a score or without a fit of k x ln x are left out.

@@ -1,5 +1,5 @@
-"""Compares the time of each operation's steps with the predictions of models, by file size and
-number of operations.
+"""Compares the measured time of each operation's steps with the predictions of models, by file size
+and number of operations.
 
 The study extends Figures 4 and 5 of Wu 2013 by intervals, predictions, and errors on held-out sizes
 and deployments. Two baselines are given for comparison: a serial fit and a mean.
@@ -33,7 +33,7 @@ SIZE = "workload.file_size"
 # fraction of the mean. A less precise mean cannot show an error of 15 %.
 NOISE_FLOOR = 0.15
 # Times below this number of seconds are not scored, because wake-up latency on shared processors
-# dominates them. Example: the close of a read takes microseconds.
+# dominates them. Example: the close after a read takes microseconds.
 LEAST_TIME_S = 1e-4
 # Repetitions are inconsistent if one differs from their mean by more than this factor.
 INCONSISTENT = 2.0
@@ -101,8 +101,10 @@ class StepTimeFunction(BaseModel):
     """The fitted time of one step as a function of the file size and the number of operations.
 
     `relative_sd`: relative standard deviation of the residuals. `points`: number of configurations
-    in the fit. The function of a whole operation has no coefficients; it is the sum of the
-    functions of the steps `parts`.
+    in the fit. `calls`: the inner calls that a self time excludes. `crossed`: whether the function
+    has a term for network latency, which depends on how many messages of a step cross the network.
+    The function of a whole operation has no coefficients; it is the sum of the functions of the
+    steps `parts`.
     """
 
     operation: str
@@ -135,8 +137,9 @@ class Operations(StudyResult):
 
     Held-out times were measured at configurations that the models were not fitted on. `held_out`:
     scores over those held-out times that are precise enough. `everywhere`: scores over all held-out
-    times. `floors`: precision of the held-out times. `functions`: fitted functions for the times of
-    the reported steps.
+    times. `floors`: precision of the held-out times. `below_noise`: number of held-out times that
+    are not precise enough. `inconsistent`: number of steps, counted at each configuration, with
+    inconsistent repetitions. `functions`: fitted functions for the times of the reported steps.
     """
 
     study = "operations"
@@ -211,7 +214,7 @@ class StepFunctions(StudyResult):
 
 
 class OperationsStudy(Study[Operations]):
-    """Compares each step's time as predicted by all methods with the measured one."""
+    """Compares the measured time of each step with the times that all methods predict."""
 
     name = "operations"
     result = Operations
@@ -232,8 +235,8 @@ class FunctionsStudy(Study[StepFunctions]):
     order = 25
 
     def run(self, run: FinishedRun, progress: Progress) -> StepFunctions:
-        """Returns the functions that the study `operations` fitted. If it found none, they are
-        fitted here.
+        """Returns the functions that the study `operations` fitted. If that study has no functions,
+        this study fits them.
 
         Raises RunFailed if no fit is possible.
         """
@@ -281,11 +284,9 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. They give the time
-    of the step from the file size and the number of operations.
-
-    Raises RunFailed if none can be fitted.
-    """
+    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. A function gives
+    the time of the step from the file size and the number of operations. Raises RunFailed if no
+    function can be fitted."""
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
 
@@ -381,7 +382,8 @@ def _count(result: Result, operation: str) -> int:
 def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
     """Adds each method's predicted step times to `found`.
 
-    The intervals come from the method's errors at the configurations on which it was fitted.
+    The intervals come from the method's errors at the configurations on which the method was
+    fitted.
     """
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}

@@ -25,9 +25,10 @@ MOVING = ("read", "write")
 class SystemsRow(BaseModel):
     """One measure of one workload by one method, for every file system that has results for it.
 
-    `labels`: the varied keys other than the file system. `measure`: "rate" (operations per second
-    of all clients), or the operation that moves bytes ("read", "write"; bytes per second of one
-    client during these operations). `values`: the value with its 90 % interval, by file system.
+    `labels`: the varied keys other than the file system, with their values. `measure`: "rate"
+    (operations per second of all clients), or the operation that moves bytes ("read", "write";
+    bytes per second of one client during these operations). `values`: the value with its 90 %
+    interval, by file system.
     """
 
     labels: dict[str, LevelValue]
@@ -48,7 +49,7 @@ class SystemsComparison(StudyResult):
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """Returns one table of rates and, if bytes were moved, one of the throughput of a client.
-        The file systems are columns next to each other."""
+        Each file system has a column."""
         rates = [row for row in self.rows if row.measure == "rate"]
         moved = [row for row in self.rows if row.measure != "rate"]
         found = [self._table("Operations per second by file system", rates, "")]
@@ -134,7 +135,8 @@ def _rate(result: Result) -> float | None:
 
 def _throughput_of(operation: str) -> Callable[[Result], float | None]:
     """Returns a function that computes the throughput of one client from a measured run: the mean
-    bytes of one `operation` divided by its mean latency, in bytes per second."""
+    bytes of one `operation` divided by its mean latency, in bytes per second. The function returns
+    None if the run moved no bytes by this operation or has no latency of it."""
     latency = key(LATENCY, MEAN, operation)
 
     def throughput(result: Result) -> float | None:

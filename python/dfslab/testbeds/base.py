@@ -128,7 +128,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         was created is removed.
 
         The testbed ends with this process unless `outlive` is set. Links and disks of a kind in
-        `known_hardware` are not measured again; newly measured kinds are added to it. Raises
+        `known_hardware` are not measured again; newly measured kinds are added to this set. Raises
         InputError for wrong parameters, TestbedError if the testbed cannot be started or its
         hardware is not as declared, and TypeError if the class lacks methods of the contract.
         """
@@ -175,9 +175,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """Returns the deployment to emulate with hosts. If none is given, it is a standard one when
-        HOSTED is set. Returns None if the daemons run directly on this machine: without a
-        deployment, or with a single node, unless HOSTED is set."""
+        """Returns the deployment to emulate with hosts. If HOSTED is set and there is no
+        deployment, this is the file system's standard one. Returns None if the daemons run directly
+        on this machine: if HOSTED is not set and the deployment is missing or has a single node."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -396,9 +396,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launches a daemon with the command `words` on a host, without waiting until it is ready.
+        """Launches a daemon with the command `words` on a host. Does not wait until it is ready.
 
-        `ready` returns whether it is ready. `deadline_s`: seconds that it has to become ready.
+        `ready` returns whether the daemon is ready, which may take up to `deadline_s` seconds.
         """
         daemon = HostDaemon(name, host, words, ready, deadline_s)
         self.launch(daemon, stage)
@@ -406,8 +406,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
         """Adds a daemon to the testbed's daemons, which stop in descending order of their stages.
-        `launch` is called if the daemon's process is not known yet. Raises TestbedError if the
-        daemon does not run."""
+        If the daemon's process is not known yet, `daemon.launch` is called. Raises TestbedError if
+        the daemon does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon
@@ -422,8 +422,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         return {}
 
     def empty_caches(self) -> None:
-        """Makes the servers drop their own caches of file content and metadata, but not the
-        kernel's page cache.
+        """Makes the servers drop their caches of file content and metadata. The kernel's page cache
+        is not dropped.
 
         Does nothing by default, since most servers have no such cache.
         """

@@ -95,7 +95,7 @@ def _download(
     log_path = folder.with_name(folder.name + ".log")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    # Maven writes into the folder of its pom, so use a copy of the pom.
+    # Maven writes into the folder of the pom, so use a copy of the pom in the partial folder.
     shutil.copy(pom, partial / "pom.xml")
     command = [
         maven,

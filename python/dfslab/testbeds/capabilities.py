@@ -79,8 +79,8 @@ class Mounting(ABC):
 
 
 class Counting(Mounting):
-    """A mounted testbed that reports which calls a client command causes: as counters of its
-    processes, as records of single calls, or both."""
+    """A mounted testbed that reports which calls a client command causes, by one or both of two
+    means: counters of its processes, and records of single calls."""
 
     @abstractmethod
     def counters(self) -> dict[str, str]:

@@ -20,20 +20,22 @@ READY_DEADLINE_S = 300.0
 STOP_GRACE_S = 5.0
 
 
-# The script of a shell whose first argument, in $0, is the process that must be its parent.
+# A shell script that executes the command "$@" only if the parent of the shell is the process whose
+# PID is in $0.
 UNLESS_ORPHANED = '[ "$PPID" = "$0" ] && exec "$@"'
 
 
 def tied_to_owner(command: Sequence[str]) -> list[str]:
-    """Returns the command, wrapped so that the kernel kills its process when the starting thread
-    ends.
+    """Returns the command, wrapped so that the kernel kills its process when the thread that
+    started the process ends.
 
-    Only the main thread lasts as long as its process. So the command is returned unchanged if
-    another thread calls this function, or if the program `setpriv` is missing. An abandoned testbed
-    is then found by its record.
+    Of all threads, only the main thread is sure to last as long as this process. So the command is
+    returned unchanged if another thread calls this function, or if the program `setpriv` is
+    missing. If this process then ends without taking its testbed down, the testbed is found by its
+    record.
 
-    The kernel sends no signal if the starting process ended before `setpriv` requested the signal.
-    So a shell, which becomes the command, first compares its parent with the starting process.
+    The kernel kills nothing if this process has ended before `setpriv` requested it. So `setpriv`
+    starts a shell, which compares its parent with this process and then becomes the command.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():

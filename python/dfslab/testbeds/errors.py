@@ -30,7 +30,8 @@ class TestbedError(Exception):
 
 
 def last_lines(log_path: Path, count: int = LOG_LINES_SHOWN) -> tuple[str, ...]:
-    """Returns the last `count` non-empty lines of a log. Returns none if there is no log."""
+    """Returns the last `count` non-empty lines of a log. Returns an empty tuple if there is no
+    log."""
     try:
         with log_path.open("rb") as log:
             log.seek(0, 2)

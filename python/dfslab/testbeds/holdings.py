@@ -1,7 +1,7 @@
 """Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
 
-A state folder keeps the records of testbeds. The testbeds of another state folder than that of this
-process may start and end concurrently, so what they hold is not listed.
+A state folder keeps the records of testbeds. Testbeds with their records in another state folder
+than the one that this process uses may start and end concurrently, so what they hold is not listed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
-# Number of seconds to wait until resources are removed. The limit is reached only if a resource
-# stays; on a busy machine, removing a testbed takes seconds.
+# Largest number of seconds to wait until resources are removed. On a busy machine, removing a
+# testbed takes seconds. The limit is reached only if a resource is never removed.
 SETTLE_S = 60.0
-# Default folders in which daemons keep data, and the name patterns of their files there.
+# Default folders in which daemons keep data. _SYSTEMS has the beginnings of the names of the
+# daemons' files in these folders.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = (
     "gluster",
@@ -92,11 +93,11 @@ def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) ->
 
 
 def _marks() -> dict[int, str]:
-    """Returns for the PID of every process the id of the testbed to which the process belongs; ""
-    if it belongs to none.
+    """Returns a dictionary with the PID of every process as key. The value is the id of the testbed
+    to which the process belongs; "" if it belongs to no testbed.
 
-    Some daemons overwrite the environment that they were started with. Such a daemon gets the id of
-    its parent process.
+    The id is read from the environment that a process was started with. Some daemons overwrite this
+    environment; they get the id of their parent process.
     """
     parents: dict[int, int] = {}
     marks: dict[int, str] = {}
@@ -137,8 +138,8 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
                 everybodys.add(name)
                 if _anothers(mark):
                     anothers.add(name)
-    # Daemons without emulated hosts share the namespaces of this process. Those must not be
-    # excluded as namespaces of another state folder.
+    # The daemons of a testbed without emulated hosts share the namespaces of this process. These
+    # namespaces are therefore listed even if a testbed of another state folder uses them.
     shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
     return frozenset(everybodys - (anothers - shared))
 

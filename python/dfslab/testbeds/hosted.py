@@ -18,9 +18,10 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
     """A testbed on emulated hosts. The class validates parameters by the file system's description,
     and checks that programs of Debian packages are installed.
 
-    The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
-    OPTIONS maps options of the testbed that are not parameters of the description to their defaults
-    (a tuple: the allowed values, the first of which is the default).
+    The derived class implements `start`. The keys of PROGRAMS are required commands, and the values
+    are their Debian packages. The keys of OPTIONS are options of the testbed that are not
+    parameters of the description, and the values are their defaults. A tuple as value lists the
+    allowed values, of which the first is the default.
     """
 
     HOSTED = True

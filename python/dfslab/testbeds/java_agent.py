@@ -16,18 +16,19 @@ from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
 
 SOURCES = Path(__file__).parents[3] / "agent"
-# The jar in an installed package, from the package's folder on.
+# The path of the jar in an installed package, relative to the package's folder.
 PACKAGED_JAR = Path("agent") / "dfslab-agent.jar"
 BUILD_LIMIT_S = 600.0
-# Checksums of the jars that the build uses, plugins of Maven among them. The paths are relative to
-# Maven's local repository.
+# The file with the checksums of the jars that the build uses, including plugins of Maven. The paths
+# in the file are relative to Maven's local repository.
 CHECKSUMS = SOURCES / "jars.sha256"
 SUFFIXES = (".java", ".xml")
 
 
 def agent_jar(notify: Notify = silent) -> Path:
-    """Returns the path of the agent's jar: that of an installed package, or in a checkout the jar
-    that is built from the sources if it is missing or its sources have changed.
+    """Returns the path of the agent's jar. In an installed package, this is the jar of the package.
+    In a checkout, it is a jar that is built from the sources; it is built again if the sources have
+    changed.
 
     Raises TestbedError if the build fails.
     """

@@ -45,9 +45,9 @@ class MountedTestbed(HostedTestbed, Mounting):
         return host.mounted(self.mount_point)
 
     def settle(self) -> None:
-        """Applies settings that need a mounted file system.
+        """Applies settings that need a mounted file system. By default, there are none.
 
-        It is called after the first write; by default it does nothing.
+        The method is called after the first write.
         """
 
     def start(self) -> None:
@@ -104,7 +104,8 @@ class MountedTestbed(HostedTestbed, Mounting):
 
     def _await_mount(self, host: Host, clock: Clock = REAL) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
-        # A client daemon with a longer time limit gets that limit, for example to start a JVM.
+        # If the client daemon has a longer time limit, for example because it starts a JVM, the
+        # longer limit is used.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = clock.monotonic_s() + limit_s
         while not self.attached(host):
@@ -122,7 +123,8 @@ class MountedTestbed(HostedTestbed, Mounting):
     def _await_first_write(self) -> None:
         """Waits until all clients can read a file that one client wrote.
 
-        Only such a write shows that the file system serves clients.
+        Nothing less shows that the file system serves clients. Raises TestbedError after the time
+        limit.
         """
         name, text = f".dfslab-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
         first = self.clients[0]

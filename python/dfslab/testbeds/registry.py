@@ -68,8 +68,9 @@ def take_down(name: str) -> list[str]:
     """Takes down the testbed `name`. "--all" stands for all testbeds, "--stale" for the abandoned
     ones.
 
-    Returns the names of the testbeds that were taken down. If one fails, the others are still taken
-    down. Raises TestbedError afterwards, or if no testbed has this name.
+    Returns the names of the testbeds that were taken down. Raises TestbedError if no testbed has
+    this name. If taking down one of several testbeds fails, TestbedError is raised only after the
+    other testbeds are taken down.
     """
     chosen = [
         (testbed.name, folder)
@@ -94,8 +95,8 @@ def dismantle(folder: TestbedFolder) -> None:
     """Ends a testbed's processes, then releases its disks and control groups and removes its
     folders. The processes of hosts are killed first; daemons end in reverse order of their start.
 
-    It is safe to repeat the call, to make it from several processes at once, and to make it for a
-    partly started testbed.
+    The function may be called repeatedly, by several processes concurrently, and for a testbed that
+    was only partly started.
     """
     with folder.locked() as present:
         record = folder.read() if present else None
@@ -136,7 +137,8 @@ def _end_hosts(parents: Sequence[LiveProcess]) -> None:
 def _remove(folder: TestbedFolder, clock: Clock = REAL) -> None:
     """Removes the testbed's folders.
 
-    A second attempt is made, because a process may have created a file just before it ended.
+    If a folder cannot be removed, a second attempt is made, because a process may have created a
+    file just before it ended.
     """
     with suppress(OSError):
         folder.remove()

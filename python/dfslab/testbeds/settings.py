@@ -43,10 +43,11 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """Returns the value of the option `key`: one of the allowed texts if `default` is a tuple of
-    them, else `value` converted to the type of `default`.
+    """Returns the value of the option `key`. If `default` is a tuple, `value` must be one of the
+    texts in the tuple; the tuple itself as `value` stands for its first text. Otherwise `value` is
+    converted to the type of `default`.
 
-    Raises InputError if the value is wrong.
+    Raises InputError if `value` is not one of the texts or cannot be converted.
     """
     if isinstance(default, tuple):
         if value is default:
@@ -65,9 +66,9 @@ def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
 
 
 def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
-    """Returns the value, converted to the type of the default.
+    """Returns `value`, converted to the type of `default`.
 
-    Raises TypeError or ValueError if this is impossible.
+    Raises TypeError or ValueError if the conversion is impossible.
     """
     if isinstance(default, str):
         return str(value)

@@ -32,8 +32,8 @@ from dfslab.testbeds.settings import Setting
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
-# PREFIX_DIGITS is the number of hexadecimal digits of the prefix of a testbed's id, which
-# identifies the state folder. ID_DIGITS is that of the whole id.
+# A testbed's id has ID_DIGITS hexadecimal digits. The first PREFIX_DIGITS of them identify the
+# state folder.
 PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 
@@ -65,7 +65,7 @@ class DaemonRecord(BaseModel):
 class HostRecord(BaseModel):
     """The record of a process that keeps a host or the switch alive, or that delays packets.
 
-    A host ends with this process.
+    When a process that keeps a host alive ends, the host ends.
     """
 
     name: str
@@ -183,12 +183,12 @@ class TestbedFolder:
 
 @contextmanager
 def launching(testbed_id: str | None) -> Iterator[None]:
-    """A context for launching a process of the testbed with this id. A take-down waits until the
-    context has ended.
+    """Returns a context for launching a process of the testbed with this id. It locks the testbed's
+    folder, so that a take-down waits until the context has ended.
 
-    The lock is inherited by the new process until it executes its program. So the take-down also
-    waits for a process whose parent was killed before that moment. Without an id, or if the testbed
-    has no folder, nothing is locked.
+    The new process inherits the lock and keeps it until it executes its program. So the take-down
+    also waits for a process whose parent was killed before that moment. Without an id, or if the
+    testbed has no folder, nothing is locked.
     """
     found = next(state_folder().glob(f"*-{testbed_id}"), None) if testbed_id else None
     handle = None
@@ -212,8 +212,8 @@ def own_prefix() -> str:
     """Returns the prefix of the ids of all testbeds in this state folder.
 
     The names of control groups and in-memory folders contain a testbed's id, and so does the
-    environment of processes. By the prefix of the id, those of one state folder are distinguished
-    from those of another.
+    environment of processes. The prefix of the id tells to which state folder such a group, folder
+    or process belongs.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 
@@ -235,10 +235,11 @@ def create(
     port_count: int,
     reservations: Reservations,
 ) -> tuple[TestbedFolder, TestbedRecord]:
-    """Creates a testbed's folder and record, with ports that no other testbed has.
+    """Creates a testbed's folder and record, with ports that no other testbed has. Returns both.
 
-    `reservations` keeps the ports until the testbed's daemons listen on them. A number is appended
-    to the name if another testbed has it. Raises TestbedError if the state folder is not writable.
+    `reservations` keeps the ports until the testbed's daemons listen on them. If another testbed
+    has the name `name`, a number is appended to it. Raises TestbedError if the state folder is not
+    writable.
     """
     state = state_folder()
     try:
@@ -266,7 +267,7 @@ def create(
 def make_marked(path: Path, testbed_id: str) -> None:
     """Creates a folder that the testbed's take-down will remove.
 
-    Raises FileExistsError if it exists.
+    Raises FileExistsError if the folder exists already.
     """
     path.mkdir()
     (path / MARKER).write_text(testbed_id, "utf-8")

@@ -59,7 +59,8 @@ def application(settings: ServeSettings) -> ASGIApp:
             HTTPException: _http_error,
         },
     )
-    # The guard is around the whole application, so that no answer lacks its headers.
+    # The guard adds the security headers, so it is around the whole application: answers to errors
+    # have the headers, too.
     return Guard(app, settings)
 
 
@@ -72,8 +73,9 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _not_installed(request: Request, error: Exception) -> Response:
-    """Names the extra of a library that is not installed. Another missing module is an error of the
-    program: it is raised again, so that the server prints it."""
+    """Returns a response that names the extra of dfslab whose library is not installed. If the
+    missing module belongs to no extra, the program is wrong: the error is raised again, so that the
+    server prints it."""
     assert isinstance(error, ModuleNotFoundError)
     reason = missing(error)
     if reason is None:
@@ -92,5 +94,6 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _error(request: Request, text: str, status: int) -> Response:
-    """Returns one line on what is wrong: as JSON for scripts, as a page for people."""
+    """Returns a response with the status code `status` and one line on what is wrong: as JSON for
+    scripts, as a page for people."""
     return script_error(request, text, status) or rendered("error.html", status, text=text)

@@ -16,10 +16,10 @@ from dfslab.studies.runs.records.stored_results import COMPLETE
 
 State = Literal["running", "finished", "unfinished"]
 SCENARIO = "scenario.toml"
-# The newest runs of this number are listed.
+# At most this number of runs is listed: the newest ones.
 MOST_RUNS = 2000
-# A process that began later than its lock file by more than this time in seconds is another process
-# with the same number.
+# A process that began more than this number of seconds after its lock file was written is another
+# process with the same process number.
 CLOCK_TOLERANCE_S = 2.0
 
 
@@ -74,7 +74,8 @@ def entries(runs: Path) -> list[RunEntry]:
 
 
 def age_of(key: str) -> tuple[str, str]:
-    """Returns what orders runs by time, the oldest first: the stamp in the key, and the name."""
+    """Returns the sort key (time stamp in the key of a run, name) of a run; the oldest run is
+    first."""
     name, _, stamp = key.rpartition("/")
     return stamp, name
 
@@ -100,7 +101,8 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
 
 @lru_cache(maxsize=4 * MOST_RUNS)
 def _head(path: Path, changed_ns: int) -> _ScenarioHead:
-    """Reads the head of a scenario file. `changed_ns` makes a changed file be read again."""
+    """Reads the head of a scenario file. `changed_ns`: time of the file's last change, so that the
+    cache of this function has no result for a changed file."""
     return _ScenarioHead.model_validate(_toml(path))
 
 
@@ -111,7 +113,7 @@ def _toml(path: Path) -> Mapping[str, object]:
 
 def _started(stamp: str) -> str:
     """Returns the time in the name of a run folder, such as "20260102T030405.000006Z", in the form
-    "2026-01-02 03:04:05"; "" if the name has none."""
+    "2026-01-02 03:04:05"; "" if the name does not begin with a time."""
     if len(stamp) < 15 or not stamp[:8].isdigit() or not stamp[9:15].isdigit():
         return ""
     return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]}:{stamp[13:15]}"
@@ -126,8 +128,8 @@ def state_of(folder: Path) -> State:
 
 
 def _is_locked(lock: Path) -> bool:
-    """Returns whether the process whose number a lock file holds still runs. The lock itself is not
-    tried, because a run that starts at the same time would be refused."""
+    """Returns whether the process whose number is in a lock file still runs. This function does not
+    try to take the lock, because a run that starts at the same time would then be refused."""
     try:
         written_s = lock.stat().st_mtime
         began_s = psutil.Process(int(lock.read_text(encoding="utf-8"))).create_time()

@@ -1,5 +1,5 @@
 """Takes files that a user drops on a page: results of other tools, traces, recordings of file
-calls, and nets. A file is kept in a folder of its own below the folder of the runs."""
+calls, and nets. Each file is stored in a separate folder below the folder of the runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dfslab.studies.runs.imported import import_file, is_known
 
 # Folder of the dropped files, below the folder of the runs.
 FOLDER = ".dropped"
-# Largest size of one file, and of all kept files together.
+# Largest size in bytes of one dropped file, and of all stored dropped files in sum.
 MOST_BYTES, MOST_KEPT_BYTES = 256 << 20, 2 << 30
 LONGEST_NAME = 80
 KEY_DIGITS = 24
@@ -52,11 +52,11 @@ class Dropped(Document):
 
 
 async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
-    """Stores a file, whose content arrives in parts, and returns its path. The same content is
-    stored only once.
+    """Stores a dropped file, whose content arrives in parts, and returns its path. A file with the
+    same content as a stored file replaces it.
 
-    Raises InputError if the file is empty, larger than MOST_BYTES, or if there is no room among the
-    kept files.
+    Raises InputError if the file is empty or larger than MOST_BYTES, or if the stored files would
+    take more than MOST_KEPT_BYTES.
     """
     home = runs / FOLDER
     home.mkdir(parents=True, exist_ok=True)
@@ -77,14 +77,16 @@ async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
         folder.mkdir(exist_ok=True)
         path = folder / plain_name(name)
         for other in folder.glob("*"):
-            # The same content had another name, whose end may stand for another format.
+            # The same content was stored under another name. The other name is removed, because its
+            # suffix may stand for another format.
             other.unlink()
         os.link(part.name, path)
     return path
 
 
 def _check_room(home: Path, name: str, size: int) -> None:
-    """Raises InputError if a new file of `size` bytes has no room among the kept files."""
+    """Raises InputError if the stored files and a new file of `size` bytes would take more than
+    MOST_KEPT_BYTES."""
     kept = sum(one.stat().st_size for one in home.glob("*/*") if one.is_file())
     if kept + size > MOST_KEPT_BYTES:
         held, most = units.text(kept, "B"), units.text(MOST_KEPT_BYTES, "B")
@@ -93,21 +95,22 @@ def _check_room(home: Path, name: str, size: int) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Removes a kept file and its folder."""
+    """Removes a stored file and its folder."""
     with suppress(OSError):
         path.unlink()
         path.parent.rmdir()
 
 
 def plain_name(name: str) -> str:
-    """Returns a file name without folders and unusual characters. Its end, by which formats are
-    recognised, is kept."""
+    """Returns a file name without folders, in which unusual characters are replaced by "-". A long
+    name is shortened at its start, because formats are recognised by the suffix."""
     last = re.split(r"[/\\]", name)[-1]
     return re.sub(r"[^\w.-]+", "-", last)[-LONGEST_NAME:].lstrip(".-") or "file"
 
 
 def find(runs: Path, key: str) -> Path:
-    """Returns the path of a kept file. Raises InputError if there is none of this key."""
+    """Returns the path of the stored file with the key `key`. Raises InputError if there is no such
+    file."""
     if re.fullmatch(rf"[0-9a-f]{{{KEY_DIGITS}}}", key):
         for path in sorted((runs / FOLDER / key).glob("*")):
             if path.is_file() and not path.is_symlink():
@@ -116,9 +119,8 @@ def find(runs: Path, key: str) -> Path:
 
 
 def take(path: Path, runs: Path) -> Dropped:
-    """Recognises a kept file, and imports it as a run if it holds results. Raises InputError with
-    the reason of its reader if the file is refused. A file that cannot be shown is kept no
-    longer."""
+    """Recognises the format of a stored file, and imports the file as a run if it has results. If
+    the file cannot be read, it is removed, and InputError gives the reason."""
     try:
         return _taken(path, runs)
     except InputError as error:
@@ -143,12 +145,13 @@ def _taken(path: Path, runs: Path) -> Dropped:
 
 
 def kind_of(path: Path) -> DroppedKind:
-    """Returns what a file holds. Everything that no other reader recognises may be a trace."""
+    """Returns what a file contains. A file that is neither a result, a recording of calls nor a net
+    may be a trace. Raises InputError if the file should be a net but is malformed."""
     if is_known(path):
         return "results"
     if contract.recognised(path):
         return "calls"
-    # The suffix .json does not tell nets from traces.
+    # A file with the suffix .json may be a net or a trace, so its content decides.
     of_nets = {*files.suffixes()} - {".json"}
     if Path(path.name.removesuffix(".gz")).suffix in of_nets or _is_json_net(path):
         files.read(path)
@@ -157,16 +160,17 @@ def kind_of(path: Path) -> DroppedKind:
 
 
 def _is_json_net(path: Path) -> bool:
-    """Returns whether a file is a net in JSON, which may be compressed with gzip and may have
-    mistakes: an object with places and transitions. Other files in JSON are traces; these are no
-    nets: a file without valid JSON, such as JSON in lines, and a file that is larger than the
-    largest net."""
+    """Returns whether a file has the suffix .json (or .json.gz) and is a JSON object with places
+    and transitions. Such a file counts as a net even if the net has mistakes. Other JSON files are
+    traces, and so are files that are not valid JSON as a whole, such as JSON lines, and files that
+    are larger than the largest net."""
     if Path(path.name.removesuffix(".gz")).suffix != ".json":
         return False
     try:
         content = inputs.content(KEY, path, files.BYTES_MOST)
     except InputError:
-        # The file is larger than the largest net, or the reader of traces reports what is wrong.
+        # The file is too large for a net, or cannot be read. If it cannot be read, the reader of
+        # traces reports the reason.
         return False
     try:
         found = json.loads(content)
@@ -178,7 +182,7 @@ def _is_json_net(path: Path) -> bool:
 def shown(path: Path, bar: Markup) -> str:
     """Returns the HTML of the page that shows a trace or a recording of file calls.
 
-    Raises InputError if its reader refuses the file.
+    Raises InputError if the file cannot be read as a trace or recording.
     """
     if contract.recognised(path):
         return _survey_page(path, survey(path, TraceRequest()), bar)
@@ -192,7 +196,7 @@ def shown(path: Path, bar: Markup) -> str:
 
 
 def _by_name(error: InputError, path: Path) -> InputError:
-    """Returns the error with the name of the file in place of its path on the server."""
+    """Returns the error with the name of the file instead of the file's path on the server."""
     value = path.name if error.value in (str(path), path) else error.value
     return InputError(error.key, value, _without(error.allowed, path), _without(error.file, path))
 

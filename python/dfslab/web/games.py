@@ -19,7 +19,8 @@ from dfslab.spec.input_error import InputError
 MOST_GAMES = 32
 MOST_STEPS = 1000
 MOST_CHOICES = 40
-# Bound of the places and transitions of a net together; larger nets are for `dfslab net`.
+# Largest number of places and transitions in sum of a net that is shown. `dfslab net` shows larger
+# nets.
 MOST_NODES = 400
 
 
@@ -53,7 +54,8 @@ class GameView(Document):
 
 @dataclass
 class _Played:
-    """A game in progress. `choices`: the indices that were fired, from the start on."""
+    """A game in progress. `choices`: for each firing since the start, the index of the binding that
+    fired among the enabled bindings."""
 
     definition: NetDefinition
     game: Game
@@ -62,16 +64,16 @@ class _Played:
 
 
 class Games:
-    """All games of the application. The game that was not used for the longest time is dropped when
-    there are more than MOST_GAMES."""
+    """All games of the application. If there are more than MOST_GAMES, the game that was not used
+    for the longest time is removed."""
 
     def __init__(self) -> None:
         self._games: OrderedDict[str, _Played] = OrderedDict()
         self._lock = threading.Lock()
 
     def start(self, path: Path) -> GameView:
-        """Starts a game of the net in a file. Raises InputError if the file holds no net, or one
-        that is too large to be shown."""
+        """Starts a game of the net in a file. Raises InputError if the file has no net, or if the
+        net has more than MOST_NODES places and transitions."""
         definition = files.read(path)
         nodes = len(definition.places) + len(definition.transitions)
         if nodes > MOST_NODES:
@@ -100,8 +102,9 @@ class Games:
             return _view(key, played)
 
     def back(self, key: str, is_to_start: bool) -> GameView:
-        """Takes the last firing of a game back, or all firings. The game is played again from its
-        start with the same seed."""
+        """Takes the last firing of a game back, or all firings if `is_to_start`. For this, the
+        remaining firings are repeated from the start with the same seed. Raises InputError for an
+        unknown game."""
         played = self._played(key)
         with played.lock:
             kept = [] if is_to_start else played.choices[:-1]

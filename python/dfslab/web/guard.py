@@ -34,8 +34,8 @@ HEADERS = {
 
 
 class Guard:
-    """The outermost layer of the application, also around its handling of errors. It checks every
-    request before any other code."""
+    """The outermost layer of the application: even the code that handles errors is inside it. It
+    checks every request before any other code runs."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self._app, self._settings = app, settings
@@ -58,8 +58,9 @@ class Guard:
         return self._without_token(request) if self._settings.token else None
 
     def _without_token(self, request: Request) -> Response | None:
-        """Returns the response to a request without the token: a refusal, or a redirection that
-        stores the token of the address in a cookie."""
+        """Returns None if a request has the token in a cookie or in its Authorization header. If
+        the address has the token, returns a redirection that stores the token in a cookie.
+        Otherwise returns a refusal."""
         if self._is_token(request.cookies.get(COOKIE, "")):
             return None
         if self._is_token(request.headers.get("authorization", "").removeprefix("Bearer ")):
@@ -91,14 +92,15 @@ def _refused(request: Request, text: str, status: int) -> Response:
 def is_own_name(host: str, served: str) -> bool:
     """Returns whether the Host header `host` names this application, which is served at `served`.
 
-    DNS can make any name resolve to this machine, but not an IP address. Therefore addresses
-    are allowed, and of names only those that the user chose.
+    An attacker's DNS can make any name resolve to this machine, but cannot forge an IP address in
+    the header. Therefore IP addresses are allowed; of names, only localhost and the name that the
+    user chose (`served`) are allowed.
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return False
-    # `name` is in lower case; names of hosts have no case.
+    # `urlsplit` returns `name` in lower case, and names of hosts ignore case.
     if name in (LOCALHOST, served.lower()):
         return True
     try:

@@ -25,7 +25,9 @@ from dfslab.spec import units
 from dfslab.studies.runs.records import stored_results
 from dfslab.web.catalog import State, state_of
 
-# The end of the file that is read for one answer, and the seconds and hosts that are shown.
+# READ_BYTES: number of bytes at the end of the live file that are read for one answer. SHOWN_S and
+# MOST_HOSTS: largest numbers of seconds and of hosts that are shown. MOST_RESULTS: largest number
+# of results.
 READ_BYTES = 1 << 20
 SHOWN_S = 120
 MOST_HOSTS = 6
@@ -87,8 +89,9 @@ def lines_of(path: Path) -> list[LiveLine]:
 
 
 def _charts(rates: Sequence[LiveRate]) -> Markup:
-    """Returns charts of the rate and of the latency (median, 99th percentile, longest) by second,
-    with one line for each host and, if there are several hosts, one for all of them together."""
+    """Returns the HTML of charts of the rate and of the latency (median, 99th percentile, longest)
+    by second. There is one line for each host, for at most MOST_HOSTS hosts, and if there are
+    several hosts, one line for all hosts taken together."""
     hosts = list(dict.fromkeys(one.host for one in rates))
     if not hosts:
         return Markup("")
@@ -129,7 +132,8 @@ def all_hosts(rates: Sequence[LiveRate]) -> list[LiveRate]:
 
 
 def _together(rates: Sequence[LiveRate]) -> LiveRate:
-    """Returns the figures of all hosts in the second of `rates`, which has one entry per host."""
+    """Returns the figures of all hosts for one second. `rates` has the figures of each host in this
+    second."""
     latencies = merged(one.latencies for one in rates)
     longest = [one.latency_s_max for one in rates if one.latency_s_max is not None]
     longest_s = max(longest, default=None)
@@ -160,7 +164,8 @@ def _line(
     line: tuple[str, str, Dash],
     figure_of: Callable[[LiveRate], float | None],
 ) -> Series:
-    """Returns the line of one figure of one host. `line`: name of the host, colour and dash."""
+    """Returns the curve of one figure of one host. `line`: name of the host, colour and dash style.
+    `figure_of`: function that reads the figure from the values of one second."""
     host, colour, dash = line
     own = [one for one in rates if one.host == host]
     x = [one.at_s for one in own]
@@ -169,7 +174,8 @@ def _line(
 
 def _results(folder: Path) -> Markup:
     """Returns a table of the newest results in the folder of a run, with percentiles of latency. If
-    a result is damaged, a line above the table has the reason."""
+    a result cannot be read, a line above the table states the reason. If there is no result,
+    returns a line that says so."""
     found: deque[Result] = deque(maxlen=MOST_RESULTS)
     reason = Markup("")
     try:

@@ -16,7 +16,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.web import catalog, drops, games, live_view, run_pages, whatif_board
 from dfslab.web.serve_settings import ServeSettings
 
-# Pages of the report have scripts and styles in the page itself, and make no requests.
+# Security policy of pages of the report: their scripts and styles are in the page itself, and they
+# make no requests.
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -41,7 +42,8 @@ def environment() -> jinja2.Environment:
 
 
 def rendered(template: str, status: int = 200, **values: object) -> HTMLResponse:
-    """Returns the page of a template."""
+    """Returns the page that a template gives with the variables `values`. `status`: status code of
+    the response."""
     found = environment().get_template(template)
     return HTMLResponse(found.render(links=LINKS, **values), status)
 
@@ -54,18 +56,20 @@ def bar(*more: tuple[str, str]) -> Markup:
 
 
 def report(text: str) -> HTMLResponse:
-    """Returns a page of the report, which must not request anything."""
+    """Returns the HTML `text` as a page of the report, whose security policy forbids all
+    requests."""
     return HTMLResponse(text, headers={"content-security-policy": REPORT_POLICY})
 
 
 class Pages:
-    """The pages, for one folder of runs."""
+    """The pages of the application. All runs are in one folder, the folder of the settings."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self._runs = settings.runs
 
     def runs(self, request: Request) -> Response:
-        """Returns the list of runs, as far as they match the search and the chosen state."""
+        """Returns the list of the runs that contain all words of the search and are in the chosen
+        state."""
         words = request.query_params.get("q", "").strip()
         state = request.query_params.get("state", "")
         every = catalog.entries(self._runs)
@@ -86,7 +90,8 @@ class Pages:
         )
 
     def run(self, request: Request) -> Response:
-        """Returns the page of a run; for a running one, redirects to its live view."""
+        """Returns the page of a run. If the run is still being executed, redirects to its live
+        view."""
         key, folder = self._run_of(request)
         if catalog.state_of(folder) == "running":
             return RedirectResponse(f"/live/{quote(key)}", 303)
@@ -100,17 +105,20 @@ class Pages:
         return rendered("live.html", key=key, address=quote(key), view=live_view.live_view(folder))
 
     def compare(self, request: Request) -> Response:
-        """Returns the page that compares two runs."""
+        """Returns the page that compares two runs. Raises InputError unless the request names
+        exactly two runs."""
         keys = request.query_params.getlist("run")
         if len(keys) != 2:
             raise InputError("run", None, f"choose two runs to compare; {len(keys)} are chosen")
-        # The order of the form is no order in time, because the reader can sort the list.
+        # The form lists the two runs in the order of the page, which the user can sort in any way.
+        # So the runs are sorted by time.
         earlier, later = sorted(keys, key=catalog.age_of)
         before, after = (catalog.folder_of(self._runs, key) for key in (earlier, later))
         return report(run_pages.comparison(before, after, (earlier, later), bar()))
 
     def whatif(self, request: Request) -> Response:
-        """Returns the sliders of a scenario or run; without one, the list to choose from."""
+        """Returns the page with the sliders of a scenario or run. If the request names neither,
+        returns the list of all scenarios and runs."""
         runs = [one.key for one in catalog.entries(self._runs)]
         every = whatif_board.sources(runs)
         source = request.query_params.get("source", "")
@@ -155,14 +163,14 @@ class Pages:
         return Response(path.read_text(encoding="utf-8"), media_type="text/javascript")
 
     def _run_of(self, request: Request) -> tuple[str, Path]:
-        """Returns the key and the folder of the run that the address names."""
+        """Returns (key, folder) of the run that the request's address names."""
         key = f"{request.path_params['name']}/{request.path_params['stamp']}"
         return key, catalog.folder_of(self._runs, key)
 
 
 def net_file(runs: Path, file: str) -> Path:
-    """Returns the path of a net: a dropped one, or one that comes with dfslab. Raises InputError if
-    there is none of this name."""
+    """Returns the path of a net: a dropped file, or a net that comes with dfslab. Raises InputError
+    if there is no net with the name `file`."""
     if file.startswith(DROPPED):
         return drops.find(runs, file.removeprefix(DROPPED))
     known = games.ready_nets()

@@ -35,6 +35,7 @@ def _run_page(folder: Path, inputs: str, bar: Markup) -> str:
 
 
 def comparison(before: Path, after: Path, names: tuple[str, str], bar: Markup) -> str:
-    """Returns the HTML of the page that compares two runs, which are called by `names`."""
+    """Returns the HTML of the page that compares two runs. `names`: the names of the runs on the
+    page."""
     found = compare_runs(store.results_of(before), store.results_of(after), names, [])
     return comparison_page.render(found, bar)

@@ -35,7 +35,7 @@ class BackRequest(StrictDocument):
 
 
 class ScriptRequests:
-    """The requests of scripts, for one folder of runs."""
+    """Answers the requests of scripts. All runs are in one folder, the folder of the settings."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self._runs = settings.runs

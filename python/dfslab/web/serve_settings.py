@@ -39,7 +39,7 @@ def is_loopback(host: str) -> bool:
 
 
 def settings_of(runs: Path, host: str, port: int) -> ServeSettings:
-    """Returns the settings for an address. An address that other machines can reach gets a new
-    random token."""
+    """Returns the settings for an address. If other machines can reach the address, the settings
+    have a new random token; otherwise they need no token."""
     token = "" if is_loopback(host) else secrets.token_urlsafe(24)
     return ServeSettings(runs, host, port, token)

@@ -23,8 +23,8 @@ _REASONS = {
 
 
 def bind(settings: ServeSettings) -> tuple[socket.socket, ServeSettings]:
-    """Binds the address of the settings. Returns the listening socket, and the settings with the
-    port that the system chose if the given port is 0.
+    """Binds the address of the settings. Returns (listening socket, settings with the port that is
+    used). If the given port is 0, the system chooses the port.
 
     Raises InputError if the port is in use or the address is not one of this machine.
     """

@@ -10,7 +10,8 @@ from dfslab.documents.net_state import StateSpace
 from dfslab.nets import engine, files, scc_graph
 from dfslab.spec.input_error import InputError
 
-# Bound of the explored markings of one request; larger spaces are for `dfslab net states`.
+# Largest number of markings that one request explores. `dfslab net states` explores larger state
+# spaces.
 MARKINGS_MOST = 20_000
 
 

@@ -1,5 +1,5 @@
-"""Answers the what-if sliders: the queueing model predicts the gain of the changes at once, and the
-net simulates the changed configuration."""
+"""Answers the what-if sliders. The queueing model predicts the gain of the changes within
+milliseconds; on request, the net simulates the changed configuration, which takes longer."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ from dfslab.studies.runs import stored
 from dfslab.web.catalog import folder_of
 
 NET = "petri"
-# Prefixes of sources in addresses: a ready scenario, or a run.
+# Prefixes in addresses: a prefix tells whether the source of the sliders is a ready scenario or a
+# run.
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8
-# End of the axis of utilisation: the label of 100 % needs some room.
+# End of the axis of utilisation, as a fraction. It is above 1, because the label of 100 % needs
+# space.
 MOST_SHOWN = 1.06
 
 
@@ -98,8 +100,8 @@ class _Predicted:
 
 @dataclass
 class Board:
-    """What is prepared for the sliders of one scenario or run, so that an answer takes only
-    milliseconds."""
+    """The data of the sliders of one scenario or run. They are computed once and then reused, so
+    that an answer takes only milliseconds."""
 
     evidence: DecisionInput
     _sliders: dict[int, list[Slider]] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class Board:
 
     @cached_property
     def model(self) -> PairedModel:
-        """The queueing model with the calibration of the run, if there is one."""
+        """The queueing model, with the calibration of the run if the source is a run."""
         return PairedModel(self.evidence)
 
     @cached_property
@@ -117,7 +119,8 @@ class Board:
 
     @cached_property
     def net(self) -> Model:
-        """The model that simulates nets, fitted to the measurements of the run."""
+        """The model that simulates nets. It is fitted to the run's measurements, except those that
+        are incomplete or held out; without measurements, it is not fitted."""
         found = discover.model(NET)
         training = [
             one
@@ -132,14 +135,15 @@ class Board:
         return [labels_text(one.labels) or one.scenario.name for one in self.evidence.points]
 
     def point(self, number: int) -> Point:
-        """Returns a configuration. Raises InputError if there is none of this number."""
+        """Returns the configuration with the index `number`. Raises InputError if there is no such
+        configuration."""
         if not 0 <= number < len(self.evidence.points):
             last = len(self.evidence.points) - 1
             raise InputError("point", number, f"must be a configuration from 0 to {last}")
         return self.evidence.points[number]
 
     def sliders(self, number: int) -> list[Slider]:
-        """Returns the sliders of a configuration."""
+        """Returns the sliders of the configuration with the index `number`."""
         if number not in self._sliders:
             self._sliders[number] = sliders_of(self.point(number).scenario)
         return self._sliders[number]
@@ -156,13 +160,14 @@ class Board:
         return self._unchanged[point.id]
 
     def changes(self, number: int, positions: Mapping[str, int]) -> list[Change]:
-        """Returns the changes that the positions of a configuration's sliders mean."""
+        """Returns the changes that the positions of the sliders mean for the configuration with the
+        index `number`. `positions`: index of the position by the key of the slider."""
         return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
 
 
 def board_of(runs: Path, source: str) -> Board:
-    """Returns what is prepared for a source. Raises InputError if there is no such source, or if
-    the queueing model cannot predict it."""
+    """Returns the board for a source. Raises InputError if there is no such source, or if the
+    queueing model cannot predict it."""
     if source.startswith(RUN):
         folder = folder_of(runs, source.removeprefix(RUN))
         return _board(folder, stored.inputs_hash(folder))
@@ -174,7 +179,8 @@ def board_of(runs: Path, source: str) -> Board:
 
 @lru_cache(maxsize=BOARDS_KEPT)
 def _board(path: Path, version: str) -> Board:
-    """Prepares a source. `version`: text that changes with the contents of `path`."""
+    """Returns the board for the scenario file or run folder `path`. `version`: text that changes
+    with the content of `path`, so that a changed source gets a new board."""
     return Board(evidence_of(path))
 
 
@@ -247,7 +253,8 @@ def _chart(before: _Predicted, after: _Predicted) -> str:
 
 
 def _by_name(found: _Predicted) -> dict[str, float]:
-    """Returns the largest utilisation of the stations of each name."""
+    """Returns, for each name of a station, the largest utilisation of the stations with this name,
+    from 0 to 1."""
     shares: dict[str, float] = {}
     for station, share in found.utilisation.items():
         shares[str(station)] = max(share, shares.get(str(station), 0.0))
@@ -255,8 +262,8 @@ def _by_name(found: _Predicted) -> dict[str, float]:
 
 
 def net_answer(board: Board, request: WhatIfRequest) -> NetAnswer:
-    """Simulates the configuration with the changes of the sliders. Raises InputError if it is not
-    allowed, and RunFailed if the net cannot simulate it."""
+    """Simulates the configuration with the changes of the sliders. Raises InputError if the changed
+    configuration is not allowed, and RunFailed if the net cannot simulate it."""
     point = board.point(request.point)
     changed = apply(point.scenario, board.changes(request.point, request.positions))
     found = board.net.run(Point(scenario=changed, labels=point.labels))

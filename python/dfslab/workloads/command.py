@@ -21,7 +21,7 @@ from dfslab.spec.streams.workload import FileParameters, Program
 
 TITLE = "A program of its own: any command that works on the file system"
 PLACE = re.compile(r"\{([a-z_]+)\}")
-# Keys of the workload that cannot be used as placeholders in the command.
+# Keys of the workload that must not be used as placeholders in the command.
 OWN = {"command", "install", "says_ready"}
 
 
@@ -42,10 +42,12 @@ class Parameters(FileParameters):
 
 
 def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
-    """Returns the command with its placeholders replaced. `given` holds the values of the run; the
-    keys of the workload are the other values.
+    """Returns the command with its placeholders replaced. A placeholder is replaced by the value
+    that `given`, the values of the run, has for its name. For other names it is replaced by the
+    workload's key of that name.
 
-    Raises InputError for an empty command, an unknown placeholder, and a key that no word uses.
+    Raises InputError for an empty command, an unknown placeholder, and a key of `command` alone
+    that no word of the command uses.
     """
     if not parameters.command:
         raise InputError("workload.command", [], "needs a program and its arguments")

@@ -1,10 +1,10 @@
 """DFS-Perf's Iterate: clients write, wait at a barrier, and read the written files, repeatedly.
 
 In shuffle mode clients choose the files that they read among the files of all clients. Otherwise
-they read the files that they wrote.
+each client reads the files that it wrote.
 
-DFS-Perf keeps the files of old iterations. Here they are removed before the next iteration, in a
-separate phase.
+DFS-Perf keeps the files of earlier iterations. This workload removes them before the next
+iteration, in a separate phase.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream with a write phase and a read phase for each iteration. Between two
-    iterations, a phase removes the written files. In shuffle mode, a last phase follows, at whose
-    barrier clients wait for each other."""
+    iterations, a phase removes the written files. In shuffle mode, a last phase makes clients wait
+    until all of them have finished reading."""
     how: PhaseSettings = {
         "files": "shared" if parameters.shuffle else "own",
         "file_choice": "uniform" if parameters.shuffle else "sequential",

@@ -1,7 +1,8 @@
 """DFS-Perf's Massive: a long random mix of whole-file reads and writes in equal numbers.
 
-DFS-Perf ends after a time. This workload ends after a number of operations or at `run.time_limit`.
-DFS-Perf writes to a temporary name and renames the file. Here files keep their name.
+DFS-Perf ends after a given time. This workload ends after a number of operations or at
+`run.time_limit`. DFS-Perf writes to a temporary name and then renames the file. This workload
+writes to the final name.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream with one mix of reads and writes. When clients read others' files, writes
-    and reads alternate in short phases instead.
+    """Returns a stream with one random mix of reads and writes. In shuffle mode, in which clients
+    also read files of other clients, it has short phases instead: five writes, then five reads,
+    repeatedly.
     """
     count = parameters.operations()
     if not parameters.shuffle:

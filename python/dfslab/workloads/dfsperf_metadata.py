@@ -1,8 +1,9 @@
-"""DFS-Perf's Metadata: clients create a directory and a file, stat, rename and remove them,
-repeatedly.
+"""DFS-Perf's Metadata: each client repeats a loop that creates a directory and a file in it, stats
+and renames the file, and removes the file and the directory.
 
-DFS-Perf renames and removes the directory with the file in it. Here the file is renamed and both
-are removed one by one, so a loop counts six operations where DFS-Perf counts five.
+DFS-Perf renames and removes the directory with the file in it. This workload renames the file, and
+removes the file and the directory by two operations. Its loop therefore has six operations, whereas
+DFS-Perf's has five.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream that repeats the six operations, each on the names just created."""
+    """Returns the stream that repeats the six operations. Each operation uses the file or directory
+    that the loop has just created.
+    """
     return Stream(
         mix=[Share(operation=name) for name in LOOP],
         mix_order="cycle",

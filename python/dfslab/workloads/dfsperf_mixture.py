@@ -1,8 +1,8 @@
 """DFS-Perf's Mixture: whole-file reads and writes in random order.
 
-DFS-Perf chooses at random until both counts are used up. Here each operation is chosen with the
-counts as weights, so that the counts are met in the mean and every client ends with the same
-number.
+DFS-Perf chooses between a read and a write at random until both given counts are reached. This
+workload chooses each operation with the counts as weights. The numbers of reads and writes
+therefore equal the counts only on average, but every client executes the same number of operations.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ TITLE = "DFS-Perf SimpleWrite: new files written whole"
 
 class Parameters(FileParameters):
     """Parameters of DFS-Perf's SimpleWrite. The field descriptions give DFS-Perf's names in
-    brackets. Its parameters for block size and write type belong to the file system here.
+    brackets. DFS-Perf's block size and write type are not parameters of this workload, but of the
+    file system.
     """
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(

@@ -1,7 +1,8 @@
 """DFS-Perf's SkipRead: reads parts of files and skips others, in sequential or random order.
 
-DFS-Perf skips before it reads; here the first part of a file is read first. In random mode, the
-file is opened again for every part, and opening and closing are timed, as in DFS-Perf.
+DFS-Perf skips bytes before its first read; this workload reads the first part of a file first. In
+random mode, the file is opened again for every part, and opening and closing are timed, as in
+DFS-Perf.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream of all epochs. Each batch of samples is one step, whose compute time is a
-    think time before the first sample. With `checkpoint`, each epoch ends with a write that is
-    synced."""
+    """Returns the stream of all epochs. Each batch of samples is one training step, whose compute
+    time is a think time before the batch's first sample. With `checkpoint`, each epoch ends with a
+    write that is synced."""
     samples = [Share(operation="read", think_time_s=0.0) for _ in range(parameters.batch)]
     samples[0] = Share(operation="read", think_time_s=parameters.compute_time)
     phases = []

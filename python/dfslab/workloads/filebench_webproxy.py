@@ -1,6 +1,8 @@
-"""Filebench's webproxy: a file is replaced and read five times, then a line is appended to a log.
+"""Filebench's webproxy: a repeated loop that deletes a file, writes a new one, reads five files,
+and appends to a log.
 
-Filebench uses 10,000 files of 16 KiB and 100 threads. The log is each client's newest file.
+Filebench uses 10,000 files of 16 KiB and 100 threads. Each client appends to its newest file, which
+stands for the log.
 """
 
 from __future__ import annotations

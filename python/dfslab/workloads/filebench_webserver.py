@@ -1,7 +1,7 @@
-"""Filebench's webserver: ten files are read, then a line is appended to a log.
+"""Filebench's webserver: a repeated loop that reads ten files and appends a line to a log.
 
-Filebench uses 1,000 files of 16 KiB and 100 threads. The log is each client's last file, whereas
-filebench has one log for all threads.
+Filebench uses 1,000 files of 16 KiB and 100 threads. Each client appends to its last file, which
+stands for the log, whereas filebench has one log for all threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """IO500's find: lists every directory of a tree and reads the attributes of every file.
 
-`find -newer STAMP -size 3901c -name *01*` reads each directory and each file's attributes. Its rate
-is the number of files divided by the time of both phases.
+IO500 runs `find -newer STAMP -size 3901c -name *01*`. The rate of IO500's find is the number of
+files divided by the time of both phases, listing directories and reading attributes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ TITLE = "find: directories listed, files looked at"
 
 
 class Parameters(FileParameters):
-    """Parameters of IO500's find. Each client has its own part of the tree, and all clients search
-    concurrently.
+    """Parameters of IO500's find. Each client has a separate part of the tree, and all clients
+    search concurrently.
     """
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("3901 B", description="Bytes of a file")

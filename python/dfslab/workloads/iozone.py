@@ -1,11 +1,12 @@
 """Iozone's tests, one phase each, on one file of each client.
 
 The tests and their order are those of iozone's automatic mode: -i 0 write and rewrite, 1 read and
-reread, 2 random read and write, 3 backward read, 4 record rewrite, 5 strided read. A phase is one
-operation, whose transfers are iozone's records. Three further tests run on request: 8, reads and
-writes mixed at random, 9 pwrite and 10 pread. In them an operation is one record of a file that
-stays open. Iozone's options -I, -o, -e and -B are `workload.cache = "direct"`, `sync_io`, `fsync`
-and `mmap`. Its tests 6 and 7 are missing, because they use stdio.
+reread, 2 random read and write, 3 backward read, 4 record rewrite, 5 strided read. In these tests,
+a phase is one operation, whose transfers are iozone's records. Three further tests run on request:
+8, reads and writes mixed at random, 9, pwrite, and 10, pread. In these three, an operation is one
+record of a file that stays open. Iozone's options -I, -o, -e and -B are `workload.cache =
+"direct"`, `sync_io`, `fsync` and `mmap`. Iozone's tests 6 and 7 are missing, because they use
+stdio.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ ALL: list[IozoneTest] = [
 
 
 class Parameters(FileParameters):
-    """Parameters of iozone. `file_size` is its option -s, `transfer_size` its record size -r; both
-    are in bytes.
+    """Parameters of iozone. `file_size` is iozone's option -s and `transfer_size` its record size
+    -r, both in bytes.
     """
 
     transfer_size: Size = quantity("64 KiB", description="Bytes of one record (-r)")

@@ -1,8 +1,8 @@
 """Mdtest on a directory tree: clients create and remove directories, and files that are spread over
 all levels.
 
-`mdtest -z DEPTH -b BRANCHES -n N`: each client creates and removes directories in its own part;
-files are distributed over all directories of the tree.
+`mdtest -z DEPTH -b BRANCHES -n N`: each client has a separate tree, in which it creates and removes
+directories. Its files are distributed over all directories of this tree.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of the phases on directories, then those on files, in mdtest's order. Files
-    with content are written instead of created empty. Files are read if `read` is set."""
+    """Returns a stream of the phases on directories, then those on files, in mdtest's order. If
+    files have content, a phase writes them instead of creating them empty. Files are read if `read`
+    is set."""
     make: OperationName = "write" if parameters.file_size else "create"
     return Stream(
         phases=[

@@ -11,7 +11,7 @@ from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "Metadata operations on empty files"
-# Operations that do not change a file, so that a file can be used several times.
+# Operations that leave a file unchanged, so that several operations can use the same file.
 LOOKUPS = ("stat", "list", "open")
 
 
@@ -34,8 +34,8 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns the stream that repeats the operation. Stat, list and open may use a file several
-    times, so they use `files_per_client` files if that number is given. Other operations have as
-    many files as operations."""
+    times, so each client has `files_per_client` files if that number is given. For other
+    operations, each client has one file for each operation."""
     files = parameters.operations_per_client
     if parameters.operation in LOOKUPS and parameters.files_per_client:
         files = parameters.files_per_client

@@ -25,8 +25,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream whose reads choose uniformly among the initial files and the files written
-    since.
+    """Returns a stream whose reads choose uniformly among the files that exist at the start and the
+    files that were written since the start.
     """
     shares: tuple[tuple[OperationName, float], ...] = (
         ("read", parameters.read_share),

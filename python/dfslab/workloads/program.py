@@ -1,8 +1,8 @@
 """A program of tasks: each task reads a file, computes, and writes a file of the same size.
 
-A task reads what the task before it has written. The first task reads a file that exists before
-the timed part. With `cache = "cold"`, caches are emptied before the first task only,
-so what later tasks find in memory depends on the tasks before them.
+A task reads the file that the previous task of the client has written. The first task reads a file
+that exists before the timed part. With `cache = "cold"`, caches are emptied before the first task
+only, so later tasks may find in memory what earlier tasks have read or written.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream of one phase in which each client reads and writes in turn. The time of
-    computing is a think time before each write.
+    """Returns the stream of one phase in which each client alternates reads and writes. The compute
+    time of a task is a think time before its write.
 
-    The file that the task before has written is the newest one of its client.
+    Each read uses the client's newest file, which is the one that the previous task has written.
     """
     return Stream(
         mix=[

@@ -2,7 +2,8 @@
 
 Without a rate factor the workload is closed: every client executes its operations one after the
 other. With a rate factor, an operation is scheduled at its start time in the trace divided by the
-factor. `copies` replays the trace several times at once, for more clients than it has.
+factor. If a run has more clients than the trace, `copies` lets further clients replay the trace
+again, concurrently with the first ones.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
-# The replayed operation when a workload without a trace is displayed.
+# What is displayed for a workload without a trace: one client creates one file.
 NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
 
 def _known(form: str) -> str:
-    """Checks the name of a trace's format and returns it. Raises InputError with the known names
-    for an unknown one."""
+    """Checks the name `form` of a trace format and returns it. If no format has this name, raises
+    InputError, which lists the known names."""
     discover.named(discover.IMPORTERS, form, FORM)
     return form
 
@@ -58,7 +59,9 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of all clients together."""
+        """Returns the number of operations in the trace, over all its clients. Copies are not
+        counted.
+        """
         return len(_trace(self).given)
 
 
@@ -78,8 +81,9 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def for_clients(parameters: Parameters, own: Stream, clients: int) -> Stream:
-    """Returns the stream of `clients` clients, which replay the trace `own` several times if the
-    parameter `copies` says so. Raises InputError if these clients cannot share the copies."""
+    """Returns the stream of `clients` clients. If the trace `own` has fewer clients, it is replayed
+    several times, as the parameter `copies` determines. Raises InputError if `clients` does not fit
+    the trace and `copies`."""
     return repeated(own, clients, parameters.copies)
 
 

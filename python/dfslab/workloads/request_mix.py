@@ -1,11 +1,13 @@
-"""The requests of a production PVFS: mostly large and sequential, few mixed, hardly any random.
+"""The requests of a production PVFS: mostly large and sequential, a few of a mixed class, hardly
+any random.
 
 Nguyen and Apon 2012, Table 2, give the percentages of three classes of requests on file systems of
 276 TB: large sequential requests (above 1 MB), mixed ones (random and sequential, or sequential
 below 1 MB), and purely random ones (below 10 kB). The paper gives neither the exact sizes nor the
-share of reads. They are parameters.
+share of reads. Both are parameters of this workload.
 
-The requests are drawn when the stream is made, so models and nets predict them like a trace.
+The requests are drawn at random when the stream is built, so models and nets get a fixed list of
+operations, as for a trace.
 """
 
 from __future__ import annotations
@@ -56,12 +58,12 @@ class Parameters(FileParameters):
         return self
 
     def operations(self) -> int:
-        """Returns the number of operations of each client: its requests, an open and a close."""
+        """Returns the number of operations of each client: its requests, one open and one close."""
         return self.requests() + 2
 
     def requests(self) -> int:
-        """Returns the number of requests of each client: the given number, or as many large
-        requests as `data_per_client` has."""
+        """Returns the number of requests of each client: `operations_per_client` if it is given,
+        else the number of large requests that transfer `data_per_client` bytes."""
         return self.operations_per_client or max(1, int(self.data_per_client // self.transfer_size))
 
 
@@ -90,8 +92,8 @@ def _empty(parameters: Parameters) -> Stream:
 
 def _of_client(parameters: Parameters, client: int) -> list[Given]:
     """Returns the operations of one client. A sequential request begins where the previous
-    sequential request ended. At the end of the file it begins at the start again. A random request
-    begins at a random multiple of its size."""
+    sequential request ended, or at the start of the file if it would exceed the file's end. A
+    random request begins at a random multiple of its size."""
     chance = random.Random(f"{parameters.requests_seed} {client}")
     file_bytes, position = int(parameters.file_size), 0
     found = [Given(client=client, operation="open")]
@@ -113,8 +115,8 @@ def _of_client(parameters: Parameters, client: int) -> list[Given]:
 
 
 def _drawn(parameters: Parameters, chance: random.Random) -> list[tuple[int, bool]]:
-    """Returns the size in bytes of each request of a client, at most that of the file, and whether
-    the request is random."""
+    """Returns for each request of a client its size in bytes and whether it is a random request. A
+    size is never larger than the file."""
     most = parameters.file_size
     mixed, scattered = parameters.mixed_weight, parameters.mixed_random_share
     classes = (

@@ -1,10 +1,10 @@
-"""A partly open workload: sessions arrive in an open workload, and each consists of sequential
-requests.
+"""A partly open workload: sessions start as in an open workload, independently of completions, and
+each session consists of sequential requests.
 
-The shape is that of production traces (Ren and others 2017: lognormal arrivals, several periods;
-Schroeder and others 2006: partly open). Their numbers are not published, so the numbers here are
-examples. `rate_factor` multiplies the rate of arrivals. `workload.arrival` and `rate` replace the
-arrival process and the number of requests per second.
+Production traces have this form (Ren and others 2017: lognormal times between arrivals, periodic
+rates; Schroeder and others 2006: partly open). The numbers of these traces are not published, so
+the defaults are only examples. `rate_factor` multiplies the rate of arrivals. `workload.arrival`
+and `rate` replace the arrival process and the number of requests per second.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of whole-file reads and writes in random order, which arrive in sessions.
-    Files are chosen by Zipf's law. If a period and a swing are given, the rate of arrivals is a
+    """Returns a stream of sessions, whose requests are whole-file reads and writes in random order.
+    Files are chosen by Zipf's law. If `period` and `swing` are above 0, the rate of arrivals is a
     sine wave around its mean."""
     shares: tuple[tuple[OperationName, float], ...] = (
         ("read", parameters.read_share),

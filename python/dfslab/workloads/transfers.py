@@ -16,7 +16,7 @@ from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 TITLE = "Transfers in one open file of each client: read, write, randread, randwrite, rw, randrw"
 Mode = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
 RANDOM = frozenset({"randread", "randwrite", "randrw"})
-# Share of reads with which both operations have the same weight.
+# Share of reads at which reads and writes have the same weight.
 EVEN = 0.5
 READS = Share(operation="pread")
 WRITES = Share(operation="pwrite")
@@ -70,8 +70,9 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def _mix(parameters: Parameters) -> list[Share]:
-    """Returns the transfers of the mode with their weights. If the mode mixes reads and writes,
-    `read_share` is the weight of reads; a kind of weight 0 is left out."""
+    """Returns the kinds of transfer in the mode with their weights. If the mode mixes reads and
+    writes, `read_share` is the weight of reads and 1 - `read_share` that of writes. A kind with
+    weight 0 is left out."""
     mix, reads = MIXES[parameters.mode], parameters.read_share
     if len(mix) == 1 or reads == EVEN:
         return mix

@@ -1,5 +1,6 @@
-//! Fast paths for operations that create, look up or delete an empty file by one or two calls. They
-//! keep the generator's overhead per operation small.
+//! Fast paths for operations that create, look up or delete an empty file by one or two calls.
+//! These functions do only the work that such operations need, which keeps the generator's overhead
+//! per operation small.
 
 use dfslab_workload::Operation;
 
@@ -11,8 +12,9 @@ use crate::target::Target;
 use crate::Result;
 
 impl Client<'_> {
-    /// Creates an empty file if the calls on the target are the operation's only work. Returns
-    /// whether it succeeded, or None if the fast path does not apply; then nothing was done.
+    /// Creates an empty file and returns whether the creation succeeded. Does nothing and returns
+    /// None if metadata-server calls are to be recorded; then `execute_step_by_step` has to be
+    /// used.
     pub(crate) fn create_at_once(
         &mut self,
         operation: &Operation,
@@ -51,8 +53,9 @@ impl Client<'_> {
         Some(true)
     }
 
-    /// Reads a file's attributes if the call on the target is the operation's only work. Returns
-    /// whether it succeeded, or None if the fast path does not apply; then nothing was done.
+    /// Reads a file's attributes and returns whether the call succeeded. Does nothing and returns
+    /// None if metadata-server calls are to be recorded; then `execute_step_by_step` has to be
+    /// used.
     pub(crate) fn stat_at_once(
         &mut self,
         operation: &Operation,
@@ -67,8 +70,9 @@ impl Client<'_> {
         Some(self.only_call(operation, scheduled, record, (Step::Stat, call)))
     }
 
-    /// Deletes a file if the call on the target is the operation's only work. Returns whether it
-    /// succeeded, or None if the fast path does not apply; then nothing was done.
+    /// Deletes a file of this client and returns whether the deletion succeeded. Does nothing and
+    /// returns None if the file does not exist or metadata-server calls are to be recorded; then
+    /// `execute_step_by_step` has to be used.
     pub(crate) fn delete_at_once(
         &mut self,
         operation: &Operation,
@@ -93,9 +97,9 @@ impl Client<'_> {
         Some(deleted)
     }
 
-    /// Sets the path to a file. If the path has to be built, the clock is read afterwards, so that
-    /// the work is not part of the next call. Otherwise the next call starts when the previous
-    /// operation ended.
+    /// Sets `self.path` to the path of a file. If the path has to be built, the clock is read
+    /// afterwards, so that the time for building it does not count as part of the next call.
+    /// Otherwise the next call counts from the end of the previous operation.
     #[inline]
     fn find(&mut self, owner: u32, file: u64) {
         if self.go_to(owner, file) {
@@ -103,8 +107,8 @@ impl Client<'_> {
         }
     }
 
-    /// Executes an operation that is a single call on the current path and starts at `self.now`.
-    /// Records it and returns whether it succeeded.
+    /// Executes and records an operation that is a single call on `self.path` and starts at
+    /// `self.now`. Returns whether the operation succeeded.
     #[inline]
     fn only_call(
         &mut self,

@@ -9,7 +9,7 @@ use crate::step::Step;
 use crate::target::{File, ATTRIBUTE};
 use crate::{Error, ErrorKind, Result};
 
-/// The permissions that chmod operations set, in turn.
+/// The permissions that chmod operations set alternately.
 const MODES: [u32; 2] = [0o600, 0o644];
 /// How far the execution of a batch of operations came.
 pub struct Ran {
@@ -46,8 +46,8 @@ impl<'a> Client<'a> {
         ran
     }
 
-    /// Executes and records one operation. `scheduled` is its scheduled start in an open workload,
-    /// ns of the monotonic clock. Returns whether it succeeded.
+    /// Executes and records one operation. `scheduled` is the operation's scheduled start in an
+    /// open workload, ns of the monotonic clock. Returns whether the operation succeeded.
     #[inline(always)]
     pub fn execute(
         &mut self,
@@ -199,8 +199,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Stores `open` in the table of open files under a file's owner and number, or clears the
-    /// entry if it is None. Returns the previous entry.
+    /// Stores `open` in the table of open files under a file's owner and number, or clears this
+    /// entry if `open` is None. Returns the previous entry.
     #[inline]
     pub(crate) fn hold(
         &mut self,
@@ -224,8 +224,8 @@ impl<'a> Client<'a> {
         std::mem::replace(&mut self.held[place], open)
     }
 
-    /// Takes a file out of the table of open files, and opens it first if it is not there. The
-    /// caller puts it back with `hold`.
+    /// Takes an open file out of the table of open files. A file that is not in the table is
+    /// opened. The caller puts the open file into the table with `hold`.
     #[inline]
     fn taken(&mut self, owner: u32, file: u64) -> Result<Box<dyn File>> {
         let own = owner == self.number;
@@ -245,7 +245,7 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Opens a file unless it is open already, and stores it in the table of open files.
+    /// Opens a file and stores it in the table of open files, unless it is in the table already.
     pub(crate) fn ensure_held(&mut self, owner: u32, file: u64) -> Result<()> {
         let open = self.taken(owner, file)?;
         self.hold(owner, file, Some(open));
@@ -371,8 +371,9 @@ impl<'a> Client<'a> {
         self.timed(Step::Close, 0, |_, _| open.close())
     }
 
-    /// Fills one buffer from an open file, by as many read calls as the target needs. Returns the
-    /// number of bytes read.
+    /// Fills the buffer `part` with the bytes from `offset` of an open file, by as many read calls
+    /// as the target needs. Checks the bytes if the plan asks for it. Returns an error if the file
+    /// ends before the buffer is full.
     fn read_part(
         &mut self,
         open: &mut Box<dyn File>,
@@ -408,7 +409,7 @@ impl<'a> Client<'a> {
                 self.read_clock();
             } else if self.sample.takes_read() {
                 record.verified_bytes += self.check_ends(of, at, &part[filled..filled + got])?;
-                // The comparison must not count towards the next call.
+                // The time of the comparison must not count as part of the next call.
                 self.read_clock();
             }
             filled += got;

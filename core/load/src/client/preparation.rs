@@ -1,6 +1,6 @@
 //! Prepares the files of a replayed trace. Only the bytes that the trace reads or overwrites are
-//! written; the rest of each file is a hole. The preparation keeps to the run's limits of time and
-//! space.
+//! written; the rest of each file is a hole. The preparation fails if it exceeds the run's time
+//! limit, or if the files exceed the free space of the target.
 
 use std::time::Instant;
 
@@ -45,8 +45,8 @@ pub fn check_room(plan: &Plan, factory: &dyn Factory) -> Result<()> {
 }
 
 /// The instant after which the preparation of a replay is aborted; None if the plan is no replay or
-/// has no time limit. A trace decides how much is prepared, so the run's time limit also covers the
-/// preparation.
+/// has no time limit. The run's time limit also covers the preparation of a replay, since the trace
+/// decides how much is prepared.
 pub fn deadline(plan: &Plan) -> Option<Instant> {
     if plan.stream.given.is_empty() {
         return None;
@@ -63,7 +63,7 @@ pub fn too_slow(plan: &Plan) -> Error {
     Error::new(ErrorKind::Timeout, "prepare", "files", reason)
 }
 
-/// Whether prepared files may have holes. Only the files of a replayed trace may, and only if the
+/// Whether prepared files may have holes. This is so only in a replay of a trace, and only if the
 /// content of reads is not verified.
 fn is_sparse(plan: &Plan) -> bool {
     !plan.stream.given.is_empty() && !plan.verify.checks_all()

@@ -39,9 +39,9 @@ impl Client<'_> {
     }
 }
 
-/// Stores the error of a removal, if `outcome` is one, in `first` unless `first` already has an
-/// error. A missing file is no error. Returns the error instead if it is temporary: the target does
-/// not answer.
+/// Handles the outcome of a removal. Returns a temporary error, since the target does not answer.
+/// Stores any other error in `first`, unless `first` already has an error. Ignores the error of a
+/// missing file.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

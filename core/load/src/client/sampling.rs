@@ -1,9 +1,10 @@
 //! Checks a sample of the content that clients read and wrote, for plans with `verify` "sample".
 //!
 //! During the timed part, the first and last bytes of some reads are compared with the expected
-//! content. After the timed part, size, first and last bytes of some files are compared, and the
-//! places of each client's last writes. A sample finds a file system that returns zeros, loses or
-//! repeats writes, or damages many blocks. A rare damage needs `verify` "inline" or "after".
+//! content. After the timed part, the size and the first and last bytes of some files are compared,
+//! and the bytes of each client's last writes. A sample finds a file system that returns zeros,
+//! loses or repeats writes, or damages many blocks. To find rare damage, a plan needs `verify`
+//! "inline" or "after".
 
 use dfslab_workload::Prepare;
 
@@ -23,9 +24,11 @@ const MOST_FILES: usize = 32;
 const BLOCK_BYTES: u64 = 4096;
 
 impl Client<'_> {
-    /// Whether the bytes of a file are those with which it was created. Clients that share files
-    /// overwrite them with the same bytes. A client that is alone writes other bytes, which depend
-    /// on the order of its writes; a sample does not record this order.
+    /// Whether the bytes of a file are known to be those with which the file was created. They are
+    /// not known if the preparation left the files empty, or if this client has written to its own
+    /// file or may have changed it: the bytes then depend on the order of the writes, which a
+    /// sample does not record. Clients that access files of other clients write only the bytes with
+    /// which a file was created.
     fn is_as_created(&self, (owner, file): (u32, u64)) -> bool {
         let begins_empty = self.setup.plan.stream.prepare == Prepare::Empty;
         let is_changed = |made: Made| made.doubtful || made.generation > 0;
@@ -58,9 +61,9 @@ impl Client<'_> {
         Ok((first + observed.len() - last) as u64)
     }
 
-    /// Checks some of the client's files after the timed part. Calls `wrong` with each error, and
-    /// returns the number of compared bytes. Checks nothing if other clients may have changed the
-    /// files.
+    /// Checks some of the client's files after the timed part, and ends early once `stop` returns
+    /// true. Calls `wrong` with each error, and returns the number of compared bytes. Checks
+    /// nothing if other clients may have changed the files.
     pub fn verify_sample(&mut self, stop: &dyn Fn() -> bool, wrong: &mut dyn FnMut(&Error)) -> u64 {
         if !self.sample.is_active || self.setup.takes_others {
             return 0;
@@ -78,8 +81,8 @@ impl Client<'_> {
         bytes
     }
 
-    /// The numbers of the files that are checked: evenly chosen, and the files that were written
-    /// last. Files with a doubtful last change are left out.
+    /// The numbers of the files to check: some of the client's files, evenly chosen, and those with
+    /// the client's last writes. Files whose last change may have failed are left out.
     fn sampled_files(&self) -> Vec<u64> {
         let mut files = self.own_files();
         files.retain(|file| !self.files[*file as usize].doubtful);
@@ -95,8 +98,8 @@ impl Client<'_> {
             .collect()
     }
 
-    /// Checks the size of one of the client's files, its first and last bytes, and the bytes of the
-    /// client's last writes to this file. Returns the number of compared bytes.
+    /// Checks one of the client's files: its size, its first and last bytes, and the bytes of the
+    /// client's last writes to it. Returns the number of compared bytes.
     fn verify_ends(&mut self, file: u64) -> Result<u64> {
         let made = self.files[file as usize];
         self.go_to(self.number, file);
@@ -112,7 +115,7 @@ impl Client<'_> {
             let transfer = self.setup.plan.stream.transfer_size_bytes;
             parts.extend(ends(bytes, transfer).map(|(offset, length)| (offset, length, 0)));
         }
-        // An empty file may be overwritten by a write of no bytes, which holds nothing to compare.
+        // A write of no bytes, which is possible in an empty file, leaves nothing to compare.
         let holds = |last: &Written| last.bytes > 0 && last.offset + last.bytes <= bytes;
         let written = self.sample.lasting_writes(file);
         for last in written.iter().filter(|last| holds(last)) {
@@ -125,8 +128,8 @@ impl Client<'_> {
     }
 
     /// Compares at most BLOCK_BYTES bytes of each of the `parts` of a file with the expected
-    /// content. An entry of `parts` is the offset, the length in bytes, and the number of
-    /// overwrites. Returns the number of compared bytes.
+    /// content. An entry of `parts` is (offset, length in bytes, number of the overwrite that wrote
+    /// the bytes). Returns the number of compared bytes.
     fn compare(&mut self, file: u64, parts: &[(u64, u64, u32)]) -> Result<u64> {
         let transfer = self.setup.plan.stream.transfer_size_bytes;
         let mut open = self.target.open(&self.path)?;
@@ -165,8 +168,8 @@ impl Client<'_> {
     }
 }
 
-/// The offsets and lengths of the first and the last block of a file of `bytes` bytes. They have no
-/// byte in common, so that a short file has only one block.
+/// The offsets and lengths of the first and the last block of a file of `bytes` bytes. The blocks
+/// do not overlap: of a file with at most the bytes of one block, only the first block is returned.
 fn ends(bytes: u64, transfer: u64) -> impl Iterator<Item = (u64, u64)> {
     let first = BLOCK_BYTES.min(transfer).min(bytes);
     let last = first.max(bytes - first);

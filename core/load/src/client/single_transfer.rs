@@ -1,5 +1,5 @@
-//! Fast paths for a single transfer in an open file. They keep the generator's overhead per
-//! operation small.
+//! Fast paths for a single transfer in an open file. These functions do only the work that such an
+//! operation needs, which keeps the generator's overhead per operation small.
 //!
 //! A transfer whose scheduled start has passed takes the end time of the previous operation as its
 //! start, since the gap is shorter than a clock read. Code that does further work after an
@@ -17,8 +17,9 @@ use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
 impl Client<'_> {
-    /// Reads from an open file if the call is the operation's only work. Returns whether it
-    /// succeeded, or None if the fast path does not apply; then nothing was done.
+    /// Reads from an open file and returns whether the read succeeded. Does nothing and returns
+    /// None if the file is not open, metadata-server calls are to be recorded, or every read is to
+    /// be compared with the expected content; then `execute_step_by_step` has to be used.
     #[inline(always)]
     pub(crate) fn read_at_once(
         &mut self,
@@ -45,7 +46,7 @@ impl Client<'_> {
                         self.fail(operation, error, record);
                         return Some(false);
                     }
-                    // The comparison must not count towards the next operation.
+                    // The time of the comparison must not count as part of the next operation.
                     self.read_clock();
                 }
                 record.succeeded_at_once(operation, scheduled, (start, end), Step::Read);
@@ -58,8 +59,9 @@ impl Client<'_> {
         Some(false)
     }
 
-    /// Writes to an open file if the call is the operation's only work. Returns whether it
-    /// succeeded, or None if the fast path does not apply; then nothing was done.
+    /// Writes to an open file and returns whether the write succeeded. Writes nothing and returns
+    /// None if the file is not open, metadata-server calls are to be recorded, all content is to be
+    /// checked, or the write is to be synced; then `execute_step_by_step` has to be used.
     #[inline(always)]
     pub(crate) fn write_at_once(
         &mut self,
@@ -129,7 +131,8 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Compares the ends of a read of `size` bytes, which are in the client's buffer.
+    /// Compares the first and last bytes of a read of `size` bytes, which are in the client's
+    /// buffer, with the expected content.
     #[cold]
     fn check_sample(
         &mut self,

@@ -28,7 +28,7 @@ impl Made {
 impl Client<'_> {
     /// Counts one more overwrite of a file and returns its number (the generation), which
     /// determines the bytes to write. Returns 0 for files of other clients, and for files that
-    /// others may also write.
+    /// other clients may also write.
     pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
         let own = owner == self.number;
         let made = self.files.get_mut(file as usize).filter(|_| own);

@@ -5,15 +5,15 @@ use crate::plan::{Plan, Verify};
 
 /// Number of a client's first reads that are all checked.
 const FIRST_READS: u64 = 64;
-/// After the first reads, one of this many reads is checked. A check takes about 100 ns, so that
-/// the checks are below 1 % of the time of reads that take 1 us.
+/// Number of reads, after the first reads, of which one is checked. A check takes about 100 ns, so
+/// that the checks take less than 1 % of the time of reads that take 1 us.
 const READS_PER_CHECK: u64 = 64;
 /// Number of a client's last writes that are checked. One write is not enough: if all writes
 /// wrongly went to one offset, the last write may be the one that belongs there.
 const LAST_WRITES: usize = 8;
 
-/// A write to one of a client's files: the range of bytes, and the number of overwrites of the file
-/// that determines the bytes.
+/// A write to one of a client's files: the file, the range of bytes, and the number of the
+/// overwrite (`generation`), which determines the written bytes.
 #[derive(Clone, Copy)]
 pub struct Written {
     pub file: u64,
@@ -22,11 +22,11 @@ pub struct Written {
     pub generation: u32,
 }
 
-/// Which reads of a client are checked, and the client's last writes.
+/// Decides which reads of a client are checked, and stores the client's last writes.
 pub struct Sample {
     /// Whether the plan asks for a sample, and the content of all files is known.
     pub(crate) is_active: bool,
-    /// Number of reads until the next checked read, which is included in the number.
+    /// Number of reads up to and including the next read that is checked.
     reads_left: u64,
     checked: u64,
     /// The last writes that succeeded, as a ring: the oldest one is at `next_write`.
@@ -36,7 +36,8 @@ pub struct Sample {
 
 impl Sample {
     pub fn new(plan: &Plan) -> Sample {
-        // Replayed files may have holes, and their writes are those of the recorded application.
+        // In a replay, the content of files is not known: they may have holes, and the recorded
+        // application determines the writes.
         let is_known = plan.target.capabilities().verify && plan.stream.given.is_empty();
         match plan.verify == Verify::Sample && is_known {
             true => Sample {
@@ -76,7 +77,7 @@ impl Sample {
         true
     }
 
-    /// Stores a write that succeeded as the client's last one.
+    /// Stores a successful write as the client's latest write. It replaces the oldest stored write.
     #[inline(always)]
     pub fn wrote(&mut self, write: Written) {
         if self.is_active {
@@ -85,7 +86,7 @@ impl Sample {
         }
     }
 
-    /// Forgets the last writes to this file, because the bytes at their offsets may have changed:
+    /// Discards the last writes to this file, because the bytes at their offsets may have changed:
     /// the file was created again or truncated, or a later write failed.
     #[inline(always)]
     pub fn forget(&mut self, file: u64) {
@@ -97,7 +98,8 @@ impl Sample {
         }
     }
 
-    /// The last writes to a file, the newest one first, without those that a newer one overwrote.
+    /// The last writes to a file, the newest one first, without writes that a newer write overwrote
+    /// at least partly.
     pub(crate) fn lasting_writes(&self, file: u64) -> Vec<Written> {
         let (newer, older) = self.last_writes.split_at(self.next_write);
         let mut lasting: Vec<Written> = Vec::new();

@@ -116,9 +116,9 @@ impl Control {
         self.start_at(at.unwrap_or(now));
     }
 
-    /// Waits at the barrier and returns the start instant. `again` closes the barrier first, for a
-    /// later phase of the run. Returns the present time if there is no barrier or the run is
-    /// stopped.
+    /// Waits until the barrier is released and returns the start instant. If `again` is true,
+    /// closes the barrier first, for a later phase of the run. Returns the present time if there is
+    /// no barrier or the run is stopped.
     pub(crate) fn pass_barrier(&self, again: bool) -> Instant {
         let mut barrier = self.barrier();
         // Each phase of the run waits for a separate start time.

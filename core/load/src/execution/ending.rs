@@ -1,7 +1,7 @@
 //! Ends the run of one client: checks its files and removes them.
 //!
-//! Meanwhile the watch of the run keeps the client's record, so that the record is reported even if
-//! the target does not answer any more.
+//! During the checks and the removal, the watch of the run has the client's record, so that the
+//! record is reported even if the target does not answer any more.
 
 use std::sync::atomic::Ordering;
 
@@ -78,8 +78,8 @@ fn check_some(client: &mut Client, record: Record, shared: &SharedState) -> Reco
     record
 }
 
-/// Returns the record of the client, which the watch of the run has kept. It is empty if the run
-/// was given up and reported in the meantime; then nobody reads it.
+/// Takes the client's record back from the watch of the run. If the run was given up and reported
+/// in the meantime, the record is empty, and nobody reads it.
 pub fn given_back(client: &Client, shared: &SharedState) -> Record {
     let lent = shared.control.watch().give_back(client.number);
     lent.unwrap_or_else(|| {

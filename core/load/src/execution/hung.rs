@@ -2,7 +2,8 @@
 //! be given up and its partial results reported.
 //!
 //! A thread that waits in the kernel for a file system cannot be ended. A run that is given up
-//! therefore leaves its threads behind; if the target answers after all, they remove their files.
+//! therefore leaves its threads behind. If the target answers after all, these threads remove the
+//! files of their clients.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ const GRACE_OF_LIMIT: f64 = 2.0;
 /// Largest number of hung calls that an error names.
 const MOST_NAMED: usize = 16;
 
-/// A call that has not returned in time.
+/// A call that has lasted longer than the plan allows.
 pub struct Hung {
     who: String,
     call: String,
@@ -40,10 +41,11 @@ impl Hung {
     }
 }
 
-/// Returns the calls of a run that have lasted longer than the plan allows at the time `now` (ns of
-/// the monotonic clock). In the timed part a call may last until the time limit, and other work may
-/// last as long as the time limit; a stopped run allows no more time. In each case the grace is
-/// added.
+/// Returns the calls of a run that, at the time `now` (ns of the monotonic clock), have lasted
+/// longer than the plan allows. In the timed part, a call may last until the time limit of the
+/// phase. Outside the timed part, a call may last for the length of the time limit. If the run is
+/// stopped earlier, a call may last only until the stop. In each case, the grace is added to the
+/// allowed time.
 pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
     let watch = control.watch();
     let zero = locked(&watch.begun).zeros.last().copied();
@@ -73,11 +75,12 @@ pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
     found
 }
 
-/// How long calls of a run may last.
+/// How long calls of a run may last before they count as hung.
 struct Allowed {
     grace_ns: u64,
     limit_ns: Option<u64>,
-    /// The end of the present phase by the time limit, ns of the monotonic clock.
+    /// The time limit of the present phase as a reading of the monotonic clock, ns. None without a
+    /// time limit, or before the first phase.
     deadline: Option<u64>,
     is_timed: bool,
     stopped_at: Option<u64>,
@@ -147,7 +150,8 @@ pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome>
     Ok(outcome(&Setup::new(plan), &records, &timing, figures))
 }
 
-/// The hung calls as one text. It names the first `MOST_NAMED` calls and counts the others.
+/// The hung calls as one text, which names the first `MOST_NAMED` calls and gives the number of the
+/// other calls.
 fn texts(hung: &[Hung]) -> String {
     let named: Vec<String> = hung.iter().take(MOST_NAMED).map(Hung::text).collect();
     match hung.len() - named.len() {

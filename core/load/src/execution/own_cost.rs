@@ -14,8 +14,8 @@ use crate::record::Record;
 use crate::report::GeneratorReport;
 use crate::target::null::Null;
 
-/// Largest number of operations that are executed for the measurement: enough for three significant
-/// digits in a fraction of a second.
+/// Largest number of operations that are executed for the measurement. They take a fraction of a
+/// second and give three significant digits.
 const MOST_OPERATIONS: u64 = 20_000;
 const LONGEST: Duration = Duration::from_millis(20);
 const CALLS: u64 = 2_000;

@@ -88,8 +88,8 @@ impl<'a> Pace<'a> {
         let open = stream.arrival.is_open();
         let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
         let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
-        // A think time that belongs to an operation is taken from the stream before the operation,
-        // so such starts cannot be computed in advance.
+        // If operations have separate think times, each is taken from the stream just before its
+        // operation. The starts of these operations cannot be computed in advance.
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
@@ -252,8 +252,8 @@ pub fn timed_phase(
             shared.cut.store(true, Ordering::Release);
             break;
         }
-        // A run that records its operations executes them one at a time: the record must include
-        // the operations of a client that crashed.
+        // A run that records its operations executes them one at a time, because the record must
+        // not lack the operation during which a client crashed.
         let (operations, due) = row.ready(client.now, if plan.record { 1 } else { BATCH_MAX });
         if plan.record {
             let begun = |one: &Operation| (*one, client.now);

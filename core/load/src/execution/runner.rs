@@ -39,7 +39,8 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let factory = factory(&plan.target, &plan.run_directory)?;
     let setup = Setup::new(plan);
     let generator = calibrate(&setup);
-    // Figures that the control has from a previous run are kept: they are as good as these.
+    // If the control has the generator's cost from a previous run, this cost stays, since it is as
+    // accurate as the new measurement.
     let _ = watch.generator.set(generator.clone());
     let layers = Layers::new(&plan.layers, plan.stream.seed);
     preparation::check_room(plan, factory.as_ref())?;
@@ -126,8 +127,8 @@ fn files_to_prepare(plan: &Plan) -> u64 {
     prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.client_count())
 }
 
-/// The main thread's work during the timed part: it empties caches after the preparation, sets the
-/// common start of every phase, and measures the processor time of all phases.
+/// The main thread's work from the end of the preparation to the end of the timed part: empties
+/// caches, sets the common start of every phase, and measures the processor time of all phases.
 fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
     let plan = shared.setup.plan;
     let mut spent = CpuReport::default();
@@ -170,7 +171,8 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
         shared.layers.end();
         let last = shared.is_over() || phase + 1 == shared.phases.len();
         let begun = !shared.broken.load(Ordering::Acquire);
-        // Other shards may still read the files of this shard's clients.
+        // True if other shards may still read the files of this shard's clients. These files must
+        // not be removed yet.
         let read_on = plan.shared && plan.stream.takes_others();
         if begun && (plan.hold || last && read_on) {
             shared.control.pass_barrier(true);
@@ -228,8 +230,8 @@ fn await_start(shared: &SharedState, phase: usize) -> u64 {
     zero
 }
 
-/// Converts an instant to Unix time, ns. Both clocks are read at nearly the same time: of several
-/// pairs of readings, the closest is used.
+/// Converts an instant to Unix time, ns. Both clocks are read several times in pairs; the pair with
+/// the shortest time between its readings is used.
 fn unix_ns(instant: Instant) -> u64 {
     let pair = || {
         let (before, unix) = (Instant::now(), SystemTime::now());

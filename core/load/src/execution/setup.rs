@@ -95,8 +95,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Writes the path of a file into `path`. The memory of `path` is reused, and more is allocated
-    /// only if it is too short.
+    /// Writes the path of a file into `path`. The memory of `path` is reused; more is allocated
+    /// only if the new path does not fit.
     #[inline]
     pub fn file_path(&self, path: &mut String, prefix: &str, letter: char, file: u64) {
         path.clear();

@@ -44,7 +44,8 @@ pub struct SharedState<'a> {
     /// page cache.
     pub(super) uncached: Mutex<Vec<(String, u64)>>,
     pub(super) phases: Vec<Times>,
-    /// The instant after which the preparation of files is aborted; None without a time limit.
+    /// The instant after which the preparation of files is aborted; None unless the run is a replay
+    /// with a time limit.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -108,13 +109,15 @@ impl<'a> SharedState<'a> {
         watch.copy(record, client.now, &mut client.copied_ns, clients);
     }
 
-    /// Whether the preparation failed for a client, so that no client began.
+    /// Whether the preparation failed for a client or the caches could not be emptied, so that no
+    /// client begins.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }
 
     /// Whether no further phase begins, after a failure or a stop. All threads call this function
-    /// between the same two barriers, where the answer cannot change, so all of them decide alike.
+    /// between the same two barriers, between which the result cannot change, so all threads get
+    /// the same result.
     pub(super) fn is_over(&self) -> bool {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }

@@ -13,7 +13,8 @@ use crate::step::Step;
 /// Largest number of clients whose figures are copied while they run. A copy takes up to 1 MB.
 const MOST_COPIED: usize = 64;
 /// Interval between two copies of one client's counts, ns, with up to `AT_ONCE` clients. With more
-/// clients the interval is longer, so that copying costs no more processor time in all.
+/// clients the interval is longer, so that the processor time for copying does not grow with the
+/// number of clients.
 const COPY_EVERY_NS: u64 = 250_000_000;
 const AT_ONCE: usize = 8;
 
@@ -47,8 +48,9 @@ impl Work {
 pub struct CallSlot {
     /// When the call began, ns of the monotonic clock; 0 while there is no call.
     since_ns: AtomicU64,
-    /// The low 8 bits are the step, or `Step::ALL.len()` plus the work. The other bits are the
-    /// number of the file plus 1, or 0 if the call has no file of a known number.
+    /// The low 8 bits are the number of the step, or `Step::ALL.len()` plus the number of the work
+    /// (`Work`). The other bits are the number of the file plus 1, or 0 if the call has no file of
+    /// a known number.
     what: AtomicU64,
 }
 
@@ -99,8 +101,9 @@ impl CallSlot {
 pub struct Watch {
     pub(crate) runner: CallSlot,
     pub(super) clients: OnceLock<Vec<(u32, Arc<CallSlot>)>>,
-    /// The record of each client that has handed it over with `lend`, by client number. A client
-    /// does so while it waits for other clients, or calls the target outside the timed part.
+    /// The record of each client that has handed its record over with `lend`, by client number. A
+    /// client hands its record over while it waits for other clients, or calls the target outside
+    /// the timed part.
     lent: Mutex<BTreeMap<u32, Record>>,
     /// Copies of clients' records without spans, by client number, made during the timed part.
     copies: Mutex<BTreeMap<u32, Record>>,
@@ -134,20 +137,21 @@ impl Watch {
         begun.zeros.push(zero);
     }
 
-    /// Keeps the record of a client while the client waits for others, or calls the target outside
-    /// the timed part. `give_back` returns the record.
+    /// Keeps the record of a client while the client waits for other clients, or calls the target
+    /// outside the timed part. `give_back` returns the record.
     pub(crate) fn lend(&self, record: Record) {
         locked(&self.lent).insert(record.client, record);
     }
 
-    /// The record that a client has lent. None if the run was given up and the record reported.
+    /// Returns the record that a client has lent. None if the run was given up and the record was
+    /// reported.
     pub(crate) fn give_back(&self, client: u32) -> Option<Record> {
         locked(&self.lent).remove(&client)
     }
 
     /// Copies a client's figures if the last copy, made at `copied_ns`, is too old at the time
-    /// `now`. Both times are ns of the monotonic clock. Copies nothing if the run has many
-    /// `clients`.
+    /// `now`. Both times are ns of the monotonic clock. Copies nothing if the run has more than
+    /// `MOST_COPIED` clients.
     pub(crate) fn copy(&self, record: &mut Record, now: u64, copied_ns: &mut u64, clients: usize) {
         let every = COPY_EVERY_NS * clients.div_ceil(AT_ONCE) as u64;
         if clients <= MOST_COPIED && now.saturating_sub(*copied_ns) >= every {
@@ -161,8 +165,8 @@ impl Watch {
         locked(&self.copies).insert(record.client, record.figures());
     }
 
-    /// Takes out the records of all clients that are known, ordered by client. A record that was
-    /// lent takes precedence over a copy.
+    /// Takes out the known records of clients, ordered by client. Of each client, the lent record
+    /// is taken or, if there is none, the copy of its record.
     pub(super) fn known(&self) -> Vec<Record> {
         let mut found = std::mem::take(&mut *locked(&self.copies));
         found.extend(std::mem::take(&mut *locked(&self.lent)));

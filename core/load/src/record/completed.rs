@@ -6,7 +6,8 @@ use dfslab_workload::{Operation, OperationKind};
 use crate::step::Step;
 
 /// Number of operations that are counted in one batch. A system call displaces the generator's data
-/// from the processor's caches, and a batch shares the cost of reloading them.
+/// from the processor's caches. With batches, these data are reloaded once for each batch and not
+/// for each operation.
 pub const BATCH_MAX: usize = 64;
 
 /// A completed step: its start and end in ns of the monotonic clock, and the bytes moved.

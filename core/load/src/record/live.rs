@@ -1,12 +1,13 @@
-//! Histograms of the latencies of a run that is still in progress. They have few buckets, so that
-//! they can be reported several times a second.
+//! Histograms of the latencies of a run that is still in progress. The histograms have few buckets,
+//! so that they can be reported several times a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dfslab_stats::Histogram;
 
-/// Number of neighbouring buckets of `Histogram` that form one bucket here. Each power of two then
-/// has 16 buckets, and the middle of a bucket is within 3.2 % of every value in it.
+/// Number of neighbouring buckets of `Histogram` that form one bucket of these histograms. Each
+/// power of two then has 16 buckets, and the middle of a bucket is within 3.2 % of every value in
+/// it.
 const MERGED: usize = 8;
 const BUCKETS: usize = Histogram::bucket_number(u64::MAX) / MERGED + 1;
 
@@ -29,7 +30,7 @@ impl ClientLatencies {
         self.counts[Histogram::bucket_number(latency_ns) / MERGED] += 1;
     }
 
-    /// Adds the counts to those of all clients, and sets them to 0.
+    /// Adds the counts to the counts of all clients, and sets the counts of this client to 0.
     pub fn move_to(&mut self, all: &SharedLatencies) {
         for (mine, shared) in self.counts.iter_mut().zip(&all.counts) {
             if *mine > 0 {
@@ -39,7 +40,8 @@ impl ClientLatencies {
     }
 }
 
-/// The latencies of all clients of a run since its start. Several threads may add to them.
+/// The latencies of all clients of a run since the start of the run. Several threads may add
+/// latencies at the same time.
 pub struct SharedLatencies {
     counts: Vec<AtomicU64>,
 }

@@ -80,8 +80,9 @@ impl ScheduleReport {
         }
     }
 
-    /// Merges the schedule reports of two shards that started at the same instant. A shard whose
-    /// workload has no schedule gives None; the result is then the report of the other shard.
+    /// Merges the schedule reports of two shards that started at the same instant. A report is None
+    /// if the workload of the shard has no schedule. If one report is None, the result is the other
+    /// report.
     pub fn merged(mine: Option<Self>, theirs: Option<Self>) -> Option<Self> {
         let (Some(mine), Some(theirs)) = (mine, theirs) else {
             return mine.or(theirs);
@@ -119,7 +120,8 @@ impl ScheduleReport {
     fn settle(&mut self) {
         self.span_s = self.last_s - self.first_s;
         self.behind_s = self.begun_s - self.last_s;
-        // Between n arrivals there are n - 1 gaps, so the rate is that of n - 1 arrivals.
+        // Between n arrivals there are n - 1 gaps, so the offered rate is computed from n - 1
+        // arrivals.
         let gaps = self.arrivals.saturating_sub(1) as f64;
         let each = self.operations as f64 / self.arrivals.max(1) as f64;
         self.offered_per_s = over(gaps * each, self.span_s);

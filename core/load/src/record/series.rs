@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Largest number of a second in a series; this second begins one day after the start. Operations
-/// that end later are counted in it.
+/// that end later are counted in this second.
 const MOST_SECONDS: u64 = 86_400;
 
 /// Figures of the operations that ended within one second.
@@ -27,7 +27,8 @@ pub struct Second {
 }
 
 /// The figures of each second of one phase. At the end of a second, the caller gives the totals
-/// since the phase's start; their increase since the last call is counted in that second.
+/// since the phase's start. The difference from the previously given totals is counted in that
+/// second.
 #[derive(Clone, Debug)]
 pub struct Series {
     seconds: Vec<Second>,
@@ -87,7 +88,7 @@ impl Series {
 }
 
 impl Second {
-    /// Returns the increase of the totals since `before`. The longest latency is that of `self`.
+    /// Returns the increase of the totals since `before`. The longest latency is taken from `self`.
     fn since(&self, before: &Second) -> Second {
         Second {
             count: self.count - before.count,

@@ -48,8 +48,8 @@ impl Report {
         for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
             mine.merge(theirs);
         }
-        // The phases that only the other shard reached are taken over: a shard that was stopped
-        // early did not reach its later phases.
+        // A shard that was stopped early did not reach its later phases. The phases that only the
+        // other shard reached are taken from the report of the other shard.
         let begun = self.phases.len();
         self.phases.extend(other.phases.iter().skip(begun).cloned());
         self.generator.merge(&other.generator);

@@ -19,8 +19,9 @@ pub struct Outcome {
     pub report: Report,
     /// Spans, if the plan requests them.
     pub spans: Vec<SpanRecord>,
-    /// The executed operations, ordered by client, if the plan requests them. Each is the encoded
-    /// operation, followed by its start in 8 bytes, little endian: ns after the common start.
+    /// The executed operations, ordered by client, if the plan requests them. Each entry is the
+    /// encoded operation, followed by the operation's start in 8 bytes, little endian: ns after the
+    /// common start.
     pub recorded: Vec<u8>,
 }
 
@@ -212,7 +213,8 @@ fn audit(records: &[Record]) -> Option<AuditReport> {
     })
 }
 
-/// Merges the failures of all clients: one entry for each operation and kind of error.
+/// Merges the failures of all clients: one entry for each pair of a failed step and a kind of
+/// error.
 fn errors(records: &[Record]) -> Vec<ErrorCount> {
     let mut found: BTreeMap<(String, &str), ErrorCount> = BTreeMap::new();
     for record in records {

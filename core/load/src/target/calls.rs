@@ -1,9 +1,9 @@
-//! Records the NameNode calls that the HDFS client makes within one of its calls. The names and
-//! times come from the client's log.
+//! Records the NameNode calls that the HDFS client library makes within a call of the load
+//! generator. The names and times of the NameNode calls come from the library's log.
 //!
-//! The client has no hook for its own calls. It logs "NAME request …" before and "NAME response …"
-//! after each of them, both on the waiting thread. Only the first words of a log line are
-//! formatted, and nothing is printed.
+//! The library has no hook for its NameNode calls. It logs "NAME request …" before and "NAME
+//! response …" after each of them, both on the waiting thread. Only the first words of a log line
+//! are formatted, and nothing is printed.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};
@@ -40,8 +40,8 @@ thread_local! {
     static OBSERVED: RefCell<Observed> = RefCell::default();
 }
 
-/// Starts observing the NameNode calls of all threads. Repeated calls have no effect, and an
-/// existing logger stays in place.
+/// Starts observing the NameNode calls of all threads. Repeated calls have no effect. If the
+/// process already has a logger, that logger stays in place, and no NameNode calls are observed.
 pub fn watch() {
     if log::set_logger(&Watcher).is_ok() {
         log::set_max_level(LevelFilter::Debug);

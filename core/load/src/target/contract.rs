@@ -1,4 +1,5 @@
-//! The interface of targets: connections of clients, open files, and what creates them.
+//! The interface of targets: the connections of clients, the open files, and the factory that
+//! creates the connections.
 
 use bytes::Bytes;
 
@@ -46,12 +47,13 @@ pub trait Target: Send {
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
-    /// Whether every call on an open file looks the file up by its name, so that the file must be
+    /// Whether every call on an open file looks the file up by its name. If so, the file must be
     /// opened again after a rename.
     fn opens_by_name(&self) -> bool {
         false
     }
-    /// Whether the target reports the metadata-server calls within a step, through `calls`.
+    /// Whether the target reports the metadata-server calls within each step, by the function
+    /// `calls`.
     fn reports_calls(&self) -> bool {
         false
     }
@@ -92,7 +94,8 @@ fn absent(operation: &'static str, path: &str) -> Error {
 /// An open file of a target. If the object is dropped without a call of `close`, the file is
 /// abandoned without a sync.
 pub trait File: Send {
-    /// Reads the next bytes into `buffer`. Returns their number; 0 at the end of the file.
+    /// Reads the next bytes into `buffer`. Returns the number of bytes read; 0 at the end of the
+    /// file.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
     /// Writes the next bytes at the file's position.
     fn write(&mut self, bytes: Bytes) -> Result<()>;
@@ -100,8 +103,8 @@ pub trait File: Send {
     fn fsync(&mut self) -> Result<()>;
     /// Closes the file, and waits until the target has done all work that closing causes.
     fn close(self: Box<Self>) -> Result<()>;
-    /// Reads at an offset and returns the number of bytes read. It is less than requested only at
-    /// the end of the file.
+    /// Reads at an offset and returns the number of bytes read. The number is less than requested
+    /// only at the end of the file.
     fn read_at(&mut self, _buffer: &mut [u8], _offset: u64) -> Result<usize> {
         Err(absent("read", ""))
     }
@@ -133,7 +136,7 @@ pub trait Factory: Send + Sync {
     }
     /// Connects one client to the target.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Removes the run's directory, which must be empty. If it is shared, it is no error that other
-    /// shards still use it or have removed it.
+    /// Removes the run's directory, which must be empty. If shards share the directory, it is no
+    /// error that other shards still use the directory or have already removed it.
     fn finish(&self, shared: bool) -> Result<()>;
 }

@@ -1,8 +1,8 @@
 //! The target for any Hadoop file system. It calls the Java client that applications use, in a Java
 //! virtual machine inside this process.
 //!
-//! The time of a step is that of the Java call over JNI. This time includes one copy between this
-//! process's buffer and the Java array, which an application does not make.
+//! The time of a step is the time of the Java call over JNI. This time includes one copy between
+//! this process's buffer and the Java array; an application does not make this copy.
 
 mod calls;
 mod file;
@@ -113,8 +113,9 @@ fn configured(env: &mut JNIEnv, calls: &Calls, spec: &Spec) -> jni::errors::Resu
     env.new_global_ref(made)
 }
 
-/// Opens a client with separate connections. Hadoop's clients share connections if they have the
-/// same user, so each client logs in as a different user, which Kerberos does not allow.
+/// Opens a client with separate connections. Hadoop's clients share connections if they belong to
+/// the same login, so each client gets a separate login under the current user's name. Kerberos
+/// does not allow such a login, so clients with Kerberos belong to the current login.
 fn client(hadoop: &Hadoop, spec: &Spec, configuration: &GlobalRef) -> Result<GlobalRef> {
     let made = hadoop.work("connect", &spec.uri, |env, calls| {
         let nothing = JObject::null();
@@ -250,7 +251,8 @@ fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("is not empty")
 }
 
-/// Closes a client. Errors are ignored: those of files still being written were reported earlier.
+/// Closes a client. Errors are ignored, since errors of files that were still being written were
+/// reported earlier.
 fn end(hadoop: &Hadoop, client: &GlobalRef) {
     let _ = hadoop.work("disconnect", "", |env, calls| {
         calls.end_client.number(env, client, &[])

@@ -95,8 +95,8 @@ struct Shared {
     counts: [AtomicU64; COUNTED.len()],
 }
 
-/// The longest idle time that later calls may make up for, ns. As in a token bucket, it bounds the
-/// burst of calls that a throttled target accepts at once.
+/// The longest idle time that later calls may make up for, ns. As in a token bucket, this time
+/// bounds the burst of calls that a throttled target accepts without delay.
 const BURST_NS: u64 = 20_000_000;
 const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
 const STALLED: usize = 0;
@@ -230,9 +230,9 @@ impl Gate {
         Ok(())
     }
 
-    /// Delays a call so that all calls together keep the rate limit. The calls pass one after the
-    /// other through an imaginary channel, which this call occupies for `takes_ns`. If a thread
-    /// wakes up late, later calls wait less, until this delay is made up.
+    /// Delays a call so that the calls of all clients keep the rate limit. The calls pass one after
+    /// the other through an imaginary channel, which this call occupies for `takes_ns`. If a thread
+    /// wakes up late, later calls wait less, until the lost time is made up.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let free = passed(&self.shared.free_at, now, takes_ns);
@@ -421,7 +421,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns the time in ns at which the last of `calls` calls leaves a channel that each
+    /// Returns the time in ns at which the last of `calls` calls leaves a channel, which each call
     /// occupies for 1 ms. Each caller makes its call when the previous call has left, and wakes up
     /// `late_ns` late.
     fn last_of(calls: u64, late_ns: u64) -> u64 {
@@ -437,7 +437,7 @@ mod tests {
     fn a_throttled_channel_keeps_its_rate_if_a_call_is_late() {
         // Idle time before the first call is credited, so 20 calls of 1 ms pass at once.
         assert_eq!(last_of(300, 0), 280 * MS);
-        // A late wake-up is credited as well.
+        // The time lost by a late wake-up is credited to later calls, like idle time.
         assert_eq!(last_of(300, MS / 2), 280 * MS + MS / 2);
         // A caller slower than the channel is never delayed.
         assert_eq!(last_of(1, 0), 0);

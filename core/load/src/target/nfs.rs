@@ -129,8 +129,9 @@ impl Factory for NfsFactory {
         let mut connection = lock(&self.connection);
         let mut remove = || rmdir(&mut connection, &self.root, &self.run_directory);
         let removed = match remove() {
-            // A stale handle may mean that another shard has removed the directory in the meantime,
-            // so the removal is tried again. In other cases the second attempt fails as well.
+            // The error NFS3ERR_STALE may mean that another shard removed the directory during the
+            // call. The removal is then repeated, and the second error shows that the directory is
+            // missing. If the error has another cause, the second attempt fails as well.
             Err(error) if shared && is_stale(&error) => remove(),
             removed => removed,
         };

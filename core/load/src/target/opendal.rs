@@ -1,9 +1,9 @@
 //! The target for object stores and other services of the library OpenDAL: S3, a directory, or
 //! memory.
 //!
-//! The time of a step is that of the library's call and its requests. Nothing is retried, so an
-//! outage is visible. Opening an object for reading sends no request. Written data is sent when a
-//! part of the object is full or when the object is closed.
+//! The time of a step is the time of the library's call, which includes its requests to the
+//! service. Nothing is retried, so an outage is visible. Opening an object for reading sends no
+//! request. Written data is sent when a part of the object is full or when the object is closed.
 
 mod call;
 mod file;
@@ -35,8 +35,8 @@ pub struct OpendalFactory {
     runtime: Arc<Runtime>,
     first: Operator,
     run_directory: String,
-    /// The POSIX target if the service is a local directory; None for other services. It creates
-    /// and removes the run's directory, since it does not follow symbolic links.
+    /// The POSIX target if the service is a local directory; None for other services. The POSIX
+    /// target creates and removes the run's directory, since it does not follow symbolic links.
     directory: Option<PosixFactory>,
 }
 
@@ -239,9 +239,9 @@ impl Target for Objects {
         self.wait("rename", from, copied)?;
         let removed = self.wait("rename", from, self.operator.delete(&old));
         if removed.is_err() {
-            // After a rename whose removal failed, both objects exist, so the new object is
-            // removed. If that fails, too, the error appears at the end of the run: the run's
-            // directory is not empty.
+            // If the rename fails at the removal of the old object, both objects exist, so the new
+            // object is removed. If this removal fails, too, the error appears at the end of the
+            // run: the run's directory is not empty.
             let undone = self.operator.delete(&new);
             self.wait("rename", to, undone)?;
         }

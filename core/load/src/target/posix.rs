@@ -40,8 +40,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Derives the flags with which files are opened from three modes. Symbolic links are not
-    /// followed, since a run writes only to files that it created.
+    /// Derives the flags with which files are opened from the modes in a target's options. Symbolic
+    /// links are not followed, since a run writes only to files that it created.
     pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
         let synced = match sync_io {
             SyncIo::None => 0,
@@ -63,8 +63,8 @@ pub struct PosixFactory {
 }
 
 impl PosixFactory {
-    /// Checks that the root is an existing directory and that the options are possible. A file that
-    /// the check creates is removed again.
+    /// Checks that the root is an existing directory and that the file system supports the options.
+    /// A file that the check creates is removed again.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let metadata = fs::metadata(path).map_err(|error| {
@@ -159,7 +159,8 @@ impl Factory for PosixFactory {
     }
 
     fn finish(&self, shared: bool) -> Result<()> {
-        // For a directory that is not empty, POSIX allows two errors.
+        // POSIX allows two errors for the removal of a directory that is not empty: EEXIST and
+        // ENOTEMPTY.
         use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
         let shown = self.directory.display().to_string();
         match fs::remove_dir(&self.directory) {
@@ -203,7 +204,7 @@ impl Posix {
         let flags = flags | self.options.flags;
         // Only existing files are mapped: not new files, and not files opened for appending.
         let mapped = self.options.mmap && flags & (libc::O_CREAT | libc::O_APPEND) == 0;
-        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
         let open = |at, name| unsafe { calls::open_at(at, name, flags, FILE_MODE) };
         let descriptor = self.called(operation, path, open)?;
         let writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
@@ -212,8 +213,8 @@ impl Posix {
 }
 
 /// Creates the run directory that shards share. It is no error if another shard has already created
-/// the directory. The kind of the error is not tested, since Alluxio reports an existing directory
-/// as an input error.
+/// the directory. Whether the directory exists is queried and not derived from the kind of the
+/// error, since Alluxio reports an existing directory as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
@@ -229,9 +230,10 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
         .open(place)
 }
 
-/// Repeats `work` on the run directory for up to SETTLING while its error may be temporary. A
-/// directory that another client has just created is not yet visible on all servers, and a
-/// dispersed volume of GlusterFS reports differing answers of its servers as an I/O error.
+/// Calls `work` on the run directory, and repeats it for up to SETTLING while its error may be
+/// temporary. Two errors are temporary, for example: a directory that another client has just
+/// created is not yet visible on all servers, and a dispersed volume of GlusterFS reports an I/O
+/// error while the answers of its servers differ.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();
     patiently_by(&|| began.elapsed(), &thread::sleep, work)
@@ -277,8 +279,8 @@ impl Target for Posix {
         self.opened("create", path, NEW)
     }
 
-    // An implementation without a file object, so that nothing is allocated for a file that is
-    // closed at once.
+    // An implementation without a file object: nothing is allocated for a file that is closed right
+    // after its creation.
     fn make_empty(&mut self, path: &str, made: &mut dyn FnMut()) -> Result<()> {
         let open = self.plain("create", path, NEW)?;
         made();
@@ -301,8 +303,8 @@ impl Target for Posix {
         // SAFETY: a structure of zeroes is valid, and the call fills it.
         let status = Cell::new(unsafe { std::mem::zeroed::<libc::stat>() });
         self.called("stat", path, |at, name| unsafe {
-            // SAFETY: the name ends with a zero; the name and the structure outlive the call; the
-            // descriptor is open.
+            // SAFETY: the name ends with a zero byte; the name and the structure outlive the call;
+            // the descriptor is open.
             libc::fstatat(at, name, status.as_ptr(), libc::AT_SYMLINK_NOFOLLOW)
         })?;
         Ok(status.into_inner().st_size as u64)
@@ -310,7 +312,7 @@ impl Target for Posix {
 
     fn exists(&mut self, path: &str) -> Result<bool> {
         let found = self.called("exists", path, |at, name| unsafe {
-            // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+            // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
             libc::faccessat(at, name, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW)
         });
         match found {
@@ -323,7 +325,7 @@ impl Target for Posix {
     fn list(&mut self, path: &str) -> Result<usize> {
         let path = if path.is_empty() { "." } else { path };
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
         let open = |at, name| unsafe { libc::openat(at, name, flags) };
         calls::count_entries(self.called("list", path, open)?, path)
     }
@@ -333,8 +335,8 @@ impl Target for Posix {
         let new = self.parents.of(top, to);
         let (place, new) = new.map_err(|error| Error::io("rename", to, &error))?;
         let new = self.other.set(new);
-        // SAFETY: both names end with a zero and outlive the call; the last two directories stay
-        // open.
+        // SAFETY: both names end with a zero byte and outlive the call; the last two directories
+        // stay open.
         let renamed = self.called("rename", from, |at, name| unsafe {
             libc::renameat(at, name, place, new)
         });
@@ -344,20 +346,20 @@ impl Target for Posix {
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
-        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
         let unlink = |at, name| unsafe { libc::unlinkat(at, name, 0) };
         self.called("delete", path, unlink).map(drop)
     }
 
     fn mkdir(&mut self, path: &str) -> Result<()> {
-        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
         let make = |at, name| unsafe { libc::mkdirat(at, name, DIRECTORY_MODE) };
         self.called("mkdir", path, make).map(drop)
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
         self.parents.forget(path);
-        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
         let remove = |at, name| unsafe { libc::unlinkat(at, name, libc::AT_REMOVEDIR) };
         self.called("rmdir", path, remove).map(drop)
     }
@@ -369,14 +371,14 @@ impl Target for Posix {
     }
 
     fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
-        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
         let change = |at, name| unsafe { libc::fchmodat(at, name, mode, 0) };
         self.called("chmod", path, change).map(drop)
     }
 
     fn set_xattr(&mut self, path: &str, value: &[u8]) -> Result<()> {
         let (data, size) = (value.as_ptr(), value.len());
-        // SAFETY: both names end with a zero; `size` is the length of the value.
+        // SAFETY: both names end with a zero byte; `size` is the length of the value.
         let set = |name| unsafe {
             libc::lsetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size, 0) as isize
         };
@@ -386,7 +388,8 @@ impl Target for Posix {
 
     fn get_xattr(&mut self, path: &str) -> Result<usize> {
         let value = Cell::new([0u8; 256]);
-        // SAFETY: both names end with a zero; the kernel writes no more than the array's length.
+        // SAFETY: both names end with a zero byte; the kernel writes no more than the array's
+        // length.
         let get =
             |name| unsafe { libc::lgetxattr(name, ATTRIBUTE.as_ptr(), value.as_ptr().cast(), 256) };
         self.called_through_descriptor("get_xattr", path, get)

@@ -1,4 +1,5 @@
-//! A target that stalls periodically, and the error of the response times measured on it.
+//! A target that stalls periodically, and the error of the response times that are measured on this
+//! target.
 
 use dfslab_load::{run, Control, Outcome, Plan};
 use dfslab_workload::{Schedule, Start};
@@ -14,8 +15,8 @@ pub fn stalling(seed: u64, workers: u32, process: &str) -> String {
         "process":{process}}}}}}},"target":{{"kind":"null"}},"run_directory":"x",
         "layers":[{{"stall":{{"period_s":{PERIOD_S:?},"length_s":{LENGTH_S:?}}}}}],
         "spans":{{"limit":{}}}}}"#,
-        // Largest number of spans: an operation has one span, and its only step has another. The
-        // operations are distributed evenly over the clients.
+        // Largest number of spans: an operation has one span, and its only step has another span.
+        // The operations are distributed evenly over the clients.
         2 * each * workers
     )
 }
@@ -86,10 +87,10 @@ pub fn assert_near(observed: f64, truth: f64, share: f64, what: &str) {
     );
 }
 
-/// Returns the fraction of requests that a stall delays. A request that arrives t seconds before
-/// the end of a stall takes t, which is evenly distributed from 0 to 0.5 s. All other requests take
-/// no time. The run may end shortly after the last stall, because all clients have the same number
-/// of requests.
+/// Returns the fraction of requests that a stall delays. The response time of a request that
+/// arrives t seconds before the end of a stall is t, which is evenly distributed from 0 to 0.5 s.
+/// All other requests take no time. The run may end shortly after the last stall, because all
+/// clients have the same number of requests.
 fn stalled_share(workers: u32) -> f64 {
     let stalls = (f64::from(REQUESTS) / 1000.0 / PERIOD_S).floor();
     stalls * LENGTH_S * 1000.0 / requests(workers) as f64
@@ -115,9 +116,9 @@ pub fn off_the_truth(reported: [f64; 4], truths: [f64; 4]) -> f64 {
     off.fold(0.0, f64::max)
 }
 
-/// Executes one run and returns the largest relative error of its response times. No response time
-/// can be below the truth, and the recorded end of each request shows the time that a busy machine
-/// added. So the assertions hold on a machine of any speed.
+/// Executes one run and returns the largest relative error of its response times. Asserts two facts
+/// that hold on a machine of any speed: no response time is below the true one, and response times
+/// exceed the true ones only by the time that the recorded ends show as added by the machine.
 pub fn tried(workers: u32, seed: u64) -> f64 {
     let plan = Plan::parse(&stalling(seed, workers, r#""even""#)).unwrap();
     let outcome = ran(&plan);

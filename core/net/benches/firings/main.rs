@@ -1,9 +1,10 @@
-//! Measures the speed of the net engine as ratios: compared with a hand-written simulator of the
-//! same model, with one thread, or with a smaller net.
+//! Measures the speed of the net engine as ratios. The engine is compared with a hand-written
+//! simulator of the same model; two threads are compared with one thread; and large nets are
+//! compared with small nets.
 //!
 //! The two sides of a ratio are measured alternately, so that other programs of the machine affect
 //! both. Times of one thread are processor times. The speed-up by a second thread is measured in
-//! elapsed time. The last line is one JSON object.
+//! elapsed time. The last line of the output is one JSON object with all figures.
 
 mod handwritten;
 mod nets;
@@ -76,7 +77,7 @@ fn compared(mut first: impl FnMut() -> f64, mut second: impl FnMut() -> f64) -> 
     }
 }
 
-/// A net that is run again and again with the same options.
+/// A net that is run repeatedly with the same options.
 struct Program {
     net: CompiledNet,
     options: RunOptions,
@@ -136,7 +137,8 @@ impl Figures {
     }
 }
 
-/// Compares the PVFS net with the hand-written simulator. `name` is that of the ratio of speeds.
+/// Compares the PVFS net with the hand-written simulator. `names` are the name of the net's rate in
+/// firings per second, and that of the ratio of the simulator's seconds to the net's seconds.
 fn against_handwritten(exponential: bool, names: (&str, &str), figures: &mut Figures) {
     let program = Program::new(&nets::pvfs(REQUESTS, exponential), &json!({}), cpu_s);
     let by_hand_s = || {

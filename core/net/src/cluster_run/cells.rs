@@ -44,8 +44,9 @@ pub(super) struct Cell {
 /// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// The cell for each value of the only joined field, or NONE. Contains only values below
-    /// `limit`. The cell of a cluster without joined fields has the value 0.
+    /// A table from the value of the only joined field to the cell with this value, or to NONE. It
+    /// has only values for which a table is used; other cells are in `by_key`. If the cluster has
+    /// no joined field, its only cell is at index 0.
     pub(super) direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
     free: Vec<u32>,
@@ -62,8 +63,8 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Creates a store without cells. `limits` has, for each cluster, the limit below which the
-    /// values of its joined field are looked up in a table.
+    /// Creates a store without cells. `limits` has one number for each cluster: values of its
+    /// joined field below the number are looked up in a table.
     pub(super) fn new(limits: Vec<u64>) -> Self {
         let directory = |limit| Directory {
             limit,
@@ -89,8 +90,9 @@ impl Cells {
             return cell;
         }
         // Values such as numbers of clients are dense and recur, so a table suits them. Values that
-        // a run counts up, such as numbers of jobs, would make a table grow without bound: their
-        // cells are freed and used again, so the number of cells does not grow with the values.
+        // a run counts up, such as numbers of jobs, would make a table grow without bound. Cells
+        // with such values are found by hash, and are freed and used again, so the number of cells
+        // does not grow with the values.
         let dense = directory.limit.max(4 * self.cells.len() as u64);
         let direct = single && key[0] < dense;
         let cell = directory.free.pop().unwrap_or_else(|| {
@@ -135,8 +137,9 @@ impl Cells {
 /// of the binding when the entry was made.
 pub(super) type Entry = (u64, u32, u64);
 
-/// An entry of a heap from which the entry with the smallest first number is taken first. Two valid
-/// entries of a transition never have the same first number, so the others need no comparison.
+/// An entry of a heap that yields the entry with the smallest first number first. Two valid entries
+/// of a transition never have the same first number, so the other two numbers of an entry are not
+/// compared.
 #[derive(Clone, Copy, Debug)]
 struct Ready(Entry);
 
@@ -163,7 +166,8 @@ impl Ord for Ready {
 /// Number of entries from which a heap finds the smallest one with fewer steps than a search.
 const MANY: usize = 8;
 
-/// The cells after the first one with which a transition can fire, in no order if they are few.
+/// The cells with which a transition can fire, except the first one. Few cells are unordered; many
+/// cells form a heap.
 #[derive(Debug)]
 enum Others {
     Few(Vec<Entry>),
@@ -226,8 +230,8 @@ impl Others {
 }
 
 /// The state of a transition: the cells with which it can fire, and what its firings use. The first
-/// cell, whose token for the first input arc arrived first, is not in the list of the others, since
-/// most often it is the only one.
+/// cell is the one whose token for the first input arc arrived first. It is stored separately from
+/// the other cells (`rest`), since most often it is the only one.
 #[derive(Debug)]
 pub(super) struct State {
     /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.
@@ -248,8 +252,8 @@ pub(super) struct State {
     /// Number of firings.
     pub(super) fired: u64,
     pub(super) stream: Stream,
-    /// The other cells. An entry is out of date if another token is now the cell's first one for
-    /// the first input arc, or if another input arc finds no token in the cell.
+    /// All cells except the first one. An entry is out of date if another token is now the cell's
+    /// first one for the first input arc, or if another input arc finds no token in the cell.
     rest: Others,
 }
 
@@ -434,7 +438,8 @@ mod tests {
         let mut wanted: Vec<u64> = Vec::new();
         let mut longest = 0;
         for step in 0..20_000 {
-            // Additions and removals prevail in turn, so that the list becomes long and short.
+            // Additions prevail for 50 steps, then removals for 50 steps, so that the list becomes
+            // long and short.
             let adds = stream.below(8) < if step / 50 % 2 == 0 { 6 } else { 2 };
             let lead = stream.below(1 << 40) as u64;
             if adds && !wanted.contains(&lead) {

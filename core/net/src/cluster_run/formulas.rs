@@ -5,7 +5,8 @@ use super::{ClusterRun, HEADER};
 use crate::expression::{Collector, Formulas, Value, VALUES_MAX};
 
 impl Move {
-    /// Replaces the inscriptions of a transition of a general form by formulas, where possible.
+    /// Replaces the inscriptions of the transition by formulas where possible. Does so only for a
+    /// transition of the shape `General`.
     pub(super) fn use_formulas(&mut self) {
         if !matches!(self.shape, Shape::General) {
             return;

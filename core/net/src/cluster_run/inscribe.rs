@@ -167,8 +167,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Evaluates a transition's locals (values computed once per firing) in order. Each may use the
-    /// earlier ones.
+    /// Evaluates a transition's locals (values computed once per firing) in order. A local may use
+    /// the locals before it.
     #[inline(never)]
     pub(super) fn compute_locals(
         &mut self,

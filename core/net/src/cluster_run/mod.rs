@@ -48,9 +48,9 @@ pub(crate) struct Limits {
     pub(crate) max_tokens: usize,
     /// A monitor's index and the number of its observations at which the replication ends.
     pub(crate) until: Option<(usize, u64)>,
-    /// Whether nothing fires after the replication ended. The tokens that wait then are given back
-    /// to the engine without the lists by which transitions find them, unless laws are checked.
-    /// This saves time in nets with many waiting tokens.
+    /// Whether nothing fires any more after the end of the replication. If so, and unless laws are
+    /// checked, the waiting tokens are given back to the engine without the lists by which
+    /// transitions find them. This saves time in nets with many waiting tokens.
     pub(crate) is_final: bool,
 }
 

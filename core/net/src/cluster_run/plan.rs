@@ -4,8 +4,9 @@
 use crate::cluster::LANES_MAX;
 use crate::expression::{Formulas, Value};
 
-/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and no
-/// lists, inhibitor arcs, reset arcs, random places and transitions that compete by weight.
+/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and
+/// that have no lists, no inhibitor arcs, no reset arcs, no random places, and no transitions that
+/// compete by weight.
 ///
 /// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
@@ -101,7 +102,8 @@ pub(super) struct Put {
 /// What is known before the run about the cell and the lane that an output token will enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The cell whose tokens the transition takes, with this lane, if the cell is permanent.
+    /// If the cell from which the transition takes its tokens is permanent, the output token enters
+    /// this cell, in the lane with this number. Otherwise the cell is found later.
     Same(u32),
     /// The cell follows from the token's fields as soon as they are written.
     Early,
@@ -138,7 +140,8 @@ pub(super) enum PlaceSeat {
     },
     /// The lane depends on whether fields are in ranges of values.
     Ranged(Box<RangedSeat>),
-    /// None of these forms: there is no lane, a computed condition, or a key of several fields.
+    /// A seat of another form: the place has no lane, a lane that depends on a computed condition,
+    /// or a key of several fields.
     Other,
 }
 

@@ -40,7 +40,8 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
         let records = records.collect();
         let (free, waiting) = (marking.free_tokens(), marking.waiting());
         let all_counted = marking.count_nothing();
-        // The engine counts the tokens that separate transitions take.
+        // The run counts the tokens of a place only if no separate transition takes them, because
+        // the engine counts the tokens of the other places.
         let places = all_counted.iter().zip(&plan.is_separate);
         let counted: Vec<bool> = places.map(|(&counted, &other)| counted && !other).collect();
         let events = std::mem::replace(&mut engine.events, EventList::new(net.lines));

@@ -6,7 +6,8 @@ use super::waiting::links;
 use super::{ClusterRun, Failed, HEADER};
 use crate::marking::bucket::NONE;
 
-/// An update whose state has its new fields, and whose trigger is freed.
+/// An update that has written the new fields of the state and freed the trigger, but has not put
+/// the state into a lane yet.
 struct Updated {
     transition: u32,
     cell: u32,
@@ -70,9 +71,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Ok(true)
     }
 
-    /// Ends an update after which the state waits in its former lane. The transition can fire again
-    /// if there is another trigger. No other transition could fire with the cell before, so none
-    /// can now.
+    /// Ends an update after which the state waits in the lane in which it waited before. The
+    /// transition can fire again if there is another trigger. No other transition could fire with
+    /// the cell before the update, so none can fire with it now.
     #[inline(always)]
     fn keep_state(&mut self, this: &Move, update: &Update, done: &Updated) {
         let cell = &mut self.cells.cells[done.cell as usize];

@@ -54,7 +54,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Ok(())
     }
 
-    /// Appends a token with the number `arrival` to a lane of a cell.
+    /// Appends a token to a lane of a cell. `arrival` is the token's arrival number.
     #[inline(always)]
     pub(super) fn enter(&mut self, token: u32, cell: u32, lane: u32, arrival: u64) {
         let lane = lane as usize;
@@ -188,7 +188,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         let this = &self.plan.moves[transition as usize];
         if this.others == 0 {
-            // No other transition takes tokens from the cells, so each entry is up to date.
+            // The transition is the only one that takes tokens from these cells, so each entry is
+            // up to date.
             self.turns.add(state.set_turn(state.latest, transition));
             return;
         }
@@ -223,8 +224,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Whether the token that arrived first in the lanes of a cell whose bits are set in `mask` has
-    /// the arrival number `lead`.
+    /// Whether `lead` is the arrival number of the token that arrived first in some lanes of a
+    /// cell. `mask` is the set of these lanes, as bits. Returns false if they hold no token.
     #[inline(always)]
     fn is_present(&self, cell: u32, mask: u32, lead: u64) -> bool {
         let filled = u32::from(self.cells.cells[cell as usize].filled);

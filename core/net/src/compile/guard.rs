@@ -10,8 +10,8 @@ use crate::expression::{
 /// A guard, divided by how the engine evaluates its conditions.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    /// Conditions on one token, each with the input arc that takes the token. Their code refers to
-    /// the token as that of arc 0.
+    /// Conditions on one token, each with the input arc that takes the token. The code of a
+    /// condition refers to the token as the token of arc 0.
     pub(crate) filters: Vec<(u16, Vec<Instruction>)>,
     /// Conditions `field == constant` as (input arc, field, value). A place can look up tokens by
     /// such a value.

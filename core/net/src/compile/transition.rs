@@ -277,9 +277,10 @@ impl Builder<'_> {
         transition.searches = repeats || !guard.residual.is_empty();
         let leads_with_join = guard.joined.first().is_some_and(|entry| entry.0 == 0);
         if transition.searches && !leads_with_join && !guard.joined.is_empty() {
-            // Among several bindings the one that is first in the order of the arcs fires. A search
-            // by groups of joined arcs cannot follow that order if an arc outside the join comes
-            // before them. The conditions of the join are then tested on combinations of tokens.
+            // If there are several bindings, the one that is first in the order of the arcs fires.
+            // A search by groups of joined arcs cannot follow this order if an arc outside the join
+            // comes before the joined arcs. In this case the conditions of the join are tested on
+            // combinations of tokens instead.
             self.unjoin(&mut guard, definition, places, context)?;
         }
         let random = |arc: u16| self.disciplines[places[arc as usize]] == Discipline::Random;

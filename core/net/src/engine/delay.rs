@@ -1,4 +1,5 @@
-//! Evaluates the delays of a firing. Constant and exponential delays take a fast path.
+//! Evaluates the delays of a firing. Constant and exponential delays are computed directly, without
+//! the stack machine of the inscription language.
 
 use crate::clock::{nanoseconds, seconds};
 use crate::engine::Engine;

@@ -23,9 +23,9 @@ pub(crate) const LINES_MAX: usize = 4;
 pub(crate) const NO_LINE: u8 = u8::MAX;
 
 /// Pending events, earliest first. Events with the same constant delay are scheduled in the order
-/// of their times, so they wait in a line: a first-in first-out queue, in which an event costs the
-/// same however many events are pending. All other events wait in a heap. With four children per
-/// node the heap has half the levels of a binary heap, and siblings share cache lines (measured:
+/// of their times. They wait in a line: a first-in first-out queue, in which an event costs the
+/// same however many events are pending. All other events wait in a heap with four children per
+/// node. This heap has half the levels of a binary heap, and siblings share cache lines (measured:
 /// twice the rate of a binary heap below 500 events).
 ///
 /// The events of one instant often wait in one line. The first event of this line is compared with
@@ -36,8 +36,8 @@ pub(crate) struct EventList {
     lines: Vec<Line>,
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
-    /// The smallest sort key in the heap and in the lines, except the one of them that holds the
-    /// earliest event; the largest number if there is no such event.
+    /// The smallest sort key of the events at the head of the heap and of the lines, without the
+    /// heap or line that holds the earliest event; the largest number if there is no such event.
     second: u128,
     /// Number of the line that holds the earliest event; `NO_LINE` if the heap holds that event.
     next_line: u8,
@@ -109,7 +109,8 @@ impl EventList {
         self.heap.len() >= LARGE
     }
 
-    /// The earliest event of the heap, then those events of which one is the second earliest.
+    /// The earliest event of the heap, followed by its children in the heap. The second earliest
+    /// event of the heap is one of these children.
     pub(crate) fn soonest(&self) -> &[Event] {
         &self.heap[..self.heap.len().min(1 + CHILDREN)]
     }
@@ -141,8 +142,8 @@ impl EventList {
         }
     }
 
-    /// Updates the sort keys of the first events after an event with the sort key `order` was added
-    /// to the line `held_by` (`NO_LINE`: to the heap).
+    /// Updates `next`, `second` and `next_line` after an event with the sort key `order` became the
+    /// first one of the line `held_by`, or of the heap if `held_by` is `NO_LINE`.
     #[inline(always)]
     fn compare(&mut self, order: u128, held_by: u8) {
         let is_elsewhere = held_by != self.next_line;

@@ -58,9 +58,9 @@ fn shown_stations(net: &CompiledNet) -> Vec<usize> {
             arcs.entry(input.place).or_default().0 += 1;
         }
         for output in &transition.outputs {
-            // An arc with a computed count puts an unknown number of tokens, so the place must not
-            // be taken for a place of servers. It is not if the number is 2, since one token is
-            // taken.
+            // An arc with a computed count puts an unknown number of tokens, so its place must not
+            // be taken for a place of servers. Therefore the arc counts as putting two tokens,
+            // which never equals the one token that is taken from a place of servers.
             let put = if output.count.is_some() { 2 } else { 1 };
             arcs.entry(output.place).or_default().1 += put;
         }
@@ -180,8 +180,8 @@ impl Engine<'_> {
         }))
     }
 
-    /// The sum over all tokens in service at the end of the run of their remaining service time,
-    /// ns.
+    /// The sum in ns of the remaining service times of all tokens that are in service at the end of
+    /// the run.
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {

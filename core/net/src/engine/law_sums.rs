@@ -20,8 +20,8 @@ pub(crate) struct Laws {
     /// For each place, the station whose served tokens enter it, or NONE. Empty when the run
     /// asserts no law.
     pub(super) station_of: Vec<u32>,
-    /// For each station, the sum of the service times begun in ns. `services` has the number of
-    /// these services.
+    /// For each station, the sum in ns of the service times of all services that have begun.
+    /// `services` has the number of these services.
     pub(super) service_ns: Vec<u128>,
     pub(super) services: Vec<u64>,
     /// For each place, the number of tokens that output arcs with a computed count put into it.

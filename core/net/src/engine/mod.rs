@@ -55,9 +55,9 @@ pub struct Engine<'n> {
     /// the index of its key in this list, or NONE.
     enabled: Vec<Turn>,
     position: Vec<u32>,
-    /// The numbers of the tokens in the binding of each enabled transition. They begin at the
-    /// transition's index times `arcs_max`, the largest number of input arcs. For random places the
-    /// token is an arbitrary fitting one.
+    /// The numbers of the tokens in the binding of each enabled transition. Those of a transition
+    /// begin at its index times `arcs_max`, the largest number of input arcs. For a random place,
+    /// the token is an arbitrary fitting one.
     found: Vec<u32>,
     arcs_max: usize,
     pub(crate) monitors: Vec<Monitor<'n>>,
@@ -179,8 +179,8 @@ impl<'n> Engine<'n> {
         Ok(Some(transition))
     }
 
-    /// Determines again whether each transition is enabled whose input places have changed since
-    /// the last call.
+    /// Updates, for each transition whose input places have changed since the last call, whether
+    /// the transition is enabled.
     #[inline(always)]
     pub(crate) fn update_enabled(&mut self) -> Result<()> {
         while let Some(transition) = self.marking.next_dirty() {

@@ -122,8 +122,8 @@ impl Engine<'_> {
         self.events.push(event, chain.line);
     }
 
-    /// Evaluates a transition's locals (values computed once per firing) in order. Each may use the
-    /// earlier ones.
+    /// Evaluates a transition's locals (values computed once per firing) in order. A local may use
+    /// the locals before it.
     #[inline(never)]
     pub(crate) fn compute_locals(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
         let net = self.net;

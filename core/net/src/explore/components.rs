@@ -10,7 +10,8 @@ use serde_json::{json, Value as Json};
 
 use super::{marking_json, Ground, Places};
 
-/// Largest number of components whose graph is reported. The graph of more is left out.
+/// Largest number of components whose graph is reported. If there are more, the report has no
+/// graph.
 const COMPONENTS_SHOWN_MAX: usize = 2_000;
 
 /// The strongly connected components of a state space, in the order in which a breadth-first search

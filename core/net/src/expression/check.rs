@@ -27,9 +27,9 @@ pub(crate) struct Variable<'a> {
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
     pub(crate) net: &'a NetDefinition,
-    /// Whether draws are allowed, which guards and monitors would repeat or add.
+    /// Whether draws are allowed. Guards would repeat them; monitors would add draws to a run.
     pub(crate) draws_allowed: bool,
-    /// Whether `now()` is allowed, as it is wherever draws are.
+    /// Whether `now()` is allowed. It is always allowed where random draws are allowed.
     pub(crate) clock_allowed: bool,
     /// Parameters of a function, or values that a transition computes once per firing, by name.
     pub(crate) parameters: &'a [(String, FieldType)],
@@ -141,7 +141,7 @@ fn stack_needed(code: &[Instruction]) -> usize {
             Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
-        // A function of one argument also reads the cell above its argument: it must exist.
+        // A function of one argument reads the cell above its argument, too.
         most = most.max(depth + 1);
     }
     most

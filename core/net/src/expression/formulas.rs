@@ -34,9 +34,11 @@ struct Operation {
 #[derive(Debug, Default)]
 pub(crate) struct Formulas {
     constants: Vec<(u8, u64)>,
-    /// The position of a value, and the input arc and the field that it is read from.
+    /// For each value that is a field of a token: the position of the value, the input arc that
+    /// takes the token, and the field.
     fields: Vec<(u8, u16, u16)>,
-    /// The position of a result, and how it is computed from earlier values.
+    /// For each result of an operation: the position of the result, and the operation on earlier
+    /// values.
     results: Vec<(u8, Operation)>,
 }
 

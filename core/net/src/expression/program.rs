@@ -56,7 +56,7 @@ pub(crate) enum Instruction {
         function: u16,
         arguments: u16,
     },
-    /// Pops a truth value. If it is false, skips that many instructions.
+    /// Pops a truth value. If it is false, skips this number of instructions.
     SkipUnless(u16),
     Skip(u16),
 }

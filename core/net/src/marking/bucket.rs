@@ -237,7 +237,7 @@ pub(crate) struct Bucket {
     /// if the arc is not joined.
     pub(crate) group: u32,
     /// The membership (node) whose token is taken first, or NONE if the bucket is empty. For a
-    /// place that takes tokens at random, it is an arbitrary one.
+    /// place that takes tokens at random, it is an arbitrary membership of the bucket.
     head: u32,
     /// The last membership (node) of a linked list, or NONE.
     tail: u32,
@@ -277,7 +277,7 @@ impl Bucket {
     }
 
     /// The membership (node) whose token is taken first, or NONE if the bucket is empty. For a
-    /// place that takes tokens at random, it is an arbitrary one.
+    /// place that takes tokens at random, it is an arbitrary membership of the bucket.
     #[inline]
     pub(crate) fn first(&self) -> u32 {
         self.head

@@ -54,8 +54,8 @@ impl Cell {
         member.arcs.iter().all(|mask| self.filled & mask != 0)
     }
 
-    /// The token that arrived first in the lanes whose bits are set in `mask`; NONE if they hold no
-    /// token.
+    /// The token that arrived first in some lanes of the cell; NONE if these lanes hold no token.
+    /// `mask` is the set of these lanes, as bits.
     #[inline(always)]
     pub(super) fn first(&self, mask: u32, tokens: &[Token]) -> u32 {
         let found = self.filled & mask;
@@ -75,8 +75,9 @@ impl Cell {
 /// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// The cell for each value of the only joined field, or NONE. Contains only values below
-    /// `limit`. The cell of a cluster without joined fields has the value 0.
+    /// A table from the value of the only joined field to the cell with this value, or to NONE. It
+    /// has only values for which a table is used; other cells are found by hash. If the cluster has
+    /// no joined field, its only cell is at index 0.
     pub(super) direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
     /// Cells that are not in use.
@@ -132,8 +133,9 @@ impl Cells {
             return cell;
         }
         // Values such as numbers of clients are dense and recur, so a table suits them. Values that
-        // a run counts up, such as numbers of jobs, would make a table grow without bound: their
-        // cells are freed and used again, so the number of cells does not grow with the values.
+        // a run counts up, such as numbers of jobs, would make a table grow without bound. Cells
+        // with such values are found by hash, and are freed and used again, so the number of cells
+        // does not grow with the values.
         let dense = directory.limit.max(4 * self.cells.len() as u64);
         let direct = single && key[0] < dense;
         let cell = match directory.free.pop() {

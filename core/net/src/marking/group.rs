@@ -40,8 +40,8 @@ pub(crate) fn direct_limits(net: &CompiledNet) -> Vec<u64> {
     net.transitions.iter().map(&mut limit).collect()
 }
 
-/// One more than the largest value of a field in the initial tokens of a place, if that is at most
-/// four times the number of these tokens. Otherwise 0.
+/// One more than the largest value of a field in the initial tokens of a place, if this number is
+/// at most four times the number of these tokens. Otherwise 0.
 fn dense_end(net: &CompiledNet, place: u32, field: u16) -> u64 {
     let rows = &net.places[place as usize].initial;
     let values = rows.iter().map(|row| row[usize::from(field)]);

@@ -34,8 +34,8 @@ pub(crate) fn names_of(
     Ok(names)
 }
 
-/// Compiles an expression as `inscription` does. The expression may also use the values
-/// `parameters`, and read the simulated time if `clock_allowed`.
+/// Compiles an expression as `inscription` does. In addition, the expression may use the names in
+/// `parameters`, and it may read the simulated time if `clock_allowed` is true.
 pub(crate) fn observed_inscription(
     net: &CompiledNet,
     text: &str,

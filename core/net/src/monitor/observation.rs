@@ -10,7 +10,7 @@ use crate::expression::{Binding, Fault, Value};
 use crate::options::ValueDefinition;
 use crate::stream::Stream;
 
-/// Number of levels and of observations that one monitor may have.
+/// Largest number of levels, and largest number of observations, that one monitor may have.
 const PARTS_MAX: usize = 10_000;
 
 /// A value monitor that was checked and compiled.
@@ -99,7 +99,8 @@ impl ValuePlan {
 #[derive(Debug)]
 pub(crate) struct Observed {
     levels: Vec<i64>,
-    /// The value since the last observation, also if that was made during the warm-up.
+    /// The last observed value, even if it was observed during the warm-up. Before the first
+    /// observation, the value at time zero; None if there is none.
     value: Option<f64>,
     /// The time from which `value` is integrated, ns.
     since_ns: u64,
@@ -107,7 +108,8 @@ pub(crate) struct Observed {
     area_ns: f64,
     lasted_ns: u64,
     count: u64,
-    /// Mean and sum of squared differences from it (Welford 1962, Technometrics 4).
+    /// Mean of the observed values, and sum of the squared differences from the mean (Welford 1962,
+    /// Technometrics 4).
     mean: f64,
     squares: f64,
     sum: f64,

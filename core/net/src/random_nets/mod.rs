@@ -427,8 +427,8 @@ fn engine_and_reference_fire_alike() {
     );
 }
 
-/// Asserts that both engines fire alike on nets of one form. All tokens wait in cells in at least
-/// 50 of the nets, which fire at least 500 times together.
+/// Asserts that both engines fire alike on nets of one form. In at least 50 of the nets all
+/// transitions are members of clusters; these nets fire at least 500 times in total.
 fn clusters_fire_alike(form: Form) {
     let (mut members, mut total) = (0, 0);
     for seed in 0..NETS {

@@ -10,7 +10,8 @@ use super::{Form, Maker, NETS};
 use crate::stream::Stream;
 use crate::{compile, Engine, NetDefinition};
 
-/// Values of the field by which tokens are joined. The largest one is not found by a table.
+/// Values of the field by which tokens are joined. The largest one is found by hash, because it is
+/// too large for a table.
 const KEYS: [i64; 4] = [0, 1, 2, 5_000_000];
 
 impl Maker {
@@ -111,7 +112,8 @@ impl Maker {
     }
 }
 
-/// The number of firings of a net's first 120 for each way of firing with fewer steps.
+/// Fires a net up to 120 times. Adds to `fired`, for each way of firing with fewer steps, the
+/// number of firings of transitions that are fired in this way.
 fn fired_by_shape(net: &Json, seed: u64, fired: &mut BTreeMap<&'static str, u64>) {
     let read = NetDefinition::from_json(&net.to_string()).expect("a net as data");
     let compiled = compile(read).expect("the net compiles");

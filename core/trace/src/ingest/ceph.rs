@@ -10,8 +10,9 @@ use crate::tree::shape::{digest_of, mix};
 
 /// Adds one operation of an OSD as a call, with one child call for the interval before each event.
 ///
-/// Ceph timestamps an event when it is reached, so the interval before an event is attributed to
-/// it. Times before the operation's start were set by the client's clock and are ignored.
+/// Ceph timestamps an event when the operation reaches it, so the interval before an event is
+/// attributed to the event. Times before the operation's start were set by the client's clock and
+/// are ignored.
 pub fn operation(value: &Value, found: &mut Gathered) {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let description = text("description");

@@ -3,7 +3,7 @@
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// Parses a text of at most twenty decimal digits. None for other characters or a number beyond 64
+/// Parses a text of one to twenty decimal digits. None for other texts and for numbers beyond 64
 /// bits.
 #[inline(always)]
 pub fn digits(text: &[u8]) -> Option<u64> {
@@ -27,8 +27,8 @@ pub fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Parses eight decimal digits, given as the bytes of one word. They are combined pairwise in three
-/// steps.
+/// Parses eight decimal digits, given as the bytes of one word. The digits are combined pairwise in
+/// three steps. None for other characters.
 #[inline(always)]
 fn eight_digits(word: u64) -> Option<u64> {
     let low = word.wrapping_sub(LOW * 0x30);
@@ -58,8 +58,8 @@ pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     Some(u128::from(above) << 64 | u128::from(word(low)?))
 }
 
-/// Parses eight hexadecimal digits, given as the bytes of one word. Each is converted, then they
-/// are combined pairwise in three steps. None for other characters.
+/// Parses eight hexadecimal digits, given as the bytes of one word. Each digit is converted; then
+/// the digits are combined pairwise in three steps. None for other characters.
 #[inline(always)]
 fn eight_hexadecimal(word: u64) -> Option<u32> {
     // Adding 0x80 - `least` sets the top bit of each byte that is at least `least`.
@@ -115,7 +115,7 @@ mod tests {
                 let mut id = *b"0123456789abcDEF";
                 id[at] = byte;
                 let text = std::str::from_utf8(&id).ok();
-                // The standard library accepts a leading sign, which is not allowed here.
+                // The standard library accepts a leading sign, which the parser must not accept.
                 let text = text.filter(|_| byte != b'+');
                 let expected = text.and_then(|text| u128::from_str_radix(text, 16).ok());
                 assert_eq!(from_hexadecimal(&id, 16), expected, "{byte} at {at}");

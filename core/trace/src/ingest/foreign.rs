@@ -61,8 +61,8 @@ fn is_htrace(value: &Value) -> bool {
         .all(|key| value.get(key).is_some())
 }
 
-/// Reads a file in one of the formats. It parses one value of the file's list of events, spans or
-/// traces at a time, so that the file need not fit the memory.
+/// Reads a file in one of the formats of `Form`. Parses one value of the file's list of events,
+/// spans or traces at a time, so that the file need not fit into memory.
 pub struct ForeignReader {
     form: Form,
     /// The key of the list of events, spans or traces, if the file is an object that contains the
@@ -160,8 +160,8 @@ impl ForeignReader {
         loop {
             match (source.visible()?, self.key) {
                 (None, None) => return Ok(None),
-                // A list without its end is accepted, since tools that were killed leave it so. A
-                // truncated object is an error.
+                // A list without its end is accepted, since tools that are killed leave such lists.
+                // A truncated object is an error.
                 (None, Some(_)) if self.inside => {
                     return Err(source.cut(0, "EOF while parsing a list"))
                 }
@@ -178,8 +178,8 @@ impl ForeignReader {
         }
     }
 
-    /// Reads one key of the object that contains the list. If the key is `wanted`, stops before its
-    /// value, which is the list. Otherwise also skips the value.
+    /// Reads one key of the object that contains the list. If the key is `wanted`, stops before the
+    /// key's value, which is the list. Otherwise, also skips the key's value.
     fn member(&mut self, source: &mut Source<'_>, wanted: &str) -> Result<(), Failure> {
         let length = source.json_value()?;
         let found = source.rest()[1..length - 1] == *wanted.as_bytes();
@@ -207,15 +207,15 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the value of a key as a number; None if it is not one. A number that is encoded as text
-/// is accepted, since some writers encode times and ids so.
+/// Returns the value of a key as a number; None if the value is not a number. A number that is
+/// encoded as text is accepted, since some writers encode times and ids as text.
 fn number(value: &Value, key: &str) -> Option<f64> {
     let value = value.get(key)?;
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Converts the value of a key from microseconds to nanoseconds. Whole numbers are converted
-/// exactly. None if the value is missing, negative, too large or not a number.
+/// Converts the value of a key from microseconds to nanoseconds. Integers are converted exactly.
+/// None if the value is missing, negative, too large or not a number.
 fn micros(value: &Value, key: &str) -> Option<u64> {
     let given = value.get(key)?;
     if let Some(whole) = given.as_u64() {
@@ -262,7 +262,7 @@ fn chrome(event: Value, open: &mut HashMap<(u64, u64), Vec<Value>>, found: &mut 
 }
 
 /// Returns the process or thread id under `key` as a number; 0 if there is none. Some formats have
-/// names instead of numbers; these are converted by `identity`.
+/// names instead of numbers; `identity` converts the names.
 fn row(event: &Value, key: &str) -> u64 {
     match event.get(key) {
         Some(Value::String(name)) => identity(name),
@@ -342,8 +342,8 @@ fn jaeger_weight(span: &Value) -> Option<u64> {
 
 fn zipkin(span: &Value, found: &mut Gathered) {
     let (id, parent) = (identity(word(span, "id")), identity(word(span, "parentId")));
-    // In Zipkin, the spans of client and server may share one id. The server's span then becomes a
-    // child of the client's span.
+    // In Zipkin, the spans of a client and a server may share one id. The span of the server then
+    // becomes a child of the client's span, under an id that is derived from the shared id.
     let shared = span.get("shared") == Some(&Value::Bool(true));
     let endpoint = span.get("localEndpoint").unwrap_or(&Value::Null);
     timed(span, ("timestamp", "duration"), found, |found, kept| {

@@ -42,7 +42,8 @@ impl Gathered {
         self.store.spans.len()
     }
 
-    /// Gives each span an id, and makes it a child of the span that encloses it on its thread.
+    /// Gives each span an id, and makes the span a child of the shortest span that encloses it on
+    /// the same thread.
     pub fn nest(&mut self) {
         let spans = &mut self.store.spans;
         spans.sort_by_key(|span| (span.thread, span.start_ns, u64::MAX - span.end_ns));
@@ -69,8 +70,8 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
-    /// Moves all spans to the end of `store`. With `without_traces`, each call tree first gets a
-    /// trace id, since the format has none.
+    /// Moves all spans to the end of `store`. If `without_traces` is true, the format has no trace
+    /// ids; then each call tree first gets a trace id.
     pub fn move_into(&mut self, store: &mut SpanStore, without_traces: bool) {
         if without_traces {
             self.store.spans.retain(|span| span.span_id != 0);

@@ -46,7 +46,7 @@ impl Level {
 struct Open {
     level: Level,
     list: bool,
-    /// Whether the last thing read was a value, so that a comma or the end must follow.
+    /// Whether the last item read was a value, so that a comma or the closing bracket must follow.
     behind_value: bool,
     /// Whether the object has a key that occurs only in traces.
     is_trace: bool,
@@ -59,9 +59,9 @@ pub struct JsonReader {
     open: Vec<Open>,
     begun: bool,
     place: Option<(u32, u32)>,
-    /// Index of the first span in the store whose resource is not known yet.
+    /// Index in the store of the first span whose resource was not read yet.
     first: usize,
-    /// Number of spans that left the store before their resource was known.
+    /// Number of spans that were taken out of the store before their resource was read.
     given_away: u64,
 }
 
@@ -132,7 +132,7 @@ impl JsonReader {
     }
 
     /// Enters an object or list of the type `level`: consumes its opening bracket `byte` and puts
-    /// it on the stack. Any other value is handled by `wrong_kind`.
+    /// it on the stack. If `byte` begins any other value, `wrong_kind` handles the value.
     fn enter(&mut self, source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
         let list = byte == b'[';
         if !(byte == b'{' || list && level != Level::Document) {
@@ -167,8 +167,8 @@ impl JsonReader {
         Ok(())
     }
 
-    /// Reads a key and its value. If the value is an object or list that contains spans, only its
-    /// opening bracket is read.
+    /// Reads a key and its value. If the value is an object or list that contains spans, reads only
+    /// the opening bracket of the value.
     fn member(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let key = parse::<Text>(source, length)?.0.into_owned();
@@ -199,8 +199,8 @@ impl JsonReader {
         }
     }
 
-    /// Reads a resource, and sets its service and host in those of its spans that precede it in the
-    /// document.
+    /// Reads a resource. The spans of the resource that precede it in the document get its service
+    /// and host.
     fn resource(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let resource = parse::<Option<Resource>>(source, length)?.unwrap_or_default();

@@ -1,9 +1,8 @@
-//! Parses spans of OTLP JSON fast, if they are in the form that most exporters write. The library
-//! serde parses all others.
+//! Parses spans of OTLP JSON fast, if they are in the form that most exporters write. In this form,
+//! texts have no escapes, times and sizes are digits, and attributes have a key and a value.
 //!
-//! In that form, texts have no escapes, times and sizes are digits, and attributes have a key and a
-//! value. The functions here return None if a span is truncated or not in that form. Such a span
-//! may still be valid; serde then decides.
+//! The functions in this module return None if a span is truncated or not in this form. Such a span
+//! may still be valid, so the library serde parses it.
 
 use std::borrow::Cow;
 
@@ -23,7 +22,8 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Parses an id that must have exactly `digits` hexadecimal digits.
+    /// Parses an id that must have exactly `digits` hexadecimal digits. An empty text means that
+    /// there is no id (`Identity::None`).
     pub fn of(text: &[u8], digits: usize) -> Self {
         match from_hexadecimal(text, digits) {
             Some(number) => Identity::Number(number),
@@ -82,8 +82,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
     Some(cursor.at)
 }
 
-/// The members with which most writers end a span although they are empty. They are recognised by
-/// one comparison.
+/// The empty members with which most writers end a span. They are recognised by one comparison.
 const NOTHING_MORE: &[u8; 95] =
     b",\"droppedAttributesCount\":0,\"events\":[],\"droppedEventsCount\":0\
                                 ,\"links\":[],\"droppedLinksCount\":0";
@@ -96,8 +95,8 @@ struct Cursor<'a> {
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// Finds the bytes of `word` that end a plain text: quotes, backslashes and control characters.
-/// Returns a word in which the top bit of these bytes is set.
+/// Finds the bytes of `word` that cannot be part of a plain text: quotes, backslashes and control
+/// characters. Returns a word in which the top bit of each of these bytes is set.
 #[inline(always)]
 fn ends_of_text(word: u64) -> u64 {
     let equal = |byte: u8| {
@@ -156,7 +155,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Parses a hexadecimal id, from the position after its opening quote. A valid id has a known
-    /// length and contains no quote, so the closing quote needs no search.
+    /// length and contains no quote, so the closing quote is expected at a fixed position.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
@@ -186,7 +185,7 @@ impl<'a> Cursor<'a> {
         (self.bytes.get(self.at + LENGTH) == Some(&b'"')).then_some(text)
     }
 
-    /// Returns whether the next bytes are `text`. If so, advances past them.
+    /// Advances past `text` if the next bytes are `text`. Returns whether they are.
     #[inline(always)]
     fn literal<const LENGTH: usize>(&mut self, text: &[u8; LENGTH]) -> bool {
         let here = self.bytes.get(self.at..);
@@ -195,9 +194,9 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Parses the first members of a span, as long as they have no spaces and are in the order in
-    /// which OpenTelemetry's exporters write them. This saves the look-up of keys. Returns whether
-    /// any member was parsed.
+    /// Parses the first members of a span, as long as the members have no spaces and are in the
+    /// order in which OpenTelemetry's exporters write them. So their keys need not be looked up.
+    /// Returns whether any member was parsed.
     #[inline(always)]
     fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
         if !self.literal(b"\"traceId\":\"") {
@@ -243,7 +242,7 @@ impl<'a> Cursor<'a> {
         Some(true)
     }
 
-    /// Skips the rare members of a span: events, links and the counts of dropped ones.
+    /// Skips the rare members of a span: events, links, and the numbers of dropped entries.
     fn rarely_more(&mut self) -> Option<()> {
         if self.literal(b",\"droppedAttributesCount\":") {
             self.skip()?;
@@ -263,7 +262,7 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Parses all members of an object. `take` is called with each key to parse the value after it.
+    /// Parses all members of an object. Calls `take` with each key, to parse the key's value.
     #[inline(always)]
     fn members(&mut self, take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
@@ -374,9 +373,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Parses an attribute that has an integer value in the form that most exporters write. Returns
-    /// the comma or bracket after it. If the attribute is different, returns `Some(None)` and does
-    /// not advance.
+    /// Parses an attribute that has an integer value, in the form that most exporters write.
+    /// Returns `Some(Some(byte))` with the comma or bracket after the attribute. If the attribute
+    /// has another form, returns `Some(None)` and does not advance. Returns None if the span is
+    /// truncated or the integer is invalid.
     #[inline(always)]
     fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<Option<u8>> {
         let start = self.at;

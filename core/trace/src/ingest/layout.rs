@@ -1,9 +1,9 @@
 //! Decodes protobuf spans fast by comparison with earlier spans, since most spans of a trace differ
-//! from an earlier one only in values.
+//! from an earlier span only in values.
 //!
 //! The spans that one line of a program's code creates are encoded alike: their tags, lengths, keys
-//! and names are equal, and the ids, times and numbers between these have equal lengths. A full
-//! parse of one span yields a layout: the positions of its values. A later span that equals it in
+//! and names are equal, and their ids, times and numbers have equal lengths. A full parse of one
+//! span yields a layout: the positions of the span's values. A later span that equals this span in
 //! all bytes outside the values has the same layout, so its values are at the same positions.
 
 use super::picked::Key;
@@ -20,15 +20,15 @@ const PART_WORDS: usize = PART_BYTES / 8;
 const SPAN_BYTES_MAX: usize = 512;
 
 /// The bytes of a span and the bytes after it in the file. The window is longer by `PART_BYTES`
-/// than the longest span for which layouts are learnt. So a part that starts in the span ends in
-/// the window, which saves bounds checks.
+/// than the longest span for which layouts are learnt. So a part that starts within the span ends
+/// within the window, which saves bounds checks.
 pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 
-/// Maximum number of layouts with which a span is compared before it is parsed in full. Only the
-/// layouts of spans of the same length are tried.
+/// Maximum number of layouts with which a span is compared before the span is parsed in full. Only
+/// the layouts of spans with an equal number of bytes are compared.
 const TRIED_MAX: usize = 8;
 
-/// Number of layouts that are learnt at the start without a condition. After that, one more layout
+/// Number of layouts that are learnt at the start without a condition. After these, one more layout
 /// is learnt for every `FOUND_EACH` spans that matched a layout, so that little time is spent on
 /// the layouts of dissimilar spans.
 const LEARNT_FREELY: usize = 256;
@@ -86,8 +86,8 @@ impl Layouts {
             return;
         }
         self.learnt += 1;
-        // A name that was truncated or merged must be counted for each span, so its layout is not
-        // learnt.
+        // The layout of a span with a truncated or merged name is not learnt, because each such
+        // name must be counted in the losses.
         let Some(name) = store.texts.recall(span.name) else {
             return;
         };
@@ -103,8 +103,8 @@ impl Layouts {
     }
 }
 
-/// The positions of the values in spans that one place of a program encoded, and the bytes that all
-/// these spans share.
+/// The positions of the values in those spans that one line of a program's code creates, and the
+/// bytes that all these spans share.
 struct Layout {
     parts: Vec<Part>,
     trace_id: usize,
@@ -114,7 +114,7 @@ struct Layout {
     end: usize,
     thread: Digits,
     size: Digits,
-    /// A span with the fields that are equal in all spans of the layout.
+    /// A span with the values of those fields that are equal in all spans of the layout.
     alike: Span,
 }
 
@@ -170,15 +170,15 @@ impl Layout {
     }
 }
 
-/// Returns the `SIZE` bytes of a window that begin at the offset `at` in its span.
+/// Returns `SIZE` bytes of a window, which begin at the offset `at` in the span.
 #[inline(always)]
 fn chunk<const SIZE: usize>(window: &Window, at: usize) -> [u8; SIZE] {
     let at = at % SPAN_BYTES_MAX;
     std::array::from_fn(|place| window[at + place])
 }
 
-/// The position of a varint in a span. A varint without bytes stands for a missing number, which is
-/// read as zero.
+/// The position of a varint in a span. If the span has no such number, the varint has no bytes and
+/// is decoded as zero.
 #[derive(Clone, Copy, Default)]
 struct Digits {
     at: usize,
@@ -206,8 +206,9 @@ impl Digits {
     }
 }
 
-/// `PART_BYTES` bytes of a span, with which those of other spans are compared. The bits that belong
-/// to values are masked out.
+/// `PART_BYTES` consecutive bytes of the span from which a layout was learnt. Other spans of the
+/// layout must have equal bytes at this position, except for the bits that belong to values, which
+/// are masked out.
 struct Part {
     at: usize,
     mask: [u64; PART_WORDS],
@@ -277,22 +278,22 @@ impl Values {
     }
 
     /// Walks over the fields of a span and records the positions of its values. All other bytes
-    /// stay part of the comparison.
+    /// stay part of the comparison. None if the span has no layout.
     fn walk(&mut self, mut span: Message<'_>) -> Option<()> {
         while let Some((field, value)) = span.field().ok()? {
             match (field, value) {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
-                // A parent id of another length is invalid and must be counted for each span, so
-                // there is no layout.
+                // There is no layout with a parent id of another length: such an id is invalid and
+                // must be counted for each span.
                 (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),
                 (7, Value::Fixed64(_)) => self.start = Some(self.free_time(&span)),
                 (8, Value::Fixed64(_)) => self.end = Some(self.free_time(&span)),
                 (9, Value::Block(attribute)) => self.attribute(attribute)?,
-                // The sampling weight in a trace state needs a full parse of each span, so there is
-                // no layout.
+                // There is no layout with a trace state: the sampling weight in the trace state
+                // needs a full parse of each span.
                 (3, _) => return None,
                 _ => {}
             }
@@ -300,7 +301,8 @@ impl Values {
         Some(())
     }
 
-    /// Records the position of an attribute's value, if it is a number that this crate uses.
+    /// Records the position of an attribute's value, if the value is a number that this crate uses.
+    /// None if the attribute has no layout.
     fn attribute(&mut self, mut attribute: Message<'_>) -> Option<()> {
         let Some((1, Value::Block(key))) = attribute.field().ok()? else {
             return None;
@@ -316,7 +318,8 @@ impl Values {
         }
         match (Key::of(key.bytes()), found) {
             (key, Value::Varint(_)) if first == INTEGER && count <= Digits::COUNT_MAX => {
-                // The number of bytes of the varint is part of the layout; its value is not.
+                // Only the top bit of each byte of the varint is compared. These bits determine the
+                // number of bytes, which is part of the layout.
                 self.mask[at..at + count].fill(0x80);
                 self.number(key, Digits::new(at, count))
             }
@@ -342,7 +345,7 @@ impl Values {
     }
 
     /// Excludes the bytes of a block, which are a value, from the comparison with other spans.
-    /// Returns their offset in the span.
+    /// Returns the offset of these bytes in the span.
     fn free(&mut self, block: Message<'_>) -> usize {
         let at = block.offset() - self.begin;
         self.mask[at..at + block.bytes().len()].fill(0);
@@ -350,7 +353,7 @@ impl Values {
     }
 
     /// Excludes the last 8 bytes that were read, which are a time, from the comparison with other
-    /// spans. Returns their offset in the span.
+    /// spans. Returns the offset of these bytes in the span.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);

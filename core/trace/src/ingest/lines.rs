@@ -22,8 +22,8 @@ pub enum Form {
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// Time in the line, ns since 1970. It is the start of the call in strace's format, and its end
-    /// in the format of JuiceFS.
+    /// Time in the line, ns since 1970. In strace's format, it is the start of the call; in the
+    /// format of JuiceFS, it is the end of the call.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,
@@ -31,8 +31,9 @@ struct Call<'a> {
 }
 
 impl Form {
-    /// Recognises the format of a log by its first lines. It suffices that one of them has the form
-    /// of that format, since a log may begin in the middle of a line. None for other files.
+    /// Recognises the format of a log by the first of its lines that is a call in a known format.
+    /// The very first line may not be one, since a log may begin in the middle of a line. None if
+    /// none of the first lines is a call in a known format.
     pub fn recognise(bytes: &[u8]) -> Option<Form> {
         let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
         lines.into_iter().find_map(|line| {
@@ -49,8 +50,8 @@ impl Form {
 /// Reads one text log, line by line.
 pub struct LineReader {
     form: Form,
-    /// For each thread, the call whose beginning was read but not its end. strace splits a call
-    /// into two lines if it logs a call of another thread in between.
+    /// For each thread, the call of which only the first line was read, as (start in ns, name).
+    /// strace writes a call as two lines if it logs a call of another thread in between.
     begun: HashMap<u64, (u64, String)>,
     durations: bool,
     found: Gathered,
@@ -69,7 +70,8 @@ impl LineReader {
     }
 
     /// Reads spans until the store holds `room` spans. Returns false at the end of the file. Lines
-    /// that are no calls (exits, signals) are counted as `other_lines`.
+    /// that do not complete a call, such as exits, signals and the first lines of split calls, are
+    /// counted as `other_lines`.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,
@@ -88,13 +90,14 @@ impl LineReader {
             };
             let line = String::from_utf8_lossy(&source.rest()[..length]);
             self.durations |= line.contains('<');
-            // JuiceFS writes a line "#" for a second without operations, which is not counted.
+            // JuiceFS writes a line "#" for a second without operations; such a line is not
+            // counted.
             if !matches!(line.trim(), "" | "#") {
                 let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
                 if !line.ends_with('\n') && self.found.losses.other_lines > others {
-                    // A last line without its end is counted as a truncation of the file, not as
-                    // another line.
+                    // If the last line has no line break and is not a call, it counts as a
+                    // truncation of the file, not as another line.
                     self.found.losses.other_lines = others;
                     self.found.losses.truncated_files += 1;
                     self.found.losses.unread_bytes += length as u64;
@@ -160,7 +163,8 @@ fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// Converts a time in seconds, a text with a decimal point, to nanoseconds. None for other texts.
+/// Converts a time in seconds, given as text with a decimal point, to nanoseconds. None for other
+/// texts.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
     if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -235,8 +239,8 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
     let reported = rest.strip_prefix('(')?;
-    // The status follows the last of these marks: the name of a file may contain any text, so an
-    // earlier one may be part of a name.
+    // The status follows the last of these marks. An earlier mark may be part of the name of a
+    // file, which may contain any text.
     let marks = [") - ", "] - ", "): - "];
     let newer = marks
         .iter()

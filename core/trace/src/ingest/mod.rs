@@ -1,5 +1,5 @@
-//! Reads trace files in all supported formats. A file's format is recognised by its content, never
-//! by its name.
+//! Reads trace files in all supported formats. A file's format is recognised by the content, never
+//! by the file's name, unless the user names the format.
 
 mod ceph;
 mod digits;
@@ -96,8 +96,8 @@ pub struct Reader<'r> {
     /// Whether a truncated file is accepted: its complete spans are kept, and the rest is counted
     /// as lost.
     salvages: bool,
-    /// Number of spans kept so far, and the number of records dropped so far for each reason in
-    /// `DROPPED`.
+    /// Number of spans kept so far (`spans`), and number of records dropped so far for each reason
+    /// in `DROPPED` (`dropped`).
     spans: u64,
     dropped: [u64; DROPPED.len()],
 }
@@ -112,8 +112,8 @@ enum FormReader {
 
 impl<'r> Reader<'r> {
     /// Opens a file. If `format` is None, the format is recognised by the content. If the file is
-    /// truncated, its complete spans are kept and the rest is counted, since recorders are killed
-    /// and disks run full.
+    /// truncated, its complete spans are kept and the truncated bytes are counted as lost: files
+    /// are truncated when recorders are killed and disks run full.
     pub fn open(path: &Path, format: Option<InputFormat>) -> Result<Reader<'static>> {
         let file =
             File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
@@ -202,7 +202,8 @@ impl<'r> Reader<'r> {
         Ok(more)
     }
 
-    /// Returns the text of the error for a file without spans: why it has none.
+    /// Returns the text of the error for a file without spans, with the reasons why it has no
+    /// spans.
     fn nothing_in_words(&self) -> String {
         let reasons = self
             .dropped
@@ -258,7 +259,7 @@ enum Format {
 
 impl Format {
     /// Determines the format of a file from its first bytes. `named` is the format that the user
-    /// gave, if any. It takes precedence, unless the file is empty or compressed.
+    /// named, if any. This format takes precedence, unless the file is empty or compressed.
     fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
         let found = Format::recognise(bytes);
         let Some(named) = named else { return found };
@@ -295,8 +296,8 @@ impl Format {
     }
 }
 
-/// Whether the bytes begin a JSON object. A protobuf trace may start with the same bytes as a line
-/// break and "{", so the object's first key or its end is checked, too.
+/// Whether the bytes begin a JSON object. A protobuf trace may also start with a line break and
+/// "{", so the object's first key or its end is checked, too.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());
@@ -317,8 +318,8 @@ mod tests {
 
     #[test]
     fn a_protobuf_that_begins_like_text_is_still_protobuf() {
-        // As text, 0x0a is a line break and 0x7b is "{". As protobuf, they are the tag of field 1
-        // and a length.
+        // As text, 0x0a is a line break and 0x7b is "{". As protobuf, the two bytes are the tag of
+        // field 1 and a length.
         let mut bytes = vec![0x0a, 0x7b, 0x12, 0x79];
         bytes.extend([0x1a, 0x77]);
         bytes.extend([b'x'; 0x77]);

@@ -8,8 +8,8 @@ use crate::span::SpanStore;
 /// An attribute that this crate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The bytes that the call moved. Several attributes have this meaning; the one with the lowest
-    /// rank counts.
+    /// The number of bytes that the call moved. Several attributes have this meaning; the attribute
+    /// with the lowest rank counts.
     Size(u8),
     /// The thread id.
     Thread,
@@ -23,7 +23,8 @@ pub enum Key {
     Probability,
     /// The type of Jaeger's sampler.
     SamplerType,
-    /// The parameter of Jaeger's sampler, which is a probability for one type of sampler.
+    /// The parameter of Jaeger's sampler, which is a probability if the sampler is of the
+    /// probabilistic type.
     SamplerParameter,
 }
 
@@ -68,7 +69,8 @@ pub enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// Returns the value as a number, which some writers encode as text. None for other values.
+    /// Returns the value as a number. Text is parsed, since some writers encode numbers as text.
+    /// None if the value is not a number.
     fn number(&self) -> Option<f64> {
         match self {
             Scalar::Integer(value) => Some(*value as f64),
@@ -78,7 +80,8 @@ impl Scalar<'_> {
         }
     }
 
-    /// Returns the value as a size in bytes. None if it is negative, fractional or not a number.
+    /// Returns the value as a size in bytes. None if the value is negative, fractional or not a
+    /// number.
     #[inline]
     fn size_bytes(&self) -> Option<u64> {
         match self {
@@ -90,30 +93,31 @@ impl Scalar<'_> {
     }
 }
 
-/// Converts a float to an integer if it is whole and not negative; some JSON writers know only
-/// floats. None otherwise.
+/// Converts a float to an integer, since some JSON writers know only floats. None if the float is
+/// negative, too large or not an integer.
 pub fn whole(value: f64) -> Option<u64> {
     let fits = value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0;
     fits.then_some(value as u64)
 }
 
-/// The values of those attributes of one span or resource that this crate uses, as far as they were
-/// found yet.
+/// The values of those attributes of one span or resource that this crate uses. Attributes that
+/// were not found yet have their default values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked<'a> {
-    /// The rank of the key of the attribute for the call's size, and the size in bytes, which is
-    /// None if it is invalid. The whole is None if no such attribute was found.
+    /// The size of the call, as (rank of the attribute's key, size in bytes). The size in bytes is
+    /// None if the attribute's value is invalid. The pair is None if no attribute for the size was
+    /// found.
     size: Option<(u8, Option<u64>)>,
     thread: u64,
     wait: bool,
     /// The sampling weight; 0 if unknown.
     weight: u64,
-    /// Whether Jaeger's sampler is of the probabilistic type. If it is, `parameter` is the sampling
+    /// Whether Jaeger's sampler is of the probabilistic type. If so, `parameter` is the sampling
     /// probability.
     probabilistic: bool,
     parameter: f64,
-    /// The names of service and host, which only resources have. They are boxed to keep the type
-    /// small, since there are far more spans than resources.
+    /// The names of service and host, which only resources have. The names are boxed to keep the
+    /// type small, since there are far more spans than resources.
     origin: Option<Box<Origin<'a>>>,
 }
 
@@ -154,8 +158,8 @@ impl<'a> Picked<'a> {
         self.origin.get_or_insert_default()
     }
 
-    /// The bytes that the call moved. An invalid size is counted in the losses of the store and
-    /// taken as zero.
+    /// The number of bytes that the call moved. An invalid size is counted in the losses of the
+    /// store, and 0 is returned.
     #[inline(always)]
     pub fn bytes(&self, store: &mut SpanStore) -> u64 {
         match self.size {
@@ -168,7 +172,8 @@ impl<'a> Picked<'a> {
         }
     }
 
-    /// Reads the sampling weight from a span's trace state. It takes precedence over attributes.
+    /// Reads the sampling weight from a span's trace state. A weight in the trace state takes
+    /// precedence over a weight in the attributes.
     #[inline(always)]
     pub fn trace_state(&mut self, state: &[u8]) {
         if !state.is_empty() {

@@ -93,8 +93,8 @@ impl<'a> PlainSpan<'a> {
         Some(())
     }
 
-    /// Decodes the first fields while they are in the order of their numbers. Returns the remaining
-    /// bytes. To expect a fixed order is faster than to branch on each tag.
+    /// Decodes the first fields of a span as long as they are in the order of their numbers.
+    /// Returns the remaining bytes. Expecting a fixed order is faster than branching on each tag.
     #[inline(always)]
     fn in_usual_order(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = bytes;
@@ -120,7 +120,8 @@ impl<'a> PlainSpan<'a> {
     }
 
     /// Decodes the three ids with which the span of a call with a parent begins: trace id, span id
-    /// and parent id. Returns the bytes after them; None if the span does not begin in this way.
+    /// and parent id. Returns the bytes after the ids; None if the span does not begin with these
+    /// three ids.
     #[inline(always)]
     fn three_ids(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (head, behind) = bytes.split_first_chunk::<38>()?;
@@ -134,7 +135,8 @@ impl<'a> PlainSpan<'a> {
         Some(behind)
     }
 
-    /// Adds the span to the store with this service and host, or drops it and counts the reason.
+    /// Adds the span to the store with this service and host. An invalid span is dropped, and the
+    /// reason is counted.
     #[inline(always)]
     pub fn keep(&self, (service, host): (u32, u32), store: &mut SpanStore) {
         let (Ok(trace_id), Ok(span_id)) = (self.trace_id.try_into(), self.span_id.try_into())
@@ -170,8 +172,9 @@ impl<'a> PlainSpan<'a> {
     }
 }
 
-/// If the next field has the tag `tag` and is complete, decodes it by `read`, stores its value in
-/// `held`, advances `rest` past it and returns true. Otherwise changes nothing and returns false.
+/// If the next field has the tag `tag` and is complete, decodes the field by `read`, stores its
+/// value in `held`, advances `rest` past the field and returns true. Otherwise changes nothing and
+/// returns false.
 #[inline(always)]
 fn take<'a, T>(
     rest: &mut &'a [u8],
@@ -202,15 +205,16 @@ fn short(bytes: &[u8]) -> Option<(u8, &[u8])> {
     (number < 0x80).then_some((number, behind))
 }
 
-/// Decodes a block of bytes that is preceded by its length in one byte. Returns the block and the
-/// remaining bytes.
+/// Decodes a block of bytes whose length is encoded before it in one byte. Returns the block and
+/// the remaining bytes.
 #[inline(always)]
 fn block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, behind) = short(bytes)?;
     behind.split_at_checked(length.into())
 }
 
-/// Decodes an attribute that has a text as key and an integer or a text as value. None for others.
+/// Decodes an attribute that has a text as key, and an integer or a text as value. None for other
+/// attributes.
 #[inline(always)]
 fn attribute<'a>(bytes: &'a [u8], picked: &mut Picked<'a>) -> Option<()> {
     let ([ATTRIBUTE_KEY], behind) = bytes.split_first_chunk::<1>()? else {

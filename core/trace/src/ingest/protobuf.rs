@@ -1,8 +1,9 @@
 //! Reads OTLP protobuf. Spans are decoded directly from the wire format, without building messages.
 //!
 //! The generated messages of `opentelemetry-proto` serve the writer and, in the tests, as the
-//! oracle of this reader. They are not used for reading because their decoder allocates for every
-//! id, name and attribute (about ten times slower) and its errors carry no byte offset.
+//! oracle of this reader. This reader does not use the generated messages, because their decoder
+//! allocates for every id, name and attribute (it is about ten times slower) and its errors carry
+//! no byte offset.
 
 use std::borrow::Cow;
 
@@ -28,8 +29,9 @@ impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
     /// Determines how the messages of a file are separated. `bytes` is the whole file or its
-    /// beginning. Returns the first way that fits all of these bytes; if there is none, the first
-    /// that fits at least their beginning; else None.
+    /// beginning. Returns the first variant of `Framing` with which all of these bytes are valid.
+    /// If there is none, returns the first variant with which the beginning of these bytes is
+    /// valid, or else None.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -49,8 +51,8 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether, if messages are separated in this way, each of them contains nothing but resource
-    /// spans. Two levels of fields are checked.
+    /// Whether each message contains nothing but resource spans if the messages are separated as
+    /// `self` means. Two levels of fields are checked.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {
@@ -70,7 +72,7 @@ impl Framing {
     }
 
     /// Whether, if messages are separated in this way, the first bytes begin a valid message. An
-    /// error in the rest is then reported as damage.
+    /// invalid byte after these first bytes is then reported as damage.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {
@@ -81,8 +83,8 @@ impl Framing {
         let tag = file.varint()?;
         let _length = file.varint()?;
         let inner_tag = file.varint()?;
-        // The message must begin with field 1, and that with a resource, with scope spans or with a
-        // schema URL.
+        // The message must begin with field 1 (resource spans), which must begin with a resource,
+        // with scope spans or with a schema URL.
         Ok(tag == 0x0a && matches!(inner_tag, 0x0a | 0x12 | 0x1a))
     }
 }
@@ -345,7 +347,7 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
 }
 
 /// Converts an error of the decoder to a `Failure`, which distinguishes truncation from damage. If
-/// fewer than `HEAD_BYTES` bytes of the file were left, the error is taken for a truncation.
+/// fewer than `HEAD_BYTES` bytes of the file remained, the error counts as a truncation.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {

@@ -8,14 +8,14 @@ use crate::error::FilePosition;
 /// foreign format.
 pub const UNIT_BYTES_MAX: usize = 64 << 20;
 
-/// Number of bytes that are read at a time. It is so small that the bytes just read are still in a
-/// cache of the processor when they are parsed.
+/// Number of bytes that are read at a time. It is so small that bytes are still in a cache of the
+/// processor when they are parsed after reading.
 const BLOCK_BYTES: usize = 1 << 18;
 
 /// Why the reading of a file stops early.
 #[derive(Debug)]
 pub enum Failure {
-    /// The file is invalid at this place, for this reason.
+    /// The file is invalid at this place. The text is the reason.
     At(FilePosition, String),
     /// The file ends at this place, within a value. The text describes what is incomplete.
     Cut(FilePosition, String),
@@ -34,7 +34,7 @@ pub struct Source<'r> {
     before: u64,
     lines: usize,
     column: usize,
-    /// Whether places in errors are given as line and column instead of as bytes.
+    /// Whether the places in errors are given as line and column instead of as byte offsets.
     text: bool,
     ended: bool,
 }
@@ -55,8 +55,8 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// Makes later errors give their place as line and column instead of as a byte offset. From now
-    /// on, line breaks are counted for this purpose.
+    /// Makes later errors give their place as line and column instead of as a byte offset. After
+    /// this call, line breaks are counted for this purpose.
     pub fn count_lines(&mut self) {
         self.text = true;
     }
@@ -80,7 +80,7 @@ impl<'r> Source<'r> {
         self.before + self.at as u64
     }
 
-    /// Reads another block of the file. Returns false at its end.
+    /// Reads another block of the file. Returns false at the end of the file.
     pub fn more(&mut self) -> Result<bool, Failure> {
         if self.ended {
             return Ok(false);
@@ -139,7 +139,7 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// Creates the error for an invalid byte that is `ahead` bytes after the first unconsumed one.
+    /// Creates the error for an invalid byte that is `ahead` bytes after the first unconsumed byte.
     pub fn failure(&self, ahead: usize, reason: impl Into<String>) -> Failure {
         Failure::At(self.place(ahead), reason.into())
     }
@@ -160,8 +160,9 @@ impl<'r> Source<'r> {
         Ok(())
     }
 
-    /// Converts an error of the library serde to a `Failure`. serde gives the place relative to the
-    /// JSON value at the first unconsumed byte; the result has the place in the file.
+    /// Converts an error of the library serde to a `Failure`. serde gives the place of an error
+    /// relative to the JSON value at the first unconsumed byte; the result has the place in the
+    /// file.
     pub fn json_failure(&self, error: &serde_json::Error) -> Failure {
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());

@@ -116,8 +116,8 @@ impl<'a> Message<'a> {
         Ok(block)
     }
 
-    /// Returns the next field and advances past it, if its tag is the byte `tag` and its bytes are
-    /// complete. Otherwise returns None and does not advance.
+    /// If the next field has the tag byte `tag` and all its bytes are present, returns the field
+    /// and advances past it. Otherwise returns None and does not advance.
     #[inline(always)]
     pub fn block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
         Some(block)
     }
 
-    /// Does the work of `block_of` for a field whose length takes more than one byte.
+    /// Does the work of `block_of` for a field whose length is encoded in more than one byte.
     fn long_block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;
         if ahead.varint().ok()? != u64::from(tag) {

@@ -1,8 +1,8 @@
 //! Encodes a profile in the format of the tool pprof (profile.proto): one sample for each call
 //! path, with times in nanoseconds.
 //!
-//! The messages are those parts of github.com/google/pprof, proto/profile.proto, that are needed
-//! here.
+//! The messages in this module are the needed subset of the messages in github.com/google/pprof,
+//! proto/profile.proto.
 
 use std::collections::HashMap;
 
@@ -74,7 +74,7 @@ const KINDS: [(&str, &str); 3] = [
     ("bytes", "bytes"),
 ];
 
-/// The table of all texts of the file. By the format, its first text is the empty one.
+/// The table of all texts of the file. In pprof's format, the first text must be the empty text.
 #[derive(Default)]
 struct Strings {
     ids: HashMap<String, i64>,
@@ -93,8 +93,8 @@ impl Strings {
     }
 }
 
-/// Encodes a profile in pprof's format, not compressed; pprof's tools expect it compressed with
-/// gzip. Sums beyond 2^63 - 1 are encoded as 2^63 - 1.
+/// Encodes a profile in pprof's format. The result is not compressed, while pprof's tools expect a
+/// file compressed with gzip. Sums beyond 2^63 - 1 are encoded as 2^63 - 1.
 pub fn pprof(profile: &SpanProfile) -> Vec<u8> {
     let mut strings = Strings::default();
     strings.number("");

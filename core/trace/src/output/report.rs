@@ -248,8 +248,8 @@ fn removed(before: u64, after: u64) -> f64 {
     }
 }
 
-/// Nests the nodes of a profile into trees, without recursion: from the last node to the first,
-/// each is moved into its parent.
+/// Nests the nodes of a profile into trees, without recursion: moves each node into its parent,
+/// from the last node to the first.
 fn nested(profile: &SpanProfile) -> Vec<TreeNode> {
     let nodes = profile.nodes();
     let mut by_host = sums_by_host(profile);

@@ -60,8 +60,8 @@ pub struct TimelineCall {
     pub about: Option<String>,
 }
 
-/// Returns the slowest tree of each of the types that took most time. Calls that the options drop
-/// are left out.
+/// Returns the slowest tree of each type, for the types whose trees took most time. Calls that the
+/// options drop are left out.
 ///
 /// # Panics
 ///
@@ -76,8 +76,8 @@ pub fn timelines(sample: &Forest, options: &ReportOptions) -> Vec<Timeline> {
     slowest_of_each(&chosen, &sample.texts)
 }
 
-/// The trees with one name of the root call: their total time in ns, the sort key of the slowest
-/// tree, and the index of its root.
+/// The trees whose root calls have one name: the total time of the trees in ns, the sort key of the
+/// slowest tree, and the index of this tree's root.
 type Kind = (u128, (u64, u128, u64), u32);
 
 fn slowest_of_each(forest: &Forest, texts: &Texts) -> Vec<Timeline> {

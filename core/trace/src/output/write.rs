@@ -22,12 +22,12 @@ use crate::tree::{Forest, NONE};
 pub enum OutputFormat {
     /// OTLP JSON: one document, or one document per line if there are many spans.
     Json,
-    /// OTLP protobuf: messages one after the other, which protobuf reads as one.
+    /// OTLP protobuf: several messages one after the other, which protobuf reads as one message.
     Protobuf,
 }
 
-/// Number of spans in one message. It is large enough that the rest of the message costs little,
-/// and small enough to hold the message in memory twice.
+/// Number of spans in one message. It is large enough that a message's bytes outside its spans cost
+/// little, and small enough to hold the message in memory twice.
 const SPANS_PER_MESSAGE: usize = 65_536;
 
 /// Writes all spans of the store to the file `path`, and replaces an existing file atomically.
@@ -36,8 +36,7 @@ pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Resul
     let written =
         write_new(store, &temporary, format).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|source| {
-        // If the temporary file existed before, it is not removed, since another process created
-        // it.
+        // If the temporary file existed before, another process created it, so it is not removed.
         if source.kind() != std::io::ErrorKind::AlreadyExists {
             drop(std::fs::remove_file(&temporary));
         }
@@ -67,8 +66,8 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
         .sync_all()
 }
 
-/// Converts complete call trees, chosen as by `whole_trees`, to one OTLP JSON document. Returns the
-/// document and the number of trees that are not in it.
+/// Converts complete traces, chosen as by `whole_trees`, to one OTLP JSON document. Returns the
+/// document and the number of call trees that are not in it.
 ///
 /// # Panics
 ///
@@ -80,9 +79,10 @@ pub fn otlp_text(sample: &Forest, spans_max: usize, options: &ReportOptions) -> 
     (text, left_out)
 }
 
-/// Returns the spans of complete call trees, and the number of trees that are left out. There are
-/// at most `spans_max` spans, or those of the first tree if that is larger. Calls that the options
-/// drop are left out, and the calls within them get the nearest kept caller as parent.
+/// Returns the spans of complete traces, and the number of call trees that are left out. A trace is
+/// left out if there would be more than `spans_max` spans with it; the first trace is never left
+/// out. Calls that the options drop are left out, and the calls within them get the nearest kept
+/// caller as parent.
 ///
 /// # Panics
 ///
@@ -185,8 +185,8 @@ fn otlp_span(span: &Span, texts: &Texts) -> otlp::Span {
         end_time_unix_nano: span.end_ns,
         attributes: given
             .map(|(key, value)| {
-                // OTLP has no unsigned integers, so the size is converted to a signed one. Sizes of
-                // 2^63 bytes or more do not occur in practice.
+                // OTLP has no unsigned integers, so the size is converted to a signed integer.
+                // Sizes of 2^63 bytes or more do not occur in practice.
                 attribute(key, any_value::Value::IntValue(value as i64))
             })
             .chain(span.wait.then(|| {

@@ -1,5 +1,5 @@
 //! Sums over the calls at each node of a profile (calls with one call path and shape), separately
-//! for each host. They are stored only for nodes whose calls are of several hosts.
+//! for each host. The sums are stored only for nodes whose calls are of several hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -49,7 +49,7 @@ impl HostSums {
         self.squares_ns2 += other.squares_ns2;
     }
 
-    /// Returns these sums minus the sums `others`, which are those of other hosts.
+    /// Returns these sums minus the sums `others`. Each of `others` has the sums of another host.
     pub fn without<'a>(mut self, others: impl Iterator<Item = &'a HostSums>) -> Self {
         for other in others {
             self.count -= other.count;
@@ -74,9 +74,10 @@ impl HostSums {
 /// A map from each host to the sums over its calls at one node.
 pub type ByHost = BTreeMap<TextId, HostSums>;
 
-/// Sums over the calls at each node of a profile, by host. The host of a node's first call is
-/// omitted, since its sums are the sums of the whole node minus those stored here. So for a trace
-/// of one host this table is empty, and each call costs only one comparison.
+/// Sums over the calls at each node of a profile, by host. The first host of a node (the host of
+/// its first call) is omitted: its sums are the sums of the whole node minus the stored sums of the
+/// other hosts. So for a trace of one host this table is empty, and each call costs only one
+/// comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     shares: HashMap<(u32, TextId), HostSums, Mixing>,
@@ -84,8 +85,8 @@ pub struct Elsewhere {
 
 impl Elsewhere {
     /// Adds the sums `more` over calls of `host` at the node `place`. `host` must not be the node's
-    /// first host. If the table is full, adds nothing, so that the calls count for the first host,
-    /// and returns their number. Otherwise returns 0.
+    /// first host. Returns 0. If the table is full and has no such entry, adds nothing and returns
+    /// the number of calls in `more`; these calls then count for the node's first host.
     pub fn add(&mut self, place: u32, host: TextId, more: &HostSums) -> u64 {
         let key = (place, host);
         if self.shares.len() >= SHARES_MAX && !self.shares.contains_key(&key) {
@@ -100,8 +101,8 @@ impl Elsewhere {
         self.shares.is_empty()
     }
 
-    /// Returns a map from each node to its sums by host. Nodes with calls of one host only are not
-    /// in it.
+    /// Returns a map from each node to the stored sums by host. The map has no nodes whose calls
+    /// are of one host only.
     pub fn by_place(&self) -> HashMap<u32, ByHost> {
         let mut found: HashMap<u32, ByHost> = HashMap::new();
         for (&(place, host), share) in &self.shares {

@@ -21,13 +21,14 @@ use crate::span::{TextId, Texts};
 use crate::tree::shape::{Mixing, ShapeId, Shapes};
 use crate::tree::{Forest, NONE};
 
-/// Maximum number of nodes of a profile, so that trees of endless variety do not fill the memory.
-/// Calls that would need further nodes are merged by name only, in nodes without a parent.
+/// Maximum number of nodes of a profile, so that very varied trees do not fill the memory. Calls
+/// that would need further nodes are merged by name only, in nodes without a parent.
 const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
 
-/// A node of the compressed trees: all calls with the same shape below the same node.
+/// A node of the compressed trees: all calls that have the same shape and whose callers are merged
+/// in the same node.
 #[derive(Clone, Debug)]
 pub struct ProfileNode {
     /// The shape that the subtrees of all these calls have.
@@ -49,7 +50,7 @@ pub struct ProfileNode {
 /// for failed attempts that were retried.
 type Branch = u32;
 
-/// The flag for retried attempts, a bit above all numbers of shapes.
+/// The flag for retried attempts: a bit that is not used by the numbers of shapes.
 const AGAIN: Branch = 1 << 31;
 
 /// The number of recorded calls that have a sampling weight, and the smallest and largest weight.
@@ -89,8 +90,8 @@ impl Sampled {
 /// The tables of a profile as plain rows, to be sent to another process. A row of `shapes` has the
 /// name and the child shapes of one shape; child shapes precede their parents. A row of `nodes` has
 /// the key of one node, its parent (an earlier node, or `NONE`), its statistics, its repetitions
-/// and the host of its first call. A row of `elsewhere` has a node, another host, and the sums over
-/// that host's calls at the node.
+/// and the host of its first call. A row of `elsewhere` has a node, a host other than that of the
+/// node's first call, and the sums over this host's calls at the node.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
@@ -136,7 +137,7 @@ impl SpanProfile {
         profile
     }
 
-    /// Adds the trees of a forest to the profile. The numbers of their names refer to the table
+    /// Adds the trees of a forest to the profile. The names of their calls are numbers in the table
     /// `texts`. When all trees are added, the caller passes the complete table to `know`.
     pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
         self.spans += forest.spans.len() as u64;
@@ -144,8 +145,8 @@ impl SpanProfile {
         self.losses.merge(&forest.losses);
         let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
-        // A cache of the nodes found last, since consecutive spans of a trace use few nodes in
-        // alternation.
+        // Two caches: `lot` has the pseudo-random number of the latest trace. `recent` has the
+        // nodes found last, since consecutive spans of a trace alternate between few nodes.
         let mut lot = (0, lot_of_trace(0));
         let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
         for &index in &forest.order {
@@ -157,7 +158,8 @@ impl SpanProfile {
             };
             let branch = shapes[at] | if forest.is_again(index) { AGAIN } else { 0 };
             let key = (above, branch);
-            // The hash spreads neighbouring nodes, whose indices are neighbours, over the cache.
+            // Neighbouring nodes have consecutive indices; the hash distributes them over the
+            // cache.
             let latest = &mut recent[(above.wrapping_mul(31) ^ branch) as usize % RECENT_PLACES];
             if latest.0 != key {
                 *latest = (key, self.place(above, branch, texts));
@@ -187,8 +189,8 @@ impl SpanProfile {
         self.count_repeats(forest, &nodes);
     }
 
-    /// Counts, for each call, how many calls of each child node are within it, and adds these
-    /// numbers to the distributions of the child nodes. `nodes` has the node of each span.
+    /// Counts, for each call, its child calls at each child node, and adds these numbers to the
+    /// distributions of the child nodes. `nodes` has the node of each span.
     fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
         let mut times = vec![0u64; self.nodes.len()];
         let mut met: Vec<u32> = Vec::new();
@@ -208,7 +210,7 @@ impl SpanProfile {
         }
     }
 
-    /// Sets the table of texts to which the numbers of the names of all recorded calls refer.
+    /// Sets the table of texts, to which the numbers of the names of all recorded calls refer.
     pub(crate) fn know(&mut self, texts: Texts) {
         self.texts = texts;
     }
@@ -217,7 +219,7 @@ impl SpanProfile {
     ///
     /// # Errors
     ///
-    /// If it did: one line that says how many calls were dropped.
+    /// If the selection dropped all calls: one line with the number of these calls.
     pub fn some_kept(self) -> std::result::Result<Self, String> {
         if self.spans > 0 || self.left_out.is_empty() {
             return Ok(self);
@@ -297,8 +299,8 @@ impl SpanProfile {
         }
     }
 
-    /// Creates a profile from the rows that `rows` returned, with the names in `texts`. It serves
-    /// only for merging into another profile.
+    /// Creates a profile from the rows that `rows` returned, with the names in `texts`. The profile
+    /// can only be merged into another profile.
     ///
     /// # Panics
     ///
@@ -326,8 +328,8 @@ impl SpanProfile {
         profile
     }
 
-    /// Returns, for each node in order, a map from each of its hosts to the sums over that host's
-    /// calls. It includes the host of the node's first call.
+    /// Returns, for each node in order, a map from each host of the node's calls to the sums over
+    /// the host's calls. The host of the node's first call is included.
     pub fn by_host(&self) -> Vec<ByHost> {
         let mut others = self.elsewhere.by_place();
         let all = (0..).zip(&self.nodes);
@@ -366,8 +368,8 @@ impl SpanProfile {
         self.texts.text(self.shapes.name(node.shape))
     }
 
-    /// Returns a key by which children with equal names of one node are sorted. Unlike the indices
-    /// of the nodes, it is the same in every profile.
+    /// Returns a key by which the children of one node that have equal names are sorted. Unlike the
+    /// indices of the nodes, the key of a child is the same in every profile.
     pub fn order_key(&self, node: &ProfileNode) -> u64 {
         self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
@@ -398,9 +400,10 @@ impl SpanProfile {
         shapes
     }
 
-    /// Returns the index of the child of the node `parent` with the key `branch`, which is created
-    /// if needed. If there are too many nodes, returns the node without a parent in which calls of
-    /// this name are merged. The second value says whether this was the case.
+    /// Returns the index of the child of the node `parent` with the key `branch`, and false. The
+    /// child is created if it does not exist. If the profile has too many nodes to create the
+    /// child, returns the index of the node without a parent in which calls of the same name are
+    /// merged, and true.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

@@ -18,7 +18,7 @@ use crate::tree::NONE;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReportOptions {
-    /// Patterns for the names of calls that wait instead of work. `*` stands for any text and `?`
+    /// Patterns for the names of calls that wait and do no work. `*` stands for any text and `?`
     /// for any one character.
     pub wait_patterns: Vec<String>,
     /// Largest number of entries in each ranking. The report states how many entries are left out.
@@ -29,8 +29,8 @@ pub struct ReportOptions {
     /// Sampling probability that is assumed for calls whose recorder did not record it.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
-    /// Format of the files, by its name in `InputFormat`. If it is empty, the format is recognised
-    /// by content.
+    /// Name of the files' format, as in `InputFormat`. If it is empty, the format is recognised by
+    /// content.
     pub format: String,
     /// The user's rules for which calls are kept, and the user's new names for calls.
     pub choice: CallChoice,
@@ -232,8 +232,8 @@ pub(crate) fn seconds(nanoseconds: u128) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// The call paths of a profile. Nodes with equal names from the root on are merged, although they
-/// may have different shapes.
+/// The call paths of a profile. Nodes whose names are equal from the root on are merged into one
+/// path, although the shapes of the nodes may differ.
 pub(crate) struct Paths<'a> {
     /// The paths, each as (index of the parent path or `NONE`, name of the last call, sums). A
     /// parent path precedes its child paths.
@@ -262,14 +262,15 @@ impl<'a> Paths<'a> {
         Self { paths }
     }
 
-    /// Iterates over the paths. Yields for each its index, the name of its last call, and its sums.
+    /// Iterates over the paths. For each path, yields its index, the name of its last call, and its
+    /// sums.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &PathSums)> {
         (0u32..)
             .zip(&self.paths)
             .map(|(path, (_, name, sums))| (path, *name, sums))
     }
 
-    /// Returns the names of a path, from the root call on.
+    /// Returns the names of the calls of a path, from the root call on.
     pub(crate) fn names(&self, mut path: u32) -> Vec<&'a str> {
         let mut names = Vec::new();
         while path != NONE {
@@ -313,8 +314,8 @@ pub fn rank(profile: &SpanProfile, options: &ReportOptions) -> Rankings {
         .collect();
     let mut beyond = 0;
     let mut list = |ranked: &mut Vec<(u32, &str, PathSums)>| -> Vec<Entry> {
-        // Paths of equal self time have a stable order: the shorter path first, then by the names
-        // in it.
+        // Paths of equal self time are ordered by their names from the root call on, so that the
+        // order does not depend on the profile's node indices.
         ranked.sort_by(|left, right| {
             let ties = || (paths.names(left.0), left.1).cmp(&(paths.names(right.0), right.1));
             right.2.all.self_ns.cmp(&left.2.all.self_ns).then_with(ties)

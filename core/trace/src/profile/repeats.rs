@@ -32,7 +32,7 @@ pub struct Times {
 }
 
 impl Repeats {
-    /// Adds one parent call, within which there are `times` calls of the step.
+    /// Adds one parent call that contains `times` calls of the step.
     #[inline]
     pub fn record(&mut self, times: u64) {
         self.least = self.least_with(times);
@@ -41,7 +41,7 @@ impl Repeats {
         self.times.record(times);
     }
 
-    /// Adds the counts of another profile. The order of merging does not matter.
+    /// Adds the counts of the same step in another profile. The order of merging does not matter.
     pub fn merge(&mut self, other: &Repeats) {
         if other.callers == 0 {
             return;

@@ -2,8 +2,8 @@
 //! processes can each read one shard, and the shards may be merged in any order.
 //!
 //! A shard has the tables of a profile and a sample of complete traces. Samples and histograms
-//! merge exactly, and shards are merged in the order of their names. So the result does not depend
-//! on which process read which files, or when.
+//! merge exactly, and the merge sorts shards by their names. So the result does not depend on which
+//! process read which shard, or when.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Converts the result of reading files to a shard with this name.
+    /// Converts the result of reading files to a shard with the name `name`.
     pub fn of(name: &str, summary: &TraceSummary) -> Self {
         let profile = &summary.profile;
         Part {
@@ -87,8 +87,8 @@ fn texts_of(all: &[String]) -> Texts {
 }
 
 /// Finds shards that share traces, as far as the samples in the shards show. Returns groups of two
-/// or more indices. A trace is sampled by its id, so shards that share many traces share some of
-/// the sampled ones.
+/// or more indices in `parts`. Whether a trace is in a sample depends on the trace's id, so shards
+/// that share many traces also share some sampled traces.
 pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     let mut group: Vec<usize> = (0..parts.len()).collect();
     let mut first_with: HashMap<u128, usize> = HashMap::new();
@@ -113,8 +113,8 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Merges shards into the result of reading all their files. The shards must share no traces and
-/// must have been read with `selection`.
+/// Merges shards into the result of reading the files of all shards. The shards must share no
+/// traces and must have been read with `selection`.
 pub fn merge_parts(mut parts: Vec<Part>, mut selection: Selection) -> TraceSummary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
     let (mut profile, mut sample, mut texts) =
@@ -130,7 +130,7 @@ pub fn merge_parts(mut parts: Vec<Part>, mut selection: Selection) -> TraceSumma
                 name: known(span.name),
                 service: known(span.service),
                 host: known(span.host),
-                // The sample only serves replays, which do not use sampling weights.
+                // The sample serves only replays, which do not use sampling weights.
                 sampling: 0,
                 ..*span
             })

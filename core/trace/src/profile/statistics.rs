@@ -13,9 +13,9 @@ use crate::tree::shape::mix;
 /// exemplars.
 pub const EXEMPLARS_EACH: usize = 2;
 
-/// Largest number of calls for which a node stores each duration. Most nodes of an irregular trace
-/// have one or two calls, and a histogram for each node would take a thousand times the memory of
-/// the spans.
+/// Largest number of calls for which a node stores each duration instead of a histogram. Most nodes
+/// of an irregular trace have one or two calls, and a histogram for each node would take a thousand
+/// times the memory of the spans.
 const EXACT_MAX: usize = 24;
 
 /// One of the merged calls, which can be looked up in the trace by its ids.
@@ -43,7 +43,8 @@ impl Exemplar {
     }
 }
 
-/// Returns the part of the pseudo-random number that all calls of a trace share.
+/// Returns a pseudo-random number that depends on the trace's id only. The pseudo-random numbers of
+/// the trace's calls are derived from this number.
 pub fn lot_of_trace(trace_id: u128) -> u64 {
     mix(trace_id as u64 ^ mix((trace_id >> 64) as u64))
 }
@@ -62,9 +63,10 @@ impl Default for Numbers {
     }
 }
 
-/// The buckets of a histogram, from that of the shortest call to that of the longest; `first` is
-/// the number of the first bucket. Other buckets are not stored, to save memory: the durations of a
-/// step extend over a few powers of ten, and a profile has thousands of steps.
+/// The buckets of a histogram, from the bucket of the shortest call to the bucket of the longest;
+/// `first` is the number of the first bucket. Buckets outside this range are not stored, to save
+/// memory: the durations of a step extend over a few powers of ten, and a profile has thousands of
+/// steps.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Buckets {
     first: usize,
@@ -97,8 +99,9 @@ pub struct Statistics {
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
-    /// The least duration (ns) and the least pseudo-random number with which a call can still
-    /// become an exemplar. A call that is below both needs no further check.
+    /// The least duration in ns (`least_slow_ns`) and the least pseudo-random number (`least_lot`)
+    /// with which a call can still become an exemplar. A call that is below both needs no further
+    /// check.
     least_slow_ns: u64,
     least_lot: u64,
     /// Sums over the calls that were not recorded, as the sampling weights estimate them. None
@@ -106,8 +109,8 @@ pub struct Statistics {
     beyond: Option<Box<Sums>>,
 }
 
-/// Sums over calls. `Statistics::estimated` returns the sums over all calls that the recorded calls
-/// represent.
+/// Sums over calls. `Statistics::estimated` returns such sums over all calls that the recorded
+/// calls represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Sums {
     /// Number of calls.
@@ -164,8 +167,8 @@ impl Default for Statistics {
 }
 
 impl Statistics {
-    /// Adds one call with this self time. `of_trace` is the part of the call's pseudo-random number
-    /// that belongs to its trace.
+    /// Adds one call with the self time `self_ns`. `of_trace` is the pseudo-random number of the
+    /// call's trace (`lot_of_trace`).
     #[inline(always)]
     pub fn record(&mut self, span: &Span, self_ns: u64, of_trace: u64) {
         let duration_ns = span.duration_ns();
@@ -189,8 +192,8 @@ impl Statistics {
         self.remember(call, of_trace);
     }
 
-    /// Adds the unrecorded calls that a recorded call represents: `weight` minus one. `weight` is
-    /// in units of 2^-20 and at least one.
+    /// Adds the unrecorded calls that the recorded call `span` represents: `weight` minus one
+    /// calls. `weight` is given in units of 2^-20 and is at least one (`ONE`).
     #[cold]
     pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {
         let more = u128::from(weight - ONE);
@@ -262,7 +265,8 @@ impl Statistics {
         }
     }
 
-    /// Returns the duration that the given fraction of the calls does not exceed, nanoseconds.
+    /// Returns the quantile of the durations, ns: the duration that the given fraction of the calls
+    /// does not exceed.
     pub fn quantile_ns(&self, fraction: f64) -> u64 {
         self.durations
             .quantile(fraction)
@@ -279,20 +283,20 @@ impl Statistics {
         (squares / calls - (sum / calls).powi(2)).max(0.0).sqrt()
     }
 
-    /// The slowest calls, in descending order of duration.
+    /// The slowest calls, at most `EXEMPLARS_EACH`, in descending order of duration.
     pub fn slowest(&self) -> &[Exemplar] {
         &self.slowest
     }
 
-    /// A uniform random sample of all calls.
+    /// A uniform random sample of all calls, at most `EXEMPLARS_EACH` calls.
     pub fn sampled(&self) -> &[Exemplar] {
         &self.sampled
     }
 
     #[inline(always)]
     fn remember(&mut self, exemplar: Exemplar, of_trace: u64) {
-        // Once a node has many calls, hardly any call becomes an exemplar. Two comparisons exclude
-        // most calls.
+        // Once a node has many calls, hardly any further call becomes an exemplar. Two comparisons
+        // exclude most calls from the full check.
         if exemplar.duration_ns >= self.least_slow_ns {
             self.remember_slow(exemplar);
         }

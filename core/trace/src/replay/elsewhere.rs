@@ -1,5 +1,6 @@
-//! Finds the times at which those calls of a span run that are on other logical threads.
-//! While the self time of the span is divided into segments, each such call is visited once.
+//! For a span that makes calls on other logical threads: finds the time periods in which these
+//! calls run. While the self time of the span is divided into segments, each of these calls is
+//! visited once.
 
 use super::steps;
 
@@ -11,7 +12,8 @@ pub type Call = (u64, u64, u32);
 pub struct Elsewhere {
     calls: Vec<Call>,
     next: usize,
-    /// Of the calls visited so far, the one that ends last; of several, the first.
+    /// The visited call that ends last. Of several calls that end at the same time, the call that
+    /// was visited first.
     last: Option<Call>,
 }
 
@@ -26,10 +28,11 @@ impl Elsewhere {
         }
     }
 
-    /// Returns the periods within the interval from `start_ns` to `end_ns` in which at least one
-    /// call on another logical thread runs. Each period is (start, end, index of the span that ends
-    /// last). The intervals of consecutive calls of this function must be in order of time and must
-    /// not overlap.
+    /// Returns the periods in which at least one call on another logical thread runs, if they
+    /// overlap the interval from `start_ns` to `end_ns`. Each period is (start, end, index of the
+    /// span that ends last). A period starts at `start_ns` at the earliest, but may end after
+    /// `end_ns`. The intervals of consecutive calls of this function must be in order of time and
+    /// must not overlap.
     pub fn within(&mut self, start_ns: u64, end_ns: u64) -> Vec<Call> {
         while self.peek().is_some_and(|call| call.0 <= start_ns) {
             self.meet();
@@ -76,7 +79,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Finds the periods by their definition: every call is checked for every interval.
+    /// Finds the periods by their definition, by checking every call for every interval.
     fn plain(calls: &[Call], (start_ns, end_ns): (u64, u64)) -> Vec<Call> {
         let mut found: Vec<Call> = Vec::new();
         for &(from_ns, to_ns, span) in calls {

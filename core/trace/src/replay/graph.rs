@@ -1,6 +1,6 @@
 //! A graph of the events in recorded call trees. An event is the start or the end of a segment of a
-//! call. An edge leads from an event to one that cannot happen before it. One pass over the graph
-//! replays the execution.
+//! call. An edge leads from an event to another event that cannot happen before the first one. One
+//! pass over the graph replays the execution.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,9 +12,9 @@ use crate::profile::rank::ReportOptions;
 use crate::selection::pattern;
 use crate::tree::{Forest, NONE};
 
-/// A call counts as queued at its server if it starts soon after the end of the previous call
-/// there. The time between the two must be at most 1 / `QUEUE_SLACK` of the pause that the caller
-/// made before the call.
+/// A call counts as queued at its server if it starts soon after the previous call on the same
+/// server thread ended. The time between the two calls must be at most 1 / `QUEUE_SLACK` of the
+/// pause that the caller made before the queued call.
 const QUEUE_SLACK: u64 = 20;
 
 /// A gap without explanation is a time interval whose end no recorded event explains. Gaps that
@@ -31,13 +31,13 @@ pub struct Change {
 }
 
 impl Change {
-    /// No change: the replay reproduces the recorded times.
+    /// The change that changes nothing: the replay reproduces the recorded times.
     pub fn none() -> Self {
         Self::faster(NONE, 1.0)
     }
 
-    /// A change in which the work of one step itself, without waiting, takes 1 / `factor` of its
-    /// time.
+    /// A change in which the work of one step takes 1 / `factor` of its recorded time. The work of
+    /// a step does not include its waiting.
     pub fn faster(step: u32, factor: f64) -> Self {
         Self {
             step,
@@ -56,8 +56,8 @@ impl Change {
         }
     }
 
-    /// Returns this change with the assumption that gaps without explanation shrink by the factor
-    /// of the step.
+    /// Returns this change with the assumption that gaps without explanation shrink by the same
+    /// factor as the work of the step.
     pub fn shrinking(self) -> Self {
         Self {
             shrinking: true,
@@ -79,12 +79,12 @@ pub struct Graph {
     threads: LogicalThreads,
     /// The number of the step (service and name) of each span.
     pub steps: Vec<u32>,
-    /// For each segment, its working time without the time of waiting for other segments, ns.
+    /// For each segment, its duration without the time of waiting for other segments, ns.
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
-    /// For each segment, the delay of its start after the latest of the events that must precede
-    /// it, ns.
+    /// For each segment, the delay from the latest of the events that must precede the segment to
+    /// the segment's start, ns.
     lag_ns: Vec<u64>,
     open: Vec<bool>,
     order: Vec<u32>,
@@ -92,7 +92,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph of a forest. The options say which names of calls mark waits.
+    /// Builds the graph of a forest. The options have the patterns for names of calls that wait.
     pub fn of(forest: &Forest, options: &ReportOptions) -> Self {
         let waits = waits(forest, options);
         let threads = LogicalThreads::of(forest, &waits);
@@ -238,9 +238,9 @@ impl Graph {
     }
 
     /// Classifies the pause of a caller before its call as queueing, if the call began soon after
-    /// the previous call on the serving thread had ended. The pause is then not counted as work of
-    /// the caller. `caller` is the segment of the pause, `served` is the segment before the call on
-    /// the serving thread, and `start_ns` is the start of the call.
+    /// the previous call on the serving thread had ended. A pause for queueing does not count as
+    /// work of the caller. `caller` is the segment of the pause, `served` is the segment before the
+    /// call on the serving thread, and `start_ns` is the start of the call.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
         let pause = self.threads.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
@@ -263,7 +263,7 @@ impl Graph {
     }
 
     /// Adds an edge for each inferred dependency in `releases`. The time for which a segment waited
-    /// for such an event is no longer counted as the segment's work.
+    /// for the event of a dependency no longer counts as the segment's work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.threads.segments.len()];
@@ -307,8 +307,8 @@ impl Graph {
             let usual = match kind {
                 Class::Wait => 0,
                 _ if free.len() >= 3 => free[free.len() / 2],
-                // The gap between calls waited for others each time, so it may contain no work at
-                // all.
+                // Nearly every gap between these calls was a wait for another call, so the gap may
+                // contain no work at all.
                 Class::Between => 0,
                 Class::Leaf => least,
             };
@@ -331,8 +331,8 @@ impl Graph {
         }
     }
 
-    /// Sorts the events topologically. If inferred dependencies form a cycle, those of the earliest
-    /// event in it are removed.
+    /// Sorts the events topologically. If inferred dependencies form a cycle, the edges of the
+    /// cycle that lead to its earliest event are removed.
     fn sort(&mut self) {
         let events = self.after.len();
         let mut missing: Vec<u32> = vec![0; events];
@@ -382,8 +382,8 @@ impl Graph {
         }
     }
 
-    /// Computes the delays that no edge explains: before the starts of segments, and before ends
-    /// that lost their edges when a cycle was cut.
+    /// Computes the delays that no edge explains: the delays before the starts of segments, and the
+    /// delays before ends whose edges were removed with a cycle.
     fn measure_lags(&mut self) {
         for at in 0..self.threads.segments.len() {
             let latest = |event: usize| {
@@ -402,7 +402,7 @@ impl Graph {
 }
 
 /// Classes of segments: a whole call without child calls, self time between child calls, and
-/// waiting. The usual working time of a segment is determined separately for each class.
+/// waiting. The usual working time of segments is determined separately for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Leaf,

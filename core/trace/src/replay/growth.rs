@@ -1,5 +1,5 @@
 //! Tests that the replay of a trace of twice the size takes about twice the number of elementary
-//! steps, for call trees of several shapes.
+//! steps. The traces have call trees of several shapes.
 
 use super::{savings, steps};
 use crate::profile::rank::ReportOptions;
@@ -54,7 +54,8 @@ fn in_a_row(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(|call| ("call", 1, 0, 10 * call, 10 * call + 7)))
 }
 
-/// Creates a tree of calls on a few threads in turn. The end of one call may release another call.
+/// Creates a tree of overlapping calls that are distributed evenly over sixteen threads. The end of
+/// one call may release another call.
 fn on_servers(calls: u64) -> Vec<Row> {
     let one = |call| ("call", 2 + call % 16, 0, 100 * call, 100 * call + 1000);
     below_root((0..calls).map(one))
@@ -70,8 +71,8 @@ fn on_many_threads(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// Creates a tree of consecutive calls and chains of calls. Very long calls on other threads begin
-/// between them.
+/// Creates a tree of consecutive calls and chains of calls. Between these, very long calls on other
+/// threads begin.
 fn mixed(calls: u64) -> Vec<Row> {
     let one = |call: u64| {
         let at = 100 * (call / 3);
@@ -109,9 +110,9 @@ fn twice_the_calls_take_twice_the_steps() {
         let (once, twice) = (steps_of(CALLS), steps_of(2 * CALLS));
         println!("{name}: {once} steps, then {twice}");
         assert!(once >= CALLS, "{name}: nobody counted");
-        // Work proportional to the number of calls makes the ratio 2, and work for every pair of
-        // calls would make it 4. Sorting adds a little to 2, and a limit on the number of streams
-        // can subtract from it.
+        // If the work is proportional to the number of calls, the ratio is 2. Work for every pair
+        // of calls would make the ratio 4. Sorting makes the ratio a little larger than 2, and a
+        // limit on the number of streams can make it smaller.
         let ratio = twice as f64 / once as f64;
         assert!((1.0..2.3).contains(&ratio), "{name}: {ratio}");
     }

@@ -1,5 +1,5 @@
 //! Assigns the calls of trees to logical threads. The calls of one logical thread are disjoint or
-//! nested in time, and its time is divided into consecutive segments.
+//! nested in time, and the time of a logical thread is divided into consecutive segments.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,13 @@ pub enum Kind {
     Leaf,
     /// Self time of a call between its child calls.
     Between,
-    /// A call whose name marks it as a wait.
+    /// A call that is a wait by its name or by the recorder's classification, and the pause after
+    /// it.
     Wait,
-    /// The call is blocked until a call on another logical thread has ended.
+    /// Time in which the call is blocked until a call on another logical thread has ended.
     Joined,
-    /// A call on another logical thread runs meanwhile, but the segment does not end with that
-    /// call.
+    /// Time in which a call on another logical thread runs and continues after the end of the
+    /// segment.
     Open,
 }
 
@@ -58,13 +59,13 @@ pub struct LogicalThreads {
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Thread(u32, u32, u64),
-    /// Calls without a thread id: they have the same service, host, name and caller.
+    /// Calls without a thread id, by their caller, service, host and name.
     Row(u32, u32, u32, u32),
 }
 
 impl LogicalThreads {
-    /// Assigns the calls of a forest to logical threads and divides them into segments. `waits`
-    /// says for each span whether its name marks it as a wait.
+    /// Assigns the calls of a forest to logical threads and divides the time of each logical thread
+    /// into segments. `waits` says for each span whether it is a wait.
     pub fn of(forest: &Forest, waits: &[bool]) -> Self {
         let mut threads = LogicalThreads {
             of_span: vec![(NONE, NONE); forest.spans.len()],
@@ -93,10 +94,12 @@ impl LogicalThreads {
         self.nested = vec![false; forest.spans.len()];
         let mut known: HashMap<Key, Rows> = HashMap::new();
         let mut threads = 0;
-        // For each span, the end of the calls that it has made so far on its logical thread.
+        // For each span, the latest end of the calls that it has made so far on its own logical
+        // thread.
         let mut inside_until: Vec<u64> = forest.spans.iter().map(|span| span.start_ns).collect();
         let mut order = forest.order.clone();
-        // If a parent and its child begin at the same time, the parent comes first.
+        // Calls that begin at the same time are ordered by `rank`, so that a parent precedes its
+        // child.
         let mut rank = vec![0u32; forest.spans.len()];
         for (place, &node) in (0u32..).zip(&forest.order) {
             rank[node as usize] = place;
@@ -131,8 +134,8 @@ impl LogicalThreads {
         }
     }
 
-    /// Divides the time of one span, with the calls within it on its logical thread, into segments.
-    /// The recursion is at most as deep as the trees.
+    /// Divides the time of one span, including the calls within it on its logical thread, into
+    /// segments. The recursion is at most as deep as the trees.
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;
@@ -145,8 +148,8 @@ impl LogicalThreads {
             let call = &forest.spans[child as usize];
             (call.start_ns, call.end_ns)
         };
-        // The calls are sorted by time: calls that were moved up because of their depth are in the
-        // order of their ids.
+        // The calls have to be sorted by time, since calls that were moved up because of their
+        // depth are in the order of their ids.
         own.sort_by_key(|&child| times(child));
         steps::take(1 + own.len() + others.len());
         let mut reached = whole.start_ns;
@@ -189,8 +192,8 @@ impl LogicalThreads {
         });
     }
 
-    /// Adds segments for a part of a span's self time. The part is divided where calls on other
-    /// logical threads begin and end.
+    /// Adds segments for one interval of a span's self time. The interval is divided where calls on
+    /// other logical threads begin and end.
     fn piece(
         &mut self,
         waits: &[bool],
@@ -214,8 +217,8 @@ impl LogicalThreads {
         };
         let before = self.segments.len();
         let mut put = |kind, start_ns, end_ns, joins| {
-            // A segment of zero length is needed only if it ends together with a call on another
-            // logical thread.
+            // A segment of zero length is needed only if a call on another logical thread ends at
+            // the same time.
             if start_ns == end_ns && joins == NONE {
                 return;
             }

@@ -1,11 +1,11 @@
 //! Estimates the end-to-end gain of making one step faster, by replaying recorded call trees.
 //!
 //! The recorded times are converted to a graph of events. The time of each event is the maximum,
-//! over its predecessors, of their time plus a delay (max-plus algebra, as for tandem queues with
-//! finite buffers). Each logical thread executes its segments in order, calls begin after
-//! their callers, and callers wait for calls; `rules` adds inferred dependencies. Without a change,
-//! the replay reproduces the recorded times exactly. If the work of one step is divided by a
-//! factor, the replay yields the times of the changed execution.
+//! over its predecessors, of the predecessor's time plus a delay (max-plus algebra, as for tandem
+//! queues with finite buffers). Each logical thread executes its segments in order, calls begin
+//! after their callers, and callers wait for calls; `rules` adds inferred dependencies. Without a
+//! change, the replay reproduces the recorded times exactly. If the work of one step is divided by
+//! a factor, the replay yields the times of the changed execution.
 
 mod elsewhere;
 mod graph;
@@ -31,10 +31,11 @@ use graph::{Change, Graph};
 pub use sample::Sample;
 use sample::SPANS_MAX;
 
-/// Number of steps whose gain is estimated: those with the most work.
+/// Largest number of steps whose gain is estimated. The steps with the most work are chosen.
 const STEPS_MAX: usize = 60;
-/// The verdict on a step is "cannot tell" if the interval of its saving is wider than `WIDE` times
-/// its upper end, and also wider than the fraction `NOTABLE` of the end-to-end time.
+/// The verdict on a step is "cannot tell" if the confidence interval of the step's saving is wider
+/// than `WIDE` times the interval's upper end, and also wider than the fraction `NOTABLE` of the
+/// end-to-end time.
 const WIDE: f64 = 0.6;
 const NOTABLE: f64 = 0.02;
 /// Half-width of a 90 % confidence interval in standard errors.
@@ -112,8 +113,8 @@ pub struct Savings {
     pub steps: Vec<Saving>,
 }
 
-/// Replays a forest once for each of its main steps, each time with that step made `options.factor`
-/// times faster. Returns the gains.
+/// Replays a forest once for each of the steps with the most work, each time with this step made
+/// `options.factor` times faster. Returns the gains.
 pub fn savings(forest: &Forest, options: &ReportOptions) -> Savings {
     if forest.spans.len() <= SPANS_MAX {
         return predict(forest, options, 0);
@@ -129,8 +130,8 @@ pub fn savings(forest: &Forest, options: &ReportOptions) -> Savings {
     predict(&smaller, options, forest.trees() - smaller.trees())
 }
 
-/// Estimates gains like `savings`, for a sample of a larger trace, of which `trees_left_out` trees
-/// are not in the sample. Calls that the options drop are not replayed.
+/// Estimates gains like `savings`, for a sample of a larger trace. `trees_left_out` is the number
+/// of the trace's trees that are not in the sample. Calls that the options drop are not replayed.
 ///
 /// # Panics
 ///
@@ -156,7 +157,7 @@ struct Sums {
 }
 
 /// Returns, for each step, its time by several methods of accounting: work, waiting, self time, and
-/// time on the path of last finishers.
+/// time on the path of last finishers (function `last_finishers`).
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();
@@ -254,9 +255,9 @@ fn verdict(low: f64, high: f64) -> &'static str {
 
 /// Returns the saving from a step made `factor` times faster, with the lower and the upper end of
 /// its 90 % confidence interval. The interval covers the variance over trees (the saving is a ratio
-/// of sums). It also covers two assumptions about gaps without explanation: that they are
-/// unchanged, and that they shrink like the step. `all` has the durations of the trees without a
-/// change.
+/// of sums). If there are gaps without explanation, the interval also covers two assumptions: that
+/// the gaps end at their recorded times, and that they shrink like the step. `all` has the
+/// durations of the trees without a change.
 fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f64) {
     let whole: f64 = all.iter().map(|&ns| ns as f64).sum();
     if whole == 0.0 {
@@ -292,11 +293,13 @@ fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f6
     (point, low, high)
 }
 
-/// Returns, for each span, its time in ns on the path of last finishers. That path begins at the
-/// end of each root call and leads back in time: from each call to its child that finished last.
+/// Returns, for each span, its time in ns on the path of last finishers. This path begins at the
+/// end of each root call and leads back in time: from each call to its child that finished last,
+/// and from the start of this child to the child that had finished last before.
 fn last_finishers(forest: &Forest) -> Vec<u64> {
     let mut found = vec![0u64; forest.spans.len()];
-    // Spans still to be visited, each with the time up to which its calls are considered.
+    // Spans still to be visited, each with the time up to which the calls within the span are
+    // considered.
     let mut open: Vec<(u32, u64)> = Vec::new();
     for &node in &forest.order {
         if forest.parents[node as usize] == NONE {

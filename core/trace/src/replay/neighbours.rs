@@ -1,11 +1,11 @@
-//! The graph of which logical threads of a call tree call each other, and distances in that
-//! graph.
+//! The graph of the logical threads of a call tree, in which two logical threads are adjacent if
+//! one calls the other, and distances in this graph.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::steps;
 
-/// Largest distance between two logical threads at which one may depend on the other.
+/// Largest distance between two logical threads for which a dependency between them is considered.
 const DISTANCE_MAX: u32 = 6;
 
 /// The logical threads that are adjacent to each logical thread, as ranges of one list.
@@ -17,9 +17,9 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Lists the neighbours of each logical thread. `calls` has pairs of a calling and a called
-    /// logical thread. A thread with a single neighbour leads to no other logical thread, so it is
-    /// omitted from that neighbour's list. The logical threads in `requested` are never omitted,
-    /// since distances to them are needed.
+    /// logical thread. A logical thread with a single neighbour leads to no other logical thread,
+    /// so it is omitted from the list of its neighbour. The logical threads in `requested` are
+    /// never omitted, since distances to them are needed.
     pub fn of(calls: &[(u32, u32)], requested: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();
@@ -77,7 +77,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes the distances by their definition: every call is checked from every logical thread.
+    /// Computes the distances by their definition: in each round, every call from or to a logical
+    /// thread of known distance leads to threads that are one step farther.
     fn plain(calls: &[(u32, u32)], from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         for distance in 1..=DISTANCE_MAX {
@@ -93,8 +94,8 @@ mod tests {
         far
     }
 
-    /// Random calls between logical threads: mostly a tree of logical threads, with some calls
-    /// back.
+    /// Random calls between logical threads: most of the calls form a tree of logical threads, and
+    /// a few calls lead back.
     fn calls() -> impl Strategy<Value = Vec<(u32, u32)>> {
         let one = (any::<prop::sample::Index>(), any::<bool>(), 0..40u32);
         prop::collection::vec(one, 1..60).prop_map(|rows| {

@@ -1,5 +1,5 @@
-//! Assigns calls whose thread is unknown to logical threads: each call is assigned to the
-//! logical thread with the lowest number that is free at its start.
+//! Assigns calls whose thread is unknown to logical threads. Of the logical threads that are free
+//! at the start of a call, the call is assigned to the one with the lowest number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,10 +1,10 @@
 //! Infers regular dependencies between logical threads from the times of many repetitions.
 //!
 //! No span of a streaming write says "packet 40 was accepted once packet 24 had left the buffer".
-//! But the times may show it: the i-th item of one stream never ends before the (i + d)-th event of
-//! another stream, for some distance d, and often ends right after it. Then the second stream
-//! releases the first. In this way a pipeline, its buffers and its window of unacknowledged packets
-//! are found without a model.
+//! But the times of the spans may show it: for some distance d, the i-th item of one stream never
+//! ends before the (i + d)-th event of another stream, and often ends right after this event. Then
+//! events of the second stream release items of the first stream. In this way a pipeline, its
+//! buffers and its window of unacknowledged packets are found without a model.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,17 +14,18 @@ use super::steps;
 use super::streams::{roots_of, streams_of, SegmentStream};
 use crate::tree::{Forest, NONE};
 
-/// Minimum number of repetitions from which a dependency is inferred.
+/// Minimum number of segments in a stream, and of calls with one name on another logical thread,
+/// from which a regular dependency is inferred.
 const ITEMS_MIN: usize = 8;
-/// Minimum fraction of its tree's duration that a stream of segments must take for its dependencies
-/// to be inferred.
+/// Minimum fraction of the tree's duration that the segments of a stream must take in sum for a
+/// dependency of the stream to be inferred.
 const SHARE_MIN: f64 = 0.005;
 /// The lag is the time from an event to the end of a segment. The end counts as caused by the event
 /// if the lag differs from the usual lag by at most this fraction of the usual time between two
 /// consecutive ends.
 const SLACK: f64 = 0.1;
-/// Minimum fraction of the still unexplained pauses that an event must explain to be accepted as
-/// their cause.
+/// Minimum fraction of a stream's still unexplained pauses that events must explain to be accepted
+/// as the cause of the pauses.
 const EXPLAINED_MIN: f64 = 0.4;
 const STREAMS_MAX: usize = 400;
 
@@ -40,21 +41,22 @@ pub struct Release {
     pub at_end: bool,
     /// Minimum time from the event to the end of the segment, ns.
     pub lag_ns: u64,
-    /// Whether the segment ended right after the event, so that it waited for it.
+    /// Whether the segment ended right after the event, which means that the segment waited for the
+    /// event.
     pub tight: bool,
-    /// Whether the dependency was observed only once, so that the times of that case are the only
-    /// evidence.
+    /// Whether the dependency was observed only once, so that only the times of this one case
+    /// support it.
     pub once: bool,
 }
 
-/// A pause that occurs once is attributed to a call on another logical thread if it ends at most
-/// `ONCE_SLACK` of its length after that call. Pauses shorter than `ONCE_SHARE` of the tree's
-/// duration are ignored.
+/// A pause that occurs once is attributed to a call on another logical thread if the pause ends
+/// shortly after the call: within `ONCE_SLACK` of the pause's length. Pauses shorter than
+/// `ONCE_SHARE` of the tree's duration are ignored.
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
-/// The calls of one name on one logical thread of a tree. Their starts and ends are the events that
-/// may release segments.
+/// The calls of one name on one logical thread of a tree, without calls that are marked as waits.
+/// The starts and ends of the calls are the events that may release segments.
 struct Events {
     thread: u32,
     spans: Vec<u32>,
@@ -97,7 +99,7 @@ pub fn find(forest: &Forest, threads: &LogicalThreads, waits: &[bool]) -> Vec<Re
     found
 }
 
-/// Returns a map from the index of each tree's root to a `Tree`, which has the tree's calls,
+/// Returns a map from the index of each tree's root to a `Tree`. The `Tree` has the tree's calls,
 /// grouped by logical thread and name, and the pairs of logical threads that call each other.
 fn trees_of<'a>(
     forest: &'a Forest,
@@ -152,12 +154,13 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     fn releases(&self, streams: impl Iterator<Item = SegmentStream>, found: &mut Vec<Release>) {
-        // For each pair of logical threads, the dependency by which one follows the other although
-        // no waiting is visible.
+        // For each pair of logical threads, the dependency by which one thread follows the other
+        // although no waiting is visible: its lag in ns, and its entries for all segments.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
-            // Streams of one logical thread are consecutive, so its distances are computed once.
+            // Streams of one logical thread are consecutive, so the distances from this logical
+            // thread are computed once.
             if near.0 != stream.thread {
                 near = (stream.thread, self.neighbours.distances(stream.thread));
             }
@@ -175,8 +178,8 @@ impl Tree<'_> {
                 }
             }
             let tenth = 1.max(paused.iter().filter(|&&one| one).count() / 10);
-            // Candidates that explain clearly more pauses come first. Equal ones are ordered by
-            // distance and lag.
+            // Candidates that explain clearly more pauses come first. Candidates that explain about
+            // equally many pauses are ordered by distance and lag.
             candidates
                 .sort_by_key(|one| (usize::MAX - one.tight / tenth, one.distance, one.lag_ns));
             let before = found.len();
@@ -201,11 +204,11 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// Finds calls whose starts (or whose ends) precede the ends of the items with the same
-    /// indices, for at least 98 % of the items, although no waiting is visible. `ends` has the end
-    /// of each item, ns. Considers only calls of one name on a neighbouring logical thread
-    /// (distance 1 in `near`) that are as many as the items. Returns the calls with the smallest
-    /// lag, or None.
+    /// Finds calls whose starts (or whose ends) precede the ends of a stream's items although no
+    /// waiting is visible: call i precedes the end of item i for at least 98 % of the items. `ends`
+    /// has the end of each item, ns. Considers only calls of one name on a neighbouring logical
+    /// thread (distance 1 in `near`), if there are as many calls as items. Returns the calls with
+    /// the smallest lag, or None.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -235,7 +238,7 @@ impl Tree<'_> {
     }
 
     /// Finds long pauses that occur rarely and end right after a call on another logical thread.
-    /// For each, adds to `found` a dependency of the pause on that call.
+    /// For each such pause, adds to `found` a dependency of the pause on this call.
     fn pauses<'s>(
         &self,
         streams: impl Iterator<Item = &'s SegmentStream>,
@@ -280,8 +283,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Returns one entry for each call in `tops`: of the calls in `tops` that ended before it and
-    /// are on another logical thread, the one that ended last, or `NONE`.
+    /// Returns one entry for each call in `tops`: the index of the span of another call in `tops`.
+    /// It is the last-ending one of the calls that ended before and are on another logical thread.
+    /// The entry is `NONE` if there is no such call.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -297,7 +301,8 @@ impl Tree<'_> {
         before
     }
 
-    /// Returns for each segment of a stream whether it took so long that it needs an explanation.
+    /// Returns, for each segment of a stream, whether it took so long that its length needs an
+    /// explanation. `ends` has the end of each segment, ns.
     fn paused(&self, stream: &SegmentStream, ends: &[u64]) -> Vec<bool> {
         let notable_ns = spacing_ns(ends) * SLACK;
         let took = |&at: &u32| {
@@ -334,10 +339,10 @@ impl Tree<'_> {
         }
     }
 
-    /// Determines by how many items the calls `events` are ahead of a stream's items. An event is
-    /// the start or, if `at_end`, the end of a call. The result is the shift for which event i +
-    /// shift nearly never comes after the end of item i, but is as late as possible. None if there
-    /// are too few such pairs.
+    /// Determines by how many items the calls with the index `events` are ahead of a stream's
+    /// items. An event is the start or, if `at_end`, the end of a call. The shift in the result is
+    /// the largest number for which event i + shift comes after the end of item i in at most about
+    /// 2 % of the items. None if too few items end after an event.
     fn candidate(
         &self,
         (ends, paused): (&[u64], &[bool]),
@@ -378,8 +383,8 @@ impl Tree<'_> {
         })
     }
 
-    /// Accepts candidates in their order, as long as each explains enough ends that are still
-    /// unexplained. Adds their dependencies to `found`.
+    /// Accepts candidates in their order. A candidate is skipped if it explains too few ends that
+    /// no accepted candidate explains. Adds the dependencies of accepted candidates to `found`.
     fn choose(
         &self,
         stream: &SegmentStream,
@@ -413,8 +418,8 @@ impl Tree<'_> {
     }
 
     /// Whether the calls of a stream took clearly longer when they ended right after the event that
-    /// releases them than otherwise. If so, they wait for the event, although their name does not
-    /// mark them as waits.
+    /// releases them than in other cases. Then the calls wait for the event, although their name
+    /// does not mark them as waits.
     fn is_held_up(
         &self,
         stream: &SegmentStream,
@@ -474,8 +479,8 @@ impl Tree<'_> {
     }
 }
 
-/// Returns, for each item, the time from the event (at the item's index plus `shift`) to the item's
-/// end, ns. None if there is no such event or it comes later.
+/// Returns, for each item, the time from its event (the event at the item's index plus `shift`) to
+/// the item's end, ns. None if the event does not exist or is later than the item's end.
 fn slacks(ends: &[u64], shift: i64, time: &impl Fn(i64) -> Option<u64>) -> Vec<Option<u64>> {
     steps::take(ends.len());
     let slack = |(index, &end_ns): (i64, &u64)| end_ns.checked_sub(time(index + shift)?);

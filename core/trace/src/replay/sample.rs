@@ -7,13 +7,14 @@ use crate::span::{Span, Texts};
 use crate::tree::shape::mix;
 use crate::tree::Forest;
 
-/// Maximum number of spans that are replayed. Of larger traces, complete call trees are sampled at
+/// Maximum number of spans that are replayed. Of larger traces, complete traces are sampled at
 /// random.
 pub(super) const SPANS_MAX: usize = 300_000;
 
 /// A random sample: the traces with the smallest pseudo-random numbers (bottom-k sampling). The
-/// number of a trace depends on its id only, so neither the order of arrival nor the size of a
-/// trace affects its chance to be in the sample.
+/// pseudo-random number of a trace depends on the trace's id only, so neither the order of arrival
+/// nor the size of a trace affects its chance to be in the sample. Only traces of more than
+/// `SPANS_MAX` spans are never in the sample.
 #[derive(Default)]
 pub struct Sample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,
@@ -21,8 +22,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Offers the spans of a complete trace. The trace is kept if its pseudo-random number is small
-    /// enough; later traces may displace it.
+    /// Offers the spans of a complete trace. The trace is kept if it has at most `SPANS_MAX` spans
+    /// and its pseudo-random number is small enough; traces that are offered later may displace it.
     pub fn offer(&mut self, trace: &[Span]) {
         let id = trace[0].trace_id;
         let lot = (mix(id as u64 ^ mix((id >> 64) as u64)), id);

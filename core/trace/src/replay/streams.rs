@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::logical_threads::{Kind, LogicalThreads};
 use crate::tree::{Forest, NONE};
 
-/// The key that similar segments have in common: their logical thread, the service and the name of
-/// their call, the name of the next call on the logical thread, and whether each is a whole call
-/// without children.
+/// The properties in which the segments of a stream agree: their logical thread, the service and
+/// the name of their call, the name of the next call on the logical thread, and whether each
+/// segment is a whole call without children.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
 /// Similar segments of one tree and logical thread, in order of time.
@@ -21,10 +21,10 @@ pub struct SegmentStream {
     pub segments: Vec<u32>,
 }
 
-/// Groups the segments of each tree into streams of similar ones. Segments are similar if they are
-/// inside calls of one name and before calls of one name. Returns a map from the index of each
-/// tree's root to the streams of that tree, which are a map by their key. Segments that are known
-/// to wait for a call are omitted.
+/// Groups the segments of each tree into streams of segments with equal keys (`StreamKey`): they
+/// are inside calls of one name and before calls of one name. Returns a map from the index of each
+/// tree's root to the tree's streams, by key. Segments that are known to wait for a call are
+/// omitted.
 pub fn streams_of(
     forest: &Forest,
     threads: &LogicalThreads,
@@ -36,7 +36,7 @@ pub fn streams_of(
             continue;
         }
         let own = segment.span as usize;
-        // A wait counts as a pause of the call around it.
+        // A wait within a call counts as a pause of this call.
         let inside = segment.kind == Kind::Wait && threads.is_nested(segment.span);
         let around = if inside {
             forest.parents[own] as usize

@@ -1,8 +1,8 @@
 //! Applies the user's selection of calls: which calls are kept, and which names they get.
 //!
-//! The time of a dropped call counts as its caller's self time, and the calls within it are moved
-//! below the nearest kept caller. Dropped calls are reported by rule, so that nothing disappears
-//! silently.
+//! The time of a dropped call counts as self time of the nearest kept caller, and the calls within
+//! the dropped call are moved below this caller. Dropped calls are reported by rule, so that
+//! nothing disappears silently.
 
 pub(crate) mod pattern;
 
@@ -16,8 +16,8 @@ use crate::span::{Span, SpanStore, TextId, Texts};
 use crate::tree::shape::Mixing;
 use crate::tree::{Forest, NONE};
 
-/// A rule of the user's selection. A call matches the rule if it matches all patterns that the rule
-/// has.
+/// A rule of the user's selection. A call matches the rule if it matches all patterns that are set
+/// in the rule.
 #[derive(Clone, Debug, Default)]
 struct Rule {
     step: Option<String>,
@@ -27,7 +27,8 @@ struct Rule {
 }
 
 impl Rule {
-    /// Parses a rule: a pattern for the names of calls, or terms such as "service=…,kind=wait".
+    /// Parses a rule: a pattern for the names of calls, or terms such as "service=…,kind=wait". An
+    /// error names the wrong term and says what is allowed.
     fn parse(text: &str) -> Result<Rule, String> {
         let mut rule = Rule::default();
         const KEYS: [&str; 4] = ["step", "service", "host", "kind"];
@@ -72,13 +73,14 @@ impl Rule {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallChoice {
-    /// Rules for calls to keep. If there are any, calls that match none of them are dropped.
+    /// Rules for calls to keep. If the list has rules, calls that match none of the rules are
+    /// dropped.
     pub keep: Vec<String>,
     /// Rules for calls to drop.
     pub drop: Vec<String>,
     /// New names for calls. Each entry has the name of a step, and patterns for the names of the
-    /// calls that get this name. The first entry that matches a call counts. The rules `keep` and
-    /// `drop` refer to the new names.
+    /// calls that get the name of this step. Of several entries that match a call, the first
+    /// counts. The rules `keep` and `drop` refer to the new names.
     pub steps: Vec<(String, Vec<String>)>,
 }
 
@@ -113,10 +115,12 @@ pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
     }
 }
 
-/// Replaces the text of a rule in the counts of those dropped calls that match no `keep` rule.
+/// The text that stands for a rule in the counts of dropped calls, for calls that were dropped
+/// because they match no `keep` rule.
 const NOT_KEPT: &str = "not among those to keep";
 
-/// Maximum number of decisions that are cached. Only forged traces have more distinct names.
+/// Maximum number of cached decisions, at which the cache is emptied. Only forged traces have more
+/// distinct names.
 const VERDICTS_MAX: usize = 1 << 16;
 
 /// The user's selection with parsed rules, and a cache of its decisions by name.
@@ -131,7 +135,8 @@ pub struct Selection {
     /// A cache: for the number of each name that occurred, the number of the name that replaces it.
     renamed: HashMap<TextId, TextId, Mixing>,
     /// A cache of decisions. The key is (name, service, host, whether the call is a wait). The
-    /// value is the index in `names` of the rule that drops such calls, or None if they are kept.
+    /// value is the index in `names` of the rule that drops calls with this key, or None if these
+    /// calls are kept.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 
@@ -164,7 +169,7 @@ impl Selection {
         !self.keep.is_empty() || !self.drop.is_empty()
     }
 
-    /// Returns the number of trees in a sample that have calls left after the selection.
+    /// Returns the number of trees in a sample that remain after the selection is applied.
     pub fn trees_of(&mut self, sample: &Forest) -> u64 {
         if !self.drops() {
             return sample.trees();
@@ -174,7 +179,8 @@ impl Selection {
         chosen.trees()
     }
 
-    /// Replaces the names of calls by the names of the steps whose patterns they match.
+    /// Renames calls: a call whose name matches a pattern of a step gets the name of the step. The
+    /// first step that matches counts.
     pub fn rename(&mut self, spans: &mut [Span], store: &mut SpanStore) {
         if self.steps.is_empty() {
             return;
@@ -198,8 +204,8 @@ impl Selection {
         }
     }
 
-    /// Drops calls from a forest, whose names are numbers in `texts`. Returns the sums over the
-    /// dropped calls, by rule.
+    /// Drops calls from a forest; the names of its calls are numbers in `texts`. Returns the sums
+    /// over the dropped calls, by rule.
     pub fn apply(&mut self, forest: &mut Forest, texts: &Texts) -> AllLeftOut {
         let mut left_out = AllLeftOut::new();
         if !self.drops() {

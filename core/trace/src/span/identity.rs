@@ -1,20 +1,20 @@
-//! Assigns trace ids to spans that one process recorded without them.
+//! Assigns trace ids to spans that were recorded without trace ids by one process.
 
 use std::collections::HashMap;
 
 use crate::span::SpanStore;
 use crate::tree::shape::{digest_of, mix};
 
-/// Gives all spans of a call tree the same trace id, which is derived from the service, the tree's
-/// first start and its smallest span id. So the same spans always get the same trace ids, while two
-/// processes with equal span ids get different ones.
+/// Gives all spans of a call tree the same trace id. The trace id is derived from the service, the
+/// tree's first start and the smallest span id of the tree. So the same spans always get the same
+/// trace ids, while equal span ids of two processes lead to different trace ids.
 pub fn assign_trace_ids(store: &mut SpanStore) {
     let places: HashMap<u64, u32> = (0u32..)
         .zip(&store.spans)
         .map(|(place, span)| (span.span_id, place))
         .collect();
-    // The trees are found by union-find over the links from children to parents. Unlike a walk
-    // towards the root, it does not loop if the parents form a cycle.
+    // The trees are found by union-find over the links from children to parents. Union-find ends
+    // even if parents form a cycle, while a walk towards the root would not end.
     let mut links: Vec<u32> = (0..store.spans.len() as u32).collect();
     for (place, span) in (0u32..).zip(&store.spans) {
         for other in [span.span_id, span.parent_id] {
@@ -39,8 +39,8 @@ pub fn assign_trace_ids(store: &mut SpanStore) {
     }
 }
 
-/// Returns the index of the span that represents the tree of the span with the index `place`.
-/// Shortens the chain of `links` to it on the way (path halving of union-find).
+/// Returns the index of the span that represents the tree of the span with the index `place`. On
+/// the way, shortens the chain of `links` to the representing span (path halving of union-find).
 fn leader(links: &mut [u32], mut place: u32) -> u32 {
     while links[place as usize] != place {
         let above = links[links[place as usize] as usize];

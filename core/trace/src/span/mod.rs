@@ -18,13 +18,13 @@ pub type TextId = u32;
 /// Stands for "no node" where the index of a node is expected.
 pub const NONE: u32 = u32::MAX;
 
-/// The deepest level of a call tree. Deeper calls are moved up to it, so that neither the length of
-/// a path nor the depth of a recursion grows without bound.
+/// The deepest level of a call tree. Deeper calls are moved up to this level, so that neither the
+/// length of a path nor the depth of a recursion grows without bound.
 pub const DEPTH_MAX: u32 = 200;
 
 /// Longest duration that quantiles and sums of squares distinguish: 2^48 ns, about three days. For
-/// them, longer durations are reduced to this one, since the squares of forged durations would
-/// overflow the sums. Sums, minima and maxima are exact for every duration.
+/// quantiles and sums of squares, longer durations are reduced to this duration, since the squares
+/// of forged durations would overflow the sums. Sums, minima and maxima of durations are exact.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
 /// Limits a duration in ns to the longest that quantiles and sums of squares distinguish.
@@ -36,8 +36,8 @@ pub fn cut_ns(duration_ns: u64) -> u64 {
 /// fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// Maximum number of distinct names. A program that puts a number into every name exceeds it;
-/// further names become `OTHER_NAMES`.
+/// Maximum number of distinct names. A program that puts a number into every name exceeds this
+/// maximum; all further names are replaced by `OTHER_NAMES`.
 const TEXTS_MAX: usize = 1 << 15;
 const OTHER_NAMES: &str = "(other names)";
 
@@ -85,16 +85,16 @@ impl Span {
 pub struct Texts {
     ids: HashMap<Arc<str>, TextId>,
     texts: Vec<Arc<str>>,
-    /// A cache: for each hash slot, the number of the text found last, since a trace alternates
-    /// between few names.
+    /// A cache: for each hash slot, the number of the latest text with this slot, since the names
+    /// in a trace alternate between few texts.
     recent: [TextId; RECENT_SLOTS],
-    /// Sampling weights in units of 2^-20. The first holds for spans without a recorded weight, the
-    /// others are those that were recorded.
+    /// Sampling weights in units of 2^-20. The first entry is the weight of spans without a
+    /// recorded weight; the other entries are the recorded weights.
     weights: Vec<u64>,
 }
 
-/// Maximum number of distinct sampling weights in the table, since recorders use few. Any further
-/// weight is replaced by the last one in the table.
+/// Maximum number of distinct sampling weights in the table; recorders use few. Any further weight
+/// is replaced by the last weight in the table.
 const WEIGHTS_MAX: usize = 1 << 12;
 
 const RECENT_SLOTS: usize = 64;
@@ -132,7 +132,7 @@ impl Texts {
         id
     }
 
-    /// Returns the number of a text that is in the cache; None for all others.
+    /// Returns the number of a text if the text is in the cache. None for all other texts.
     #[inline]
     pub fn recall(&self, text: &[u8]) -> Option<TextId> {
         let id = self.recent[slot(text)];
@@ -158,13 +158,13 @@ impl Texts {
         place.min(WEIGHTS_MAX - 1) as u16
     }
 
-    /// Sets the sampling weight of spans that do not record one, in units of 2^-20.
+    /// Sets the sampling weight, in units of 2^-20, of spans that do not record a weight.
     pub fn assume_weight(&mut self, weight: u64) {
         self.weights[0] = weight;
     }
 
-    /// Returns the sampling weight with this index, in units of 2^-20: the number of calls that a
-    /// span represents.
+    /// Returns the sampling weight with this index, in units of 2^-20. The sampling weight is the
+    /// number of calls that a recorded span represents.
     pub fn weight(&self, number: u16) -> u64 {
         self.weights[usize::from(number)]
     }
@@ -209,8 +209,8 @@ pub struct SpanStore {
 }
 
 impl SpanStore {
-    /// Returns the number of a name or a host, which is added if it is new. A text longer than
-    /// NAME_BYTES_MAX is truncated and counted as a loss.
+    /// Returns the number of a name or a host, which is added to the table if it is new. A text
+    /// longer than NAME_BYTES_MAX is truncated and counted as a loss.
     pub fn intern(&mut self, text: &str) -> TextId {
         if self.texts.count() >= TEXTS_MAX && !self.texts.knows(text) {
             self.losses.merged_names += 1;

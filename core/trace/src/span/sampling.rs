@@ -1,9 +1,9 @@
-//! Reads sampling weights: a weight is the number of calls that a recorded call represents, if the
-//! recorder sampled calls.
+//! Reads sampling weights. If a recorder sampled calls, the weight of a recorded call is the number
+//! of calls that it represents.
 //!
-//! For a sampling probability p, the weight is 1 / p. It is stored as a whole number in units of
-//! 2^-20, so that sums do not depend on the order of addition. Weights are read from trace states
-//! as OpenTelemetry's "TraceState: Probability Sampling" defines them (`ot=th:` with a rejection
+//! For a sampling probability p, the weight is 1 / p. It is stored as an integer in units of 2^-20,
+//! so that sums do not depend on the order of addition. Weights are read from trace states as
+//! OpenTelemetry's "TraceState: Probability Sampling" defines them (`ot=th:` with a rejection
 //! threshold of 56 bits, and the earlier `ot=p:` with an exponent), and from Jaeger's tags
 //! `sampler.type` and `sampler.param`.
 
@@ -14,16 +14,16 @@ pub const ONE: u64 = 1 << 20;
 /// ignored, since no real sampler uses them.
 const WEIGHT_MAX: u64 = 1 << 54;
 
-/// Returns the sampling weight for a probability, in units of 2^-20. None unless the probability is
-/// above 0 and at most 1, and large enough for the largest weight.
+/// Returns the sampling weight for a probability, in units of 2^-20. None if the probability is not
+/// above 0, is above 1, or is so small that the weight would exceed the largest accepted weight.
 pub fn weight_of(probability: f64) -> Option<u64> {
     let weight = ONE as f64 / probability;
     let believed = probability > 0.0 && probability <= 1.0 && weight <= WEIGHT_MAX as f64;
     believed.then(|| weight.round() as u64)
 }
 
-/// Returns the sampling weight that a trace state such as "ot=th:c;rv:0123,vendor=x" has, in units
-/// of 2^-20. None if it has none.
+/// Returns the sampling weight in a trace state such as "ot=th:c;rv:0123,vendor=x", in units of
+/// 2^-20. None if the trace state has no valid weight.
 pub fn weight_of_trace_state(state: &[u8]) -> Option<u64> {
     let state = std::str::from_utf8(state).ok()?;
     let members = state

@@ -1,8 +1,9 @@
 //! Reconstructs call trees in one pass from spans in canonical form.
 //!
 //! Most programs number their spans in order of start. If spans are sorted by these numbers, a call
-//! follows its caller, and calls of one caller are ordered by start. For such spans one pass yields
-//! what the module `tree` computes in several passes. That module handles all other spans.
+//! follows its caller, and calls of one caller are ordered by start. For such spans, one pass
+//! yields what the module `tree` computes in several passes. Spans that are not in canonical form
+//! are left to the module `tree`.
 
 use crate::span::{Span, DEPTH_MAX, NONE};
 
@@ -11,7 +12,7 @@ use crate::span::{Span, DEPTH_MAX, NONE};
 struct Caller {
     /// Start of the caller's latest call so far, ns.
     latest_ns: u64,
-    /// Time up to which the caller's calls so far cover its duration, ns.
+    /// Time up to which the duration of the caller is covered by its calls visited so far, ns.
     covered_ns: u64,
     depth: u32,
 }
@@ -39,7 +40,7 @@ impl Walk {
         let self_ns = &mut self_ns[..spans.len()];
         let callers = &mut self.callers[..spans.len()];
         let (mut trace_id, mut first, mut before) = (0, 0, 0);
-        // Siblings are usually adjacent, so the parent found last is tried first.
+        // Siblings are usually adjacent, so the parent of the previous span is tried first.
         let mut latest = (0, 0);
         for (node, span) in spans.iter().enumerate() {
             if span.trace_id != trace_id {
@@ -88,8 +89,8 @@ impl Walk {
 /// Finds the position of a span's parent among the earlier spans of its trace, whose ids ascend.
 /// None if the parent is not among them.
 fn find(before: &[Span], span: &Span) -> Option<usize> {
-    // If ids have no gaps, as those from one counter, the difference of two ids is the distance of
-    // the spans.
+    // If the ids of a trace have no gaps, the difference of two ids is the distance of the spans.
+    // Ids have no gaps if they come from one counter.
     let back = span.span_id.wrapping_sub(span.parent_id) as usize;
     let guess = before.len().wrapping_sub(back);
     match before.get(guess) {

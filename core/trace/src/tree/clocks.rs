@@ -3,9 +3,9 @@
 //! A call between hosts starts no earlier and ends no later than the call that caused it. So each
 //! pair of caller and callee bounds the offset of the callee's clock. The estimate is the offset
 //! that agrees with most pairs; asynchronous calls, which outlive their callers, are outvoted. A
-//! clock is corrected only if a zero offset does not agree with the majority. The correction is the
-//! middle of the interval of offsets on which the majority agrees, as in NTP (RFC 5905, section 8).
-//! Half the interval's width is the residual.
+//! clock is corrected only if fewer pairs agree with a zero offset. The correction is the middle of
+//! the interval of offsets on which most pairs agree, as in NTP (RFC 5905, section 8). The residual
+//! is half the width of this interval.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ pub struct AlignedClock {
     pub against: u64,
 }
 
-/// An estimate of the offset between the clocks of two hosts, from the calls between the hosts. The
-/// fields are those of `AlignedClock`.
+/// An estimate of the offset between the clocks of two hosts, from the calls between the hosts. Its
+/// fields have the meanings of those in `AlignedClock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ahead_ns: i64,
@@ -84,9 +84,9 @@ pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     found
 }
 
-/// Returns a map. A key is a pair of hosts: the host of callers and the host of callees. The value
-/// has one interval for each call between the two hosts, from the smallest to the largest offset of
-/// the callee's clock, in ns, that causality allows.
+/// Returns a map from each pair of hosts (host of callers, host of callees) to the intervals of
+/// offsets of the callee's clock, in ns, that causality allows. There is one interval, (smallest
+/// offset, largest offset), for each call between the two hosts that is not longer than its caller.
 fn bounds_of(forest: &Forest) -> BTreeMap<(TextId, TextId), Vec<(i64, i64)>> {
     let mut bounds: BTreeMap<(TextId, TextId), Vec<(i64, i64)>> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -113,16 +113,16 @@ fn difference(left: u64, right: u64) -> Option<i64> {
 }
 
 /// Estimates the offset of a callee's clock. `bounds` has, for each call, the interval of offsets
-/// in ns that the call allows. The estimate is the middle of the range of offsets that the most
-/// calls allow, or zero if equally many calls allow zero.
+/// in ns that the call allows. The estimate is the middle of the range of offsets that the largest
+/// number of calls allows. It is zero if the offset zero is allowed by equally many calls.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {
         let allowing = |bound: &&(i64, i64)| bound.0 <= offset && offset <= bound.1;
         bounds.iter().filter(allowing).count() as u64
     };
-    // At equal offsets, intervals are opened before others are closed, so that touching intervals
-    // overlap.
+    // Of bounds at equal offsets, the starts of intervals come before the ends, so that touching
+    // intervals overlap.
     let mut ends: Vec<(i64, bool)> = bounds
         .iter()
         .flat_map(|&(least, most)| [(least, false), (most, true)])
@@ -164,7 +164,8 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     }
 }
 
-/// Returns the host with the most root calls. Of several such hosts, it is the first by name.
+/// Returns the host with the most root calls. If several hosts have the most root calls, returns
+/// the first of them in order of names.
 fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> String {
     let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -180,9 +181,9 @@ fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> S
         .clone()
 }
 
-/// Selects the next host whose offset can be determined: it is not yet in `known`, but calls
-/// connect it with a host in `known`. Of several such hosts, selects the one whose offset has the
-/// smallest residual error. Returns the host and its offset; None if there is no such host.
+/// Selects the next host whose offset can be determined: a host that is not yet in `known`, but
+/// that calls connect with a host in `known`. Of several such hosts, selects the host whose offset
+/// has the smallest residual error. Returns the host and its offset; None if there is no such host.
 fn nearest(
     known: &BTreeMap<String, Reading>,
     readings: &BTreeMap<(String, String), Reading>,

@@ -25,8 +25,9 @@ impl Children {
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
-        // Counts are stored two positions ahead. So the entry of a node is first the start of its
-        // list and, once the list is full, the start of the next one.
+        // The number of children of a node is stored two positions after the node. After summation,
+        // the entry after a node is the start of the node's list. While the list is filled, this
+        // entry advances, and it ends as the start of the next node's list.
         starts.resize(parents.len() + 2, 0);
         for &parent in parents.iter().filter(|&&parent| parent != NONE) {
             starts[parent as usize + 2] += 1;
@@ -68,8 +69,8 @@ pub struct Forest {
     pub children: Children,
     /// The indices of all nodes; parents precede their children.
     pub order: Vec<u32>,
-    /// Self time of each span, ns: its duration minus the time in which at least one child runs.
-    /// Children count only within the span's time.
+    /// Self time of each span, ns: the span's duration minus the time in which at least one child
+    /// runs. The time of a child outside the span does not count.
     pub self_ns: Vec<u64>,
     /// For each call, whether it is a failed attempt that its caller retried. Empty if there are no
     /// such calls.
@@ -110,9 +111,9 @@ impl Forest {
         forest
     }
 
-    /// Reconstructs the call trees of `self.spans`, which may be damaged, in the memory of the
-    /// previous trees. `grouped` means that the spans of each trace are consecutive. Adds repaired
-    /// and dropped spans to `self.losses`.
+    /// Reconstructs the call trees of `self.spans`, which may be damaged. The memory of the
+    /// previous trees is reused. `grouped` means that the spans of each trace are consecutive. Adds
+    /// repaired and dropped spans to `self.losses`.
     pub(crate) fn untangle(&mut self, texts: &Texts, grouped: bool) {
         assert!(
             self.spans.len() < NONE as usize,
@@ -157,8 +158,8 @@ impl Forest {
         self.measure_self();
     }
 
-    /// Sets the sampling weight of each span that has none to that of its parent or, if the parent
-    /// has none, to that of another span of its trace.
+    /// Sets the sampling weight of each span without a weight: to the weight of its parent or, if
+    /// the parent has none, to the weight of another span of its trace.
     fn spread_weights(&mut self) {
         for &node in &self.order {
             let parent = self.parents[node as usize];
@@ -184,7 +185,7 @@ impl Forest {
         self.again.get(node as usize).is_some_and(|&again| again)
     }
 
-    /// The number of trees, which is that of the roots.
+    /// The number of trees, which is the number of roots.
     pub fn trees(&self) -> u64 {
         self.parents
             .iter()
@@ -223,8 +224,8 @@ impl Forest {
         }
     }
 
-    /// Of the spans `claims`, which have the same id, returns the longest, since the others were
-    /// probably truncated. Counts the others as losses.
+    /// Of the spans `claims`, which have the same id, returns the longest, since shorter ones were
+    /// probably truncated. Counts all other spans as duplicates in the losses.
     fn choose<'a>(
         &mut self,
         claims: impl Iterator<Item = &'a Span> + Clone,
@@ -385,8 +386,8 @@ impl Forest {
     }
 
     /// Drops the calls for which `keep` is false. `around` has the nearest kept caller of each
-    /// call. Kept calls are moved below that caller, and the self time of dropped calls is added to
-    /// the caller's.
+    /// call. Kept calls become children of their nearest kept callers, and the self time of dropped
+    /// calls is added to the self time of the nearest kept caller.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool, around: &[u32]) {
         let mut places = vec![NONE; self.spans.len()];
         let kept: Vec<usize> = (0..self.spans.len()).filter(|&node| keep(node)).collect();
@@ -410,8 +411,8 @@ impl Forest {
         self.losses.outside_parent = outside;
     }
 
-    /// Moves every call that is deeper than the deepest level up to that level: it becomes a child
-    /// of its ancestor one level above. Self times are unchanged.
+    /// Moves every call below the deepest level (`DEPTH_MAX`) up to this level: the call becomes a
+    /// child of its ancestor one level above the deepest level. Self times are unchanged.
     fn limit_depth(&mut self) {
         let mut depths = vec![1u32; self.spans.len()];
         let deep_before = self.losses.deep_spans;
@@ -433,11 +434,12 @@ impl Forest {
     }
 }
 
-/// Finds the position of the span `parent_id` in a trace sorted by span id. None if it is missing.
-/// `place` is the position of the child, from which the likely position is computed.
+/// Finds the position of the span `parent_id` in a trace sorted by span id. None if the trace has
+/// no such span. `place` is the position of the child, from which the likely position of the parent
+/// is computed.
 fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
-    // If ids have no gaps, as those from one counter, the difference of two ids is the distance of
-    // the spans.
+    // If the ids of a trace have no gaps, the difference of two ids is the distance of the spans.
+    // Ids have no gaps if they come from one counter.
     let back = trace[place].span_id.wrapping_sub(parent_id);
     let guess = place.wrapping_sub(back as usize);
     if trace

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::span::{TextId, Texts};
 
-/// The number of a shape in its table.
+/// The number of a shape in a table of shapes.
 pub type ShapeId = u32;
 
 /// A table of distinct shapes. A shape is a name and the set of child shapes, each counted once.
@@ -20,9 +20,10 @@ pub struct Shapes {
     ids: HashMap<Box<[u32]>, ShapeId, Mixing>,
     keys: Vec<Box<[u32]>>,
     digests: Vec<u64>,
-    /// For each name, the shape of calls without children, or `UNKNOWN`.
+    /// For each name, the shape of calls with this name and without children, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
-    /// For each name, the last key that was looked up, with unsorted child shapes, and its shape.
+    /// For each name: the key of at most `RECENT_WORDS` words that was looked up last, before its
+    /// child shapes were sorted; the length of this key in words; and the shape with this key.
     recent: Vec<([u32; RECENT_WORDS], usize, ShapeId)>,
     /// Total number of words (name and child shapes) in all keys.
     words: usize,
@@ -30,17 +31,18 @@ pub struct Shapes {
 
 const UNKNOWN: ShapeId = ShapeId::MAX;
 
-/// Maximum number of shapes, and of words in their keys. Beyond these limits, which only forged or
-/// extremely varied trees reach, calls have a shape that consists of their name only.
+/// Maximum number of shapes (`SHAPES_MAX`), and of words in all keys (`WORDS_MAX`). Beyond these
+/// limits, which only forged or extremely varied trees reach, the shape of a call consists of the
+/// call's name only.
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
 
 /// Maximum length, in words, of a key that is first compared with the last key of the same name. If
-/// the two are equal, the key need not be sorted.
+/// the two keys are equal, the new key need not be sorted.
 const RECENT_WORDS: usize = 8;
 
 impl Shapes {
-    /// Returns the shape of a call `name` with calls of the shapes `children` below it, in any
+    /// Returns the shape of a call `name` whose child calls have the shapes `children`, in any
     /// order and with repetitions. `scratch` is reused memory.
     pub fn intern(
         &mut self,
@@ -79,8 +81,8 @@ impl Shapes {
         shape
     }
 
-    /// Returns the shape of a call with this name and without children. None if no such call
-    /// occurred yet.
+    /// Returns the shape of a call with this name and without children. None if there was no such
+    /// call yet.
     #[inline]
     pub fn leaf(&self, name: TextId) -> Option<ShapeId> {
         let known = self.leaves.get(name as usize).copied();
@@ -120,13 +122,14 @@ impl Shapes {
         self.keys[shape as usize][0]
     }
 
-    /// The distinct shapes of the children. Their numbers are smaller than that of the shape.
+    /// The distinct shapes of the children of a shape. Their numbers are smaller than the number of
+    /// the shape.
     pub fn children(&self, shape: ShapeId) -> &[ShapeId] {
         &self.keys[shape as usize][1..]
     }
 
-    /// A key that depends only on names and structure, so that it sorts shapes equally in every
-    /// table.
+    /// A sort key of a shape that depends only on names and structure. So shapes are sorted equally
+    /// in every table.
     pub fn order_key(&self, shape: ShapeId) -> u64 {
         self.digests[shape as usize]
     }
@@ -179,8 +182,9 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// A fast hash for numbers in hash maps. It does not resist adversaries: numbers of names are
-/// assigned by this crate, and forged trace ids that collide only make a window slow.
+/// A fast hash for numbers in hash maps. It does not resist adversaries, which is acceptable:
+/// numbers of names are assigned by this crate, and forged trace ids with equal hashes only make a
+/// window slow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MixingHasher(u64);
 

@@ -24,7 +24,8 @@ fn written(store: &SpanStore, format: OutputFormat, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the spans with their texts, since two stores may number texts differently.
+/// Returns the spans with their texts. The texts are compared instead of their numbers, since two
+/// stores may number texts differently.
 fn in_words(store: &SpanStore) -> Vec<(Span, [String; 3])> {
     let words = |span: &Span| {
         let texts = [span.name, span.service, span.host].map(|id| store.texts.text(id).to_owned());

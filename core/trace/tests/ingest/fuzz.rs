@@ -112,7 +112,7 @@ fn damaged(whole: &[u8], random: &mut Random) -> Vec<u8> {
             bytes = lines.join(&b'\n');
         }
         3 => {
-            // One part of the file is copied over another, so that ids occur in wrong places.
+            // A piece of the file is copied over another piece, so that ids occur in wrong places.
             let (from, to) = (place(random, whole), place(random, whole));
             let length = (random.below(80) as usize).min(whole.len() - from.max(to));
             bytes.copy_within(from..from + length, to);

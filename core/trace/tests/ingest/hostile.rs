@@ -1,5 +1,5 @@
-//! Tests that hostile, damaged and foreign files never crash the readers: the result is an error in
-//! one line, or losses counted by kind.
+//! Tests that hostile, damaged and foreign files never crash the readers: the result is either an
+//! error in one line, or losses that are counted by kind.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Tests that spans decoded by comparison with earlier spans equal those decoded by a full parse.
+//! Tests that spans that are decoded by comparison with earlier spans equal the same spans when
+//! they are parsed in full.
 
 use std::path::Path;
 
@@ -92,7 +93,8 @@ type Parsed = (Vec<(Span, String)>, SpanLosses);
 /// Reads a file and returns its spans and losses; None if the file is invalid.
 fn parsed(file: &[u8]) -> Option<Parsed> {
     let mut store = SpanStore::default();
-    // A file without a usable span is an error for the reader, but here only its losses matter.
+    // A file without a usable span is an error for the reader, but this test needs only the losses
+    // of such a file.
     let outcome = read_bytes(Path::new("trace"), file, &mut store);
     let unusable = |error: &str| error.contains("no usable span");
     if outcome.is_err_and(|error| !unusable(&error.to_string())) {
@@ -167,8 +169,8 @@ fn a_changed_byte_has_the_same_effect_in_a_file_and_alone() {
     // There are few layouts, and each occurs before the span that is changed.
     let kinds = encoded(7, 12);
     let kinds = [kinds.clone(), kinds.clone(), kinds].concat();
-    // The result for a span that is read alone does not depend on other spans, so only the changed
-    // span is read again.
+    // The result for a span that is read alone does not depend on other spans. So after a change of
+    // one span, only this span is read again.
     let known: Vec<_> = kinds.iter().map(|span| alone(span)).collect();
     let mut random = Random(9);
     let (mut same, mut wrong) = (0, 0);

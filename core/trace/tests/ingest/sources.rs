@@ -136,8 +136,8 @@ fn strace_and_juicefs() {
         row("openat", "", "", 5000, 0, true),
     ];
     assert_eq!(rows, expected);
-    // Two lines are no calls, one of which is the exit. The unpaired record is the first half of an
-    // interrupted call.
+    // Two lines are counted as other lines: the first half of the write call, and the exit. No
+    // record is unpaired, since the second half of the write call follows.
     assert_eq!((losses.other_lines, losses.unpaired), (2, 0));
     let (rows, _) = read(JUICEFS);
     let expected = vec![

@@ -26,8 +26,8 @@ pub struct Pipeline {
     /// Relative variation of the times, per cent.
     pub spread_percent: u64,
     pub seed: u64,
-    /// Whether the waiting of one component for another is recorded as a separate span. If not, it
-    /// is visible only as a longer span or as a gap between spans.
+    /// Whether the waiting of one component for another component is recorded as a separate span.
+    /// If not, the waiting is visible only as a longer span or as a gap between spans.
     pub waits_shown: bool,
 }
 

@@ -35,8 +35,8 @@ AdvisedSource = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
 ]
-# Defaults of options of `--verify`: PAIRS is the number of runs before and after each change, TIME
-# how long it may take, RECORDS the file to which a record of each change is written.
+# Defaults of options of `--verify`. PAIRS: number of runs before and after each change. TIME: how
+# long all these runs may take. RECORDS: file to which a record of each change is written.
 PAIRS, TIME, RECORDS = 3, "10 min", Path("runs") / "interventions.jsonl"
 
 

@@ -28,8 +28,9 @@ def verified(
     as_json: bool,
 ) -> VerifiedAdvice:
     """Carries out the first `most` changes that `advice` recommends, and measures each of them in
-    `rounds` pairs of runs (one run before and one after the change). Returns the predicted and the
-    measured gains."""
+    `rounds` pairs of runs (one run before and one after the change). First asks the user for
+    permission if this writes to a directory or an address of the user, unless `yes`. `limit_s`:
+    largest time in seconds for all runs. Returns the predicted and the measured gains."""
     from dfslab.studies.trials.intervention_record import check_records
     from dfslab.studies.trials.verifying import carry_out, check_rounds, plan_of
 
@@ -54,11 +55,11 @@ def place_of(scenario: Scenario) -> str:
 
 
 def ask(place: str, yes: bool, as_json: bool) -> None:
-    """Asks before anything is measured in an existing directory or at an address of the user. Does
-    not ask if `place` is "".
+    """Asks the user for permission to measure in `place`, an existing directory or an address of
+    the user. Does not ask if `place` is "" or if `yes` is true (the option `--yes`).
 
-    Raises InputError if nobody can answer and the option `--yes` is not given, and typer.Abort if
-    the answer is no.
+    Raises InputError if nobody can answer because the output is JSON or no terminal. Raises
+    typer.Abort if the answer is no.
     """
     if not place or yes:
         return

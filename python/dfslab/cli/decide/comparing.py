@@ -77,8 +77,8 @@ def _two_runs(
     allow_incomplete: bool,
     as_json: bool,
 ) -> None:
-    """Compares two runs, writes the page if `output` names one, and exits with 1 if a rule of
-    --fail-if holds or if results are incomplete."""
+    """Compares two runs, and writes the page to `output` if it is not None. Exits with code 1 if a
+    rule of --fail-if holds, or if results are incomplete and `allow_incomplete` is false."""
     from dfslab.studies.decisions.paired_runs import compare_runs
     from dfslab.studies.runs import store
 
@@ -101,7 +101,9 @@ def _two_runs(
 def run_against(
     first: Scenario, second: Scenario, out: Path, fresh: bool, allow_incomplete: bool, as_json: bool
 ) -> None:
-    """Runs two scenarios whose measurements alternate, and prints what differs between them."""
+    """Runs two scenarios whose measurements alternate, and prints what differs between them.
+    `fresh`: start new runs instead of resuming unfinished ones. Exits with code 1 if results are
+    incomplete and `allow_incomplete` is false."""
     from dfslab.studies.decisions.paired_runs import check_comparable, compare_runs
 
     check_comparable(first, second)

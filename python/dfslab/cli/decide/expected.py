@@ -164,10 +164,12 @@ def _discovered(
     copies: int | None,
     time_s: float | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
-    """Finds out what a place (a directory or a server) is. Returns a triple: the file system that
-    the place belongs to, the measured hardware, and a scenario of the place. `texts`: the text of
-    each hardware option; None if the option is not given. `time_s`: seconds for measurements;
-    None if nothing is measured afterwards."""
+    """Finds out what a place (a directory or a server) is. Returns (file system that the place
+    belongs to, measured hardware, scenario of the place). `texts`: the text of each hardware
+    option; None if the option is not given. `servers`, `copies`: numbers that the command line
+    states; None if it does not. `time_s`: seconds for measurements; None if nothing is measured
+    afterwards. Raises InputError if the text of an option is empty, or if an option does not fit
+    the place."""
     from dfslab.instruments.discovery import place as places
     from dfslab.instruments.discovery.probes import Probed
     from dfslab.studies.expect.grid import check_time, operations_of
@@ -187,7 +189,8 @@ def _discovered(
     )
     given.check()
     found = places.find(place, texts["--web"] or "")
-    # An option that does not fit the place is refused before the probes, which take seconds.
+    # An option that does not fit the place raises an error here, before the hardware is probed,
+    # which takes seconds.
     scenario_of(found, Probed(), given)
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))

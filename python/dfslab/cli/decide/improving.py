@@ -96,10 +96,12 @@ def tune(
 def _opened(
     source: str, sets: list[str] | None, yes: bool, as_json: bool
 ) -> tuple[Scenario, Opening, bool]:
-    """Returns the scenario to tune, the function that opens it for measurements, and whether it is
-    a testbed that is running already. `source` is a scenario's file or name, or a place.
+    """Returns (scenario to tune, function that opens the scenario for measurements, whether the
+    source is a running testbed). `source` is a scenario's file or name, or a place (a directory or
+    a running testbed).
 
-    Asks before it returns if the measurements write to a directory or an address of the user.
+    First asks the user for permission if the measurements write to a directory or an address of the
+    user. Raises InputError if `source` is the folder of a run.
     """
     from dfslab.instruments.discovery.place import find
     from dfslab.studies.trials.live_measuring import measuring

@@ -40,7 +40,8 @@ def write_form(
     run_folder: Path, form: str, output: Path | None, force: bool, as_json: bool
 ) -> None:
     """Writes the results of a run to a file, or to standard output if `output` is None, and prints
-    the name of the file. `form`: the name of the exporter."""
+    the name of the file. `form`: the name of the exporter. Raises InputError if `as_json` is true
+    without an output file, because the exported document is not JSON in general."""
     if output is None and as_json:
         raise InputError("--json", True, f"needs --output FILE: the form {form} is no JSON answer")
     from dfslab.cli import commands_work

@@ -203,7 +203,7 @@ def _refused(word: str) -> str:
 
 def _size(given: Options, option: str, default: str) -> int:
     """Returns the size that an option has, in bytes; `default` is used if it is not given. A number
-    without a unit is in KiB."""
+    without a unit is in KiB. Raises InputError if the text is no size above 0."""
     text = given.values.get(option, default)
     matched = SIZE.fullmatch(text)
     if not matched or not int(matched[1]):
@@ -280,7 +280,8 @@ def _given(values: Mapping[str, str], option: str) -> list[str]:
 def _nodes(path: str, clients: int) -> list[str]:
     """Returns the directories in the file of client nodes (-+m). Its lines are NODE DIRECTORY
     PATH_OF_IOZONE (iozone's manual) or NODE PATH_OF_IOZONE DIRECTORY (Kumar 2018, section 3.3). All
-    nodes must be this machine."""
+    nodes must be this machine. Raises InputError for a line of another form, for another machine,
+    or if there are fewer lines than clients."""
     lines = [line.split() for line in inputs.text("iozone.-+m", Path(path)).splitlines()]
     lines = [line for line in lines if line and not line[0].startswith("#")]
     for line in lines:

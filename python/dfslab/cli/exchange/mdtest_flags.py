@@ -45,8 +45,8 @@ OF_BACK_ENDS = ("--hdfs.", "--posix.", "--dfs.", "--S3.", "--rados.", "--cephfs.
 
 
 def refuse(words: Sequence[str]) -> None:
-    """Raises InputError that lists every option that cannot be honoured, each with its reason.
-    Returns if there is none."""
+    """Raises InputError that lists every option that cannot be honoured, each with its reason. Does
+    nothing if there is no such option."""
     found: dict[str, str] = {}
     for word in words:
         option = _option(word)

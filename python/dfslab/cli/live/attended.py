@@ -1,9 +1,9 @@
 """Runs a command in a child process, so that `dfslab` can end even if the kernel does not let the
 child end.
 
-If a thread waits in a system call on a file system that does not answer, it cannot be ended, not
-even by SIGKILL, and its process stays, too. The parent process only passes signals on to the child.
-If the child does not end, the parent ends without it.
+A thread that waits in a system call on a file system that does not answer cannot be ended, not even
+by SIGKILL; nor can its process. The parent process only passes signals on to the child. If the
+child does not end, the parent ends without it.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _work(work: Callable[[], object], writing: int) -> NoReturn:
 
 
 def _release_output(writing: int) -> None:
-    """Closes the output of this process and then the pipe `writing`. A reader of the output then
-    does not wait for a process that is left behind. This function runs after everything else at the
-    interpreter's exit."""
+    """Closes the output of this process and then the pipe `writing`. So a program that reads the
+    output does not wait for this process, which may be unable to end. This function runs last at
+    the interpreter's exit."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -137,17 +137,18 @@ class Attendant:
                 self._pass_on(signal.Signals(waited.si_signo))
 
     def _judged(self, status: int) -> int:
-        """Returns the wait status with which this process shall end. It is `status`, that of the
-        child. If the child was killed after its work was done, it is a status with the exit code
-        that the child wrote to the pipe."""
+        """Returns the wait status with which this process shall end. This is the child's wait
+        status `status`, with one exception: if the child was killed after its work was done, it is
+        a status with the exit code that the child wrote to the pipe."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8
         return status
 
     def _read_code(self) -> None:
-        """Reads the exit code from the pipe if it has arrived, and later the end of the pipe. After
-        each of the two, sets the time at which the child is killed."""
+        """Reads the exit code from the pipe when it has arrived, and later the end of the pipe,
+        when the child has closed it. Each of these two events sets the time at which the child is
+        killed."""
         if not self._is_done and select.select([self._done], [], [], 0)[0]:
             written = os.read(self._done, 1)
             self._is_done = not written

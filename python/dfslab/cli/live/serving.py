@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer()
 LARGEST_PORT = 65535
 
-# The folder of runs of all commands. It may be missing, since the first dropped file creates it.
+# The folder in which all commands store runs by default. Unlike a folder that the user names, this
+# folder may be missing: the first dropped file creates it.
 USUAL_RUNS = Path("runs")
 
 

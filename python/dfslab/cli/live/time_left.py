@@ -8,7 +8,8 @@ from dfslab.spec.clock import REAL
 
 
 class TimeLeft:
-    """The time until the measurements end. It decreases with the clock between two estimates.
+    """The time until the measurements end. Between two estimates, this time decreases as the clock
+    runs.
 
     `clock` returns the present time in seconds.
     """

@@ -9,10 +9,11 @@ from dfslab.cli.live.time_left import TimeLeft
 
 
 class TimeLeftColumn(TimeRemainingColumn):
-    """The column with the time left. Without an estimate, Rich computes the time from the speed of
-    the bar."""
+    """The column with the estimated time left. Without an estimate, Rich computes the time left
+    from the speed at which the progress bar moves."""
 
-    # Seconds for which Rich shows a text again before it asks for a new one.
+    # Rich calls `render` again only if the last text of the column is older than this number of
+    # seconds.
     max_refresh = 0.5
 
     def __init__(self, left: TimeLeft) -> None:

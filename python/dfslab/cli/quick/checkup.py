@@ -14,8 +14,8 @@ from dfslab.documents.table import Table, heads, words
 from dfslab.extras import EXTRAS
 
 # Measurements are reported as disturbed if other programs use more than this proportion of the
-# cores. The value is a choice: up to it, one client of a measurement still finds a free core on
-# machines with two or more cores.
+# cores. The value is a choice: with this proportion, one client of a measurement still finds a free
+# core on machines with two or more cores.
 QUIET_SHARE = 0.25
 # What each optional extra of the package provides.
 PURPOSES = {
@@ -34,9 +34,10 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 @dataclass(frozen=True)
 class InspectedMachine:
-    """The state of a machine. `lacking`: for each optional extra that is incomplete, the first of
-    its libraries that is not installed. `load`: mean number of running processes over the last
-    minute. `governor`: frequency governor of the processor; "" if unknown."""
+    """The state of a machine. `has_java`, `has_fuse`: whether the program java and the device
+    /dev/fuse exist. `load`: mean number of running processes over the last minute. `governor`:
+    frequency governor of the processor; "" if unknown. `lacking`: for each optional extra that is
+    incomplete, the first of its libraries that is not installed."""
 
     is_root: bool
     has_java: bool

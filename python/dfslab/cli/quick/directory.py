@@ -103,8 +103,9 @@ def check_directory(directory: Path) -> None:
 def _grid(
     modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
 ) -> dict[str, list[LevelValue]]:
-    """Returns a table of the scenario's sweep, whose combinations are measured with one number of
-    clients. It maps scenario keys to lists of values. `part_bytes`: size of each client's file."""
+    """Returns a table of the scenario's sweep, which maps scenario keys to lists of values. All
+    combinations of these values are measured with the number of clients `clients`. `part_bytes`:
+    size of each client's file."""
     return {
         "workload.mode": list(modes),
         "workload.transfer_size": [units.exact(block, "B") for block in blocks],
@@ -135,7 +136,8 @@ def folder_name(place: Path, is_path: bool = True) -> str:
 
 
 def _listed(option: str, text: str) -> list[str]:
-    """Returns the items of a list separated by commas, without repetitions."""
+    """Returns the items of a list separated by commas, without repetitions. Raises InputError for
+    the option if the list is empty."""
     found = list(dict.fromkeys(one.strip() for one in text.split(",") if one.strip()))
     if not found:
         raise InputError(option, text, "needs at least one value")
@@ -168,8 +170,9 @@ def _mode(text: str) -> Mode:
 
 
 def _part_bytes(size_bytes: int, clients: int, blocks: Sequence[int], written: str) -> int:
-    """Returns the bytes of each client's file, a multiple of the largest block. Raises InputError
-    if the file would be too small."""
+    """Returns the bytes of each client's file: an equal part of `size_bytes`, rounded down to a
+    multiple of the largest block. Raises InputError for --size if the part is smaller than this
+    block."""
     largest = max(blocks)
     part = size_bytes // clients // largest * largest
     if part < largest:

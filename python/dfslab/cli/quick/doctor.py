@@ -27,8 +27,8 @@ def doctor(
     from dfslab.cli import testbed_work as testbeds
 
     folders, stale = scratch.abandoned(), testbeds.stale()
-    # Runs inside an abandoned temporary folder are not listed, because they are removed together
-    # with the folder.
+    # Runs inside an abandoned temporary folder are not listed, because they are removed when the
+    # folder is removed.
     tops = tuple(f"{one.path}/" for one in folders)
     runs = [one for one in leftovers.abandoned() if not one.path.startswith(tops)]
     locks = leftovers.abandoned_locks()

@@ -27,9 +27,9 @@ TRAINING_NOTE = (
 
 
 def from_hardware(path: Path) -> Scaling:
-    """Returns predictions for each system in the CSV table in `path`. For a table about training,
-    they are numbers of accelerators that the system can supply with data. For any other table, they
-    are the rates of IO500's phases."""
+    """Returns predictions for each system in the CSV table in `path`. If the table is about
+    training, a prediction is the number of accelerators that the system can supply with data. For
+    any other table, the predictions are the rates of IO500's phases."""
     text = inputs.text("TABLE", path)
     if hardware_table.is_of_training(text):
         return _trainings(text, str(path))
@@ -80,8 +80,8 @@ def _unknown(system: str, file_system: str) -> str:
 
 
 def _interval(phase: str, one: IoHardware) -> tuple[float, float, float]:
-    """Returns the predicted rate of an IO500 phase on the hardware `one`, and the lower and the
-    upper end of its 90 % interval. All three are per second."""
+    """Returns (rate, lower end, upper end): the predicted rate of an IO500 phase on the hardware
+    `one`, and its 90 % interval. All three values are per second."""
     law = io_hardware.laws().laws[phase]
     rate = law.rate_per_s(one)
     return rate, rate * exp(-law.half_width), rate * exp(law.half_width)

@@ -111,9 +111,10 @@ def _chosen(
     sets: list[str] | None,
     scheduler: str,
 ) -> Scenario:
-    """Returns the scenario that measures a directory, or the scenario in a file without its models.
-    `given`: the options for directories. With `all_instruments`, every instrument that the file
-    names is run; otherwise only `measure`."""
+    """Returns the scenario that measures the directory `place`, or, if `place` is a scenario file,
+    the scenario of the file without its models. `given`: the options for directories. With
+    `all_instruments`, every instrument that the file names is run; otherwise only `measure`. Raises
+    InputError if an option does not fit `place`."""
     if place.is_dir():
         if all_instruments:
             raise InputError("--all-instruments", None, "is for a scenario; a directory has none")
@@ -127,7 +128,7 @@ def _chosen(
 
 def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Scenario:
     """Returns the scenario that measures a directory. An option that is not given has its default
-    from `Transfers`."""
+    from `Transfers`. Raises InputError if both --cold and --direct are given."""
     if given["--cold"] and given["--direct"]:
         raise InputError("--direct", None, "and --cold exclude each other: give one of them")
     from dfslab.cli.quick import directory as directories

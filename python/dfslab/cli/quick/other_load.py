@@ -32,9 +32,10 @@ class Scaling:
 
 
 def is_of_rates(path: Path, has_counts: bool) -> bool:
-    """Returns whether the CSV table in `path` has measured rates, and not hardware. `has_counts`:
-    the command line has numbers of clients or servers. Then a table without a known column counts
-    as one of rates, whose error names the lacking column."""
+    """Returns whether the CSV table in `path` has measured rates instead of hardware. `has_counts`:
+    whether the command line has numbers of clients or servers. If it has, every table without
+    columns of hardware counts as a table of rates, so that the error for it names a missing column
+    of such tables."""
     text = inputs.text("TABLE", path)
     is_of_hardware = hardware_table.is_of_systems(text)
     return not is_of_hardware and (has_counts or load_table.is_of_rates(text))
@@ -43,8 +44,8 @@ def is_of_rates(path: Path, has_counts: bool) -> bool:
 def scaling(path: Path, clients: str, servers: str) -> Scaling:
     """Returns predictions from the CSV table of measured rates in `path`. `clients` and `servers`:
     numbers as text, such as "4,64", for which rates are predicted. A table with a column of servers
-    needs `servers`, any other table needs `clients`. Raises InputError if the other one is
-    given."""
+    needs `servers`, any other table needs `clients`. Raises InputError if the needed text is empty
+    or malformed, or if the text that the table does not need is given."""
     text = inputs.text("TABLE", path)
     if load_table.is_of_servers(text):
         if clients:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 # The default method: it needs no calibration and answers within milliseconds.
 USUAL_METHOD = "sequence"
-# The longest response in a burst, if the option --within is not given.
+# The largest mean response time in a burst, if the option --within is not given.
 USUAL_BOUND = "1s"
 
 
@@ -134,7 +134,8 @@ def _of_table(
     path: Path, clients: str, servers: str, refused: Mapping[str, object], as_json: bool
 ) -> None:
     """Prints predictions from a CSV table: of measured rates, or of hardware. `refused`: values of
-    options that are for scenarios only."""
+    options that are for scenarios only. Raises InputError if an option is given that has no use
+    with this table."""
     from dfslab.cli.quick.from_hardware import from_hardware
     from dfslab.cli.quick.other_load import is_of_rates, scaling
 
@@ -152,7 +153,8 @@ def _of_table(
 
 
 def _count(servers: str) -> int | None:
-    """Parses the number of metadata servers. Returns None for an empty text."""
+    """Parses the number of metadata servers. Returns None for an empty text. Raises InputError if
+    the text is no whole number of at least 1."""
     if not servers:
         return None
     if not servers.isascii() or not servers.isdigit() or int(servers) < 1:

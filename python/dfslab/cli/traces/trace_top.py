@@ -27,8 +27,8 @@ from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
-# Time in seconds that the view waits for new processes after all processes have ended. New
-# processes are, for example, those of the next command.
+# Time in seconds that the view waits for new processes, such as the processes of the next command,
+# after all processes have ended.
 ENDED_AFTER_S = 10.0
 # A process counts as inactive if it has written nothing for this many times the period at which the
 # other processes write.
@@ -56,7 +56,8 @@ class Increase:
 class Snapshot:
     """The state of a trace at one update: the calls, times and bytes of all steps since the start
     of the trace (`whole`), and their increase in the last period of `period_s` seconds (`work` and
-    `waits`)."""
+    `waits`). `written_s`: time at which the newest profile was written, in seconds. `ended`:
+    whether no process writes any more."""
 
     whole: TraceProfile
     written_s: float
@@ -108,8 +109,8 @@ class Looks:
         }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
-        # The document is made without the savings that faster steps would bring. They are computed
-        # only at the end, because an update of the view must be cheap.
+        # The document is made without the savings that faster steps would bring. The savings are
+        # computed only at the end, because they take too long for an update of the view.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
@@ -180,8 +181,8 @@ def once(folder: Path) -> TraceProfile:
 
 
 def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
-    """Shows the work of the last seconds until all processes have ended or Ctrl-C is pressed;
-    then shows the whole trace."""
+    """Looks for new profiles every `interval_s` seconds and shows the work of the last period,
+    until all processes have ended or Ctrl-C is pressed. Then shows the whole trace."""
     console, last = terminal.console(False), None
     try:
         if console.is_terminal:
@@ -210,9 +211,9 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot |
 
 
 def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
-    """Prints a view for each newly written profile, if standard output is no terminal.
+    """Prints the view for each newly written profile, because standard output is no terminal.
 
-    Returns the last state.
+    Returns the last snapshot; None if no profile was written.
     """
     console = harmless(Console(width=LOG_WIDTH, highlight=False, emoji=False))
     last, reported_s = None, -1.0

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from dfslab.studies.contract import Progress
 
 RECEIVED = "received.json"
-# The model whose step times are compared with the traced ones. It computes them from the
-# description of a file system, without fitting to measurements.
+# The model whose step times are compared with the traced ones. This model computes step times from
+# the description of a file system, without fitting to measurements.
 MODEL = "sequence"
 
 
@@ -77,6 +77,9 @@ def record_command(
 
     `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns the merged
     profile of what all processes did while the command ran.
+
+    Raises InputError if the command cannot be started, and RunFailed if the command fails or makes
+    no call of the testbed's file system.
     """
     if str(folder) == STANDARD_OUTPUT:
         raise InputError("--output", str(folder), "must be a folder: --on writes several files")
@@ -121,7 +124,8 @@ def _record_mounted(
     notify: Callable[[str], None],
 ) -> TraceProfile:
     """Does the same as `record_command` for a testbed that has server counters instead of traced
-    JVMs. The command runs in the directory where the testbed is mounted."""
+    JVMs. The command runs in the directory where the testbed is mounted. Raises InputError if the
+    testbed has no server counters, and RunFailed if the command fails."""
     if not issubclass(kind, Counting):
         raise InputError("--on", name, "can neither be traced nor count calls")
     folder.mkdir(exist_ok=True)
@@ -180,7 +184,8 @@ def with_cohorts(
 
 def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
     """Returns the profile `found`, together with its comparison with the steps that the sequence
-    model predicts for the first configuration of a scenario."""
+    model predicts for the first configuration of a scenario. Raises InputError if none of the
+    modelled steps was traced."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
@@ -212,7 +217,8 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
 
 def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
     """Returns traces in the format of another viewer, together with a note on what the format
-    cannot represent. `form` is the name of the exporter."""
+    cannot represent. `form` is the name of the exporter. Raises InputError if the exporter cannot
+    convert these files."""
     exporter = chosen(form)
     found = _existing(files)
     of_spans = bool(reading.format) or not _of_jvms(found)
@@ -244,7 +250,8 @@ def import_traces(
     """Reads trace files into one profile and returns it.
 
     The profile is also stored: as JSON in the file `output`, or as tables in the folder `into`,
-    where `label` is the name of this trace.
+    where `label` is the name of this trace. Raises InputError if neither `output` nor `into` is
+    given, if one of them cannot be written, or if the folder has tables with this label.
     """
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
@@ -281,7 +288,8 @@ def receive(
     """Receives spans over HTTP on `port` and stores them in a folder, for `duration_s` seconds
     (None: until Ctrl-C). Returns the profile.
 
-    The profile is written every `interval_s` seconds, and the tables are written at the end.
+    The profile is written every `interval_s` seconds, and the tables are written at the end. Raises
+    RunFailed if no span arrived.
     """
     new_folder("--into", folder)
     folder.mkdir(exist_ok=True)
@@ -313,7 +321,8 @@ def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
 
 def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
     """Lets the workers of a Dask cluster read profiles. Returns pairs of a file name and the
-    profile, sorted by file name. `scheduler` is the address of the cluster."""
+    profile, sorted by file name. `scheduler` is the address of the cluster. Raises InputError if a
+    worker could not read a file."""
     # Importing Dask takes half a second, so it is imported only if it is used.
     from dfslab.fleet import dask
 

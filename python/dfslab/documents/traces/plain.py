@@ -18,8 +18,7 @@ def plain(profile: TraceProfile) -> dict[str, Any]:
 
 def plain_trees(roots: Sequence[TreeNode]) -> list[dict[str, Any]]:
     """Returns call trees as JSON data. They are converted without recursion, because Python limits
-    its depth.
-    """
+    the depth of recursion."""
     found: list[dict[str, Any]] = []
     open_nodes = [(node, found) for node in reversed(roots)]
     while open_nodes:

@@ -53,8 +53,8 @@ class PartShare(Document):
 
 
 class PartRanking(Document):
-    """Three rankings of processors, disks and links: `parts` by the time that a faster one would
-    save, the other two by self time."""
+    """Three rankings of processors, disks and links: `parts` by the end-to-end time that would be
+    saved if the processor, disk or link were faster, the other two rankings by self time."""
 
     # Factor by which each part is made faster.
     factor: float
@@ -76,7 +76,7 @@ class StepChange(Document):
     # The step's call path, or "process: step" if all its calling contexts are merged.
     path: CallPath
     # Numbers of calls in the first and second cohort. The next two fields are the mean durations in
-    # both, seconds.
+    # these cohorts, seconds.
     count_before: int
     count: int
     mean_before_s: float

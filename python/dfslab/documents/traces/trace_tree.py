@@ -9,7 +9,7 @@ from dfslab.documents.traces.trace_profile import TreeNode
 
 
 def walk(roots: Sequence[TreeNode]) -> Iterator[tuple[CallPath, TreeNode]]:
-    """Yields every node with its call path, depth first in the order of the document."""
+    """Yields (call path, node) for every node, depth first in the order of the document."""
     waiting = [(CallPath.of(root.name), root) for root in reversed(roots)]
     while waiting:
         path, node = waiting.pop()

@@ -53,7 +53,8 @@ class _Direction(TypedDict):
     lat_ns: _Latency
 
 
-# TypedDict is called as a function here, because one of the keys is no Python identifier.
+# TypedDict is called as a function, because one of the keys ("job options") is no Python
+# identifier.
 _Job = TypedDict(
     "_Job",
     {

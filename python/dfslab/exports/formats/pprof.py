@@ -36,7 +36,8 @@ def write(profile: TraceProfile) -> bytes:
     for path, node in walk(profile.roots):
         if node.kind == trees.DETAIL:
             continue
-        # pprof lists a stack from its innermost call outwards. Its ids start at 1.
+        # pprof lists the calls of a stack from the innermost one outwards. The ids of calls start
+        # at 1.
         stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path.names][
             ::-1
         ]

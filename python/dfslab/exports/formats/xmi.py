@@ -112,8 +112,8 @@ class _XmiWriter:
     def _body(self, parent: Element, body: tuple[Event, ...]) -> None:
         for one in body:
             if isinstance(one, Message):
-                # Messages are sent in the order of the fragments, so each message is listed among
-                # the fragments, too.
+                # XMI orders messages by their place among the fragments, so each message is listed
+                # as a fragment, too.
                 self._element(
                     parent,
                     "fragment",

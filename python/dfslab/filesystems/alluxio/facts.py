@@ -88,9 +88,10 @@ PARAMETERS = Parameters(
         source="github.com/Alluxio/alluxio, issues 13206 and 16623",
         spread=0.7,
     ),
-    # Medians of the constants: fitted to the blind points of seeds 7 and 27, without the time of
-    # other programs (`python -m verification.blind --again 7 27`).
-    # The time of a FUSE request is limited by published times of reads in order: 1 GB in 3 to 10 s.
+    # Medians of the constants. They were fitted to the points that the blind campaigns with seeds 7
+    # and 27 measured (`python -m verification.blind --again 7 27`); the time that other programs
+    # used was subtracted. The time of a FUSE request is limited by published times of sequential
+    # reads: 1 GB in 3 to 10 s.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, Java client)",
@@ -123,7 +124,7 @@ ACCESS_KEYS = ("testbed", "directory")
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. There must be exactly one master."""
+    required of it. The only rule is that there is exactly one master."""
     return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
 
 

@@ -41,9 +41,10 @@ WORKER = "alluxio.worker.AlluxioWorker"
 FUSE = "alluxio.fuse.AlluxioFuse"
 # The library against which Alluxio's native FUSE library is linked.
 LIBFUSE = "libfuse.so.2"
-# Mount options. `sync_read` allows one read of a file at a time. Without it, Alluxio reopens its
-# stream for each read that arrives out of order, as the kernel's parallel read-ahead causes (64 MiB
-# took over 60 s, and 1 s in order). `big_writes` allows writes of more than a page.
+# Mount options. `sync_read` allows one read of a file at a time. Without it, the kernel's parallel
+# read-ahead sends reads out of order, and Alluxio reopens its stream for each of them: reading 64
+# MiB took over 60 s, compared with 1 s for reads in order. `big_writes` allows writes of more than
+# a page.
 MOUNT_OPTIONS, IN_ORDER = "big_writes", "sync_read,"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
@@ -94,11 +95,11 @@ Answer = TypeVar("Answer", bound=Document)
 class Testbed(MountedTestbed, Traceable):
     """A running Alluxio; `with Testbed.up({...}) as testbed:` stops it at the end.
 
-    The under-store is a folder of the testbed on this machine, which every host shares as a local
-    path. So traffic between a worker and the under-store crosses no emulated link and no limited
-    disk. With the parameter `under_hdfs` the under-store is an HDFS on the same hosts instead.
-    Through the mount, a file can be written once and sequentially, because Alluxio has no random
-    writes.
+    The under-store is a folder of the testbed on this machine. Every host sees this folder as a
+    local path, so traffic between a worker and the under-store crosses no emulated link and no
+    limited disk. With the parameter `under_hdfs` the under-store is an HDFS on the same hosts
+    instead. Through the mount, a file can be written once and sequentially, because Alluxio has no
+    random writes.
     """
 
     SYSTEM = "alluxio"
@@ -109,12 +110,13 @@ class Testbed(MountedTestbed, Traceable):
     OPTIONS = {
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
-        # ASYNC_THROUGH, Alluxio's own default, is missing here, because it needs a job service,
-        # which is not started. To a client it is like MUST_CACHE, which the description assumes.
+        # Alluxio's own default, ASYNC_THROUGH, is not allowed, because it needs a job service,
+        # which the testbed does not start. A client observes the same behaviour with MUST_CACHE,
+        # which the description of Alluxio assumes.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
-        # The folder for the profiles of daemons and mounts. By default it is in the testbed's own
-        # folder.
+        # With `trace`, daemons and mounts write their profiles to `trace_directory`; "" means a
+        # folder of the testbed.
         "trace": False,
         "trace_directory": "",
         "trace_interval": "2 s",
@@ -260,7 +262,7 @@ class Testbed(MountedTestbed, Traceable):
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Returns testbed parameters with which every process counts its calls and writes the
-        counts to a profile. The profiles are in `folder`. Without `folder`, they are in the
+        counts to a profile. The profiles are in `folder`. If `folder` is None, they are in the
         testbed's own folder and are written every second."""
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
@@ -424,8 +426,8 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _text(value: float, parameter: Parameter) -> str:
-    """Returns the value of an Alluxio property as text: switches as words, times with a unit,
-    everything else as a whole number.
+    """Returns the value of an Alluxio property as text: "true" or "false" for a switch,
+    milliseconds for a time, and a whole number for any other value.
     """
     if parameter.choices == (0.0, 1.0):
         return "true" if value else "false"

@@ -46,7 +46,7 @@ class UnderDaemon:
 class UnderHdfs:
     """An HDFS with a NameNode on Alluxio's master host, and a DataNode on the host of each worker.
 
-    Every block has one replica, because Alluxio, too, keeps a file in the memory of one worker.
+    Every block has one replica, because Alluxio also keeps a file in the memory of only one worker.
     """
 
     def __init__(self, folder: Path, master: Host, workers: Sequence[Host]) -> None:

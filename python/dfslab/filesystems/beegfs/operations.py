@@ -124,8 +124,8 @@ _client = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu, "
 _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu * buddies), name="create")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
-# While the client sends one round of data, the targets' disks write the previous round. A
-# synchronous call waits for the disks.
+# While the client sends one round of data, the targets' disks write the data of the previous round.
+# A synchronous call waits until the disks have written its data.
 _sent = seq(
     repeat(
         requests / rounds,

@@ -1,8 +1,9 @@
 """Reads the counters of Ceph's OSDs and metadata servers, from `ceph daemon NAME perf dump`.
 
-A counter that averages times dumps `avgcount`, `sum` (seconds) and `avgtime`; one that averages
-sizes has no `avgtime`. Counters overlap. Those known to be parts of another counter are placed
-below it. Unknown ones are shown as detail, outside the ranking.
+A counter that averages times has the fields `avgcount`, `sum` (seconds) and `avgtime`; one that
+averages sizes has no `avgtime`. Counters overlap. A counter that is known to be a part of another
+counter is listed below the other one. A counter that is not in KNOWN is reported as detail and is
+not ranked.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ class StoreCounts(Document):
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the number of running OSDs, the number of copies, and the striping. The striping and
-    the name of the pool are in the directory's layout. The numbers are those that `ceph` commands
-    report. What is not reported is left out."""
+    """Returns the number of running OSDs and the number of copies, as `ceph` commands report them,
+    and the striping. The striping and the name of the pool are in the directory's layout. A value
+    that is not reported is left out."""
     layout = dict(_PAIR.findall(str(found.facts.get("ceph.dir.layout", ""))))
     keys = ("stripe_unit", "stripe_count", "object_size")
     settings = {key: float(layout[key]) for key in keys if layout.get(key, "").isdecimal()}

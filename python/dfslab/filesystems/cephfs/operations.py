@@ -36,17 +36,19 @@ from dfslab.spec.systems.parameters import symbol
 
 stores = symbol("osd.instances")
 # Placement groups are distributed over stores like balls into bins: the fullest of n bins exceeds
-# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 approximates this for two to
-# eight stores.
+# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 approximates the mean excess,
+# in standard deviations, for two to eight stores.
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 # Most bytes of one FUSE request.
 REQUEST_BYTES = 131072
-# Names and bytes that a client keeps in its process (ceph-fuse), by default: the options
-# client_cache_size and client_oc_size. While it holds the capabilities of a file, it answers from
-# there, even after the kernel has dropped its own caches. It drops the least recently used first,
-# so files that are visited in turn are either all kept or none.
+# Largest numbers of names and of bytes of data that a client's process (ceph-fuse) caches by
+# default: the options client_cache_size and client_oc_size. While the process holds the
+# capabilities of a file, it answers from this cache, even after the kernel has dropped its own
+# caches. The least recently used names and data are dropped first. If files are visited one after
+# the other, repeatedly, the cache therefore has either all of them or none when they are visited
+# again.
 KEPT_NAMES, KEPT_BYTES = 16384, 200 * 2**20
 _mount_names = P.entries * P.clients / symbol("client.instances")
 knows_names = named("client_knows_names", _mount_names <= KEPT_NAMES)
@@ -68,18 +70,19 @@ def _requests(count: Expression = 1, name: str = "") -> Node:
 
 
 def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
-    """Returns the step in which a file is read from stores or written to them. A file of one object
-    is on one store. A larger file is in equal parts on all stores.
+    """Returns the step in which a file is read from stores or written to them. A file of at most
+    one stripe unit is on one store. A larger file is in equal parts on all stores.
 
-    `part(size, slowdown)` returns the step at one store: `size` are the bytes at this store,
-    `slowdown` is the factor by which uneven use slows its disk down.
+    `part(size, slowdown)` returns the step at one store: `size` is the number of bytes at this
+    store, and `slowdown` is the factor by which uneven use slows the disk of the store down.
     """
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
 
 
-# Seconds for FUSE requests that the client spends for each byte of a file that is read: one request
-# for each window that the kernel reads ahead, or for each call that it does not.
+# `_request_s` is the client's seconds for FUSE requests, for each byte of a file that is read.
+# There is one request for each window that the kernel reads ahead. If the kernel does not read
+# ahead, there is one request for each call, or several for a large call.
 _by_call = Max(1, ceiling(P.file_size / Min(P.transfer_size, REQUEST_BYTES)))
 _read_requests = select(P.scattered | P.direct, _by_call, windows_of(P.file_size))
 _request_s = named("request_s", P.client_call_cpu * _read_requests / Max(1, P.file_size))
@@ -158,11 +161,12 @@ _acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))
 _read_calls = repeat(calls, _part_read(call_bytes, expression(1)), reselect=True)
 _write_calls = repeat(calls, _part_written(call_bytes, expression(1)), _acknowledged, reselect=True)
 
-# A close is one FUSE request. After a write, the client sends the size and the times of the file to
-# the metadata server afterwards, with the capabilities.
+# A close is one FUSE request. After the close of a written file, the client sends the size and the
+# times of the file, together with its capabilities, to the metadata server.
 _close = seq(_requests(), name="close")
 _flushed = later(call("mds", "capabilities", cpu("mds", P.update_cpu), request_bytes=512))
-# The kernel looks a name up before it opens, renames or removes it. The client knows the names.
+# Before the kernel opens, renames or removes a name, it sends a request to look the name up. The
+# client's process answers this request, because it knows the names.
 _look_up = _requests()
 _open = seq(_look_up, _ask("open", P.lookup_cpu), name="open")
 _create = seq(_look_up, _ask("create", P.update_cpu), name="create")
@@ -170,8 +174,8 @@ _requested = either(P.scattered | P.direct, _read_calls, _spread(_part_read))
 _held = cpu("client", P.file_size * (_request_s + P.client_byte_cpu), "copy")
 _read = seq(either(_holds_data, _held, _requested), name="read")
 _written = seq(either(P.direct | P.forced, _write_calls, _spread(_part_written)), name="write")
-# The metadata server removes the first object of a deleted file, which also has the file's
-# backtrace, when the client has its answer (purge queue).
+# The first object of a deleted file also has the file's backtrace. The metadata server removes this
+# object after the client has received its answer (purge queue).
 _purged = later(
     call(
         "osd",
@@ -191,7 +195,7 @@ OPERATIONS = {
     "append": seq(_open, _written, _close, _flushed),
     "create": seq(_create, _close),
     "stat": seq(either(knows_names, _requests(), _attributes), name="stat"),
-    # A client that has made all names of a directory has the directory complete.
+    # A client that knows the names of a directory lists the directory without the metadata server.
     "list": seq(
         either(
             knows_names,

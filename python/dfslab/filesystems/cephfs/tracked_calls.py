@@ -17,8 +17,9 @@ from datetime import UTC, datetime, timedelta
 from dfslab.documents.traces.otlp import CallSpan, document
 from dfslab.filesystems.cephfs.ceph_json import TrackedOperation, TrackedOperations
 
-# The type of an operation, the identifier of the request if it has one, and the word after it. The
-# word is the type of a metadata request: client_request(client.4177:12 create …).
+# The groups of this pattern are the type of an operation, the identifier of the request if the
+# operation has one, and the word after the identifier. For a metadata request, the word is the type
+# of the request, such as "create" in: client_request(client.4177:12 create …).
 DESCRIPTION = re.compile(
     r"(?P<type>\w+)(?:\((?P<request>(?:client|mds)\.[\d.]+:\d+)\s+(?P<word>\w+))?"
 )
@@ -60,7 +61,7 @@ class TrackedCall:
 
 def read(daemon: str, reply: TrackedOperations) -> list[TrackedCall]:
     """Returns the operations in a daemon's reply to `dump_historic_ops`, in the order of their
-    start times. Raises ValueError if a time has another form."""
+    start times. Raises ValueError if a time is not in ISO 8601."""
     return sorted((_call(daemon, one) for one in reply["ops"]), key=lambda one: one.start_ns)
 
 
@@ -76,7 +77,8 @@ def _call(daemon: str, one: TrackedOperation) -> TrackedCall:
         word=(found["word"] if found else None) or "",
         start_ns=start_ns,
         end_ns=end_ns,
-        # A client's clock sets times before the begin, so these are ignored.
+        # Events outside the time of the operation are left out. For example, some times are set by
+        # a client's clock and are before the start.
         events=tuple((name, at) for name, at in events if start_ns <= at <= end_ns),
     )
 
@@ -115,9 +117,10 @@ def written(replies: Mapping[str, TrackedOperations]) -> str:
 
 
 def _between_events(call: TrackedCall, span: CallSpan) -> Iterator[CallSpan]:
-    """Yields a child span for the time before each event of an operation, from the previous event
-    or the start. Events without such a time are left out. The child spans have the numbers of
-    `span`, the span of the operation."""
+    """Yields a child span for the time before each event of an operation. This time begins at the
+    previous event, or at the start of the operation. An event at the same time as the previous
+    event has no span. The child spans have the same number as `span`, the span of the operation,
+    until `written` gives them other numbers."""
     at_ns = call.start_ns
     for event, reached_ns in call.events:
         if reached_ns <= at_ns:

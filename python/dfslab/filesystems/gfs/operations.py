@@ -4,7 +4,8 @@ the data and order changes.
 A mutation separates data from control (section 3.2): data is pushed along a chain of all replicas,
 then the primary orders the mutation and makes the secondaries follow. Pushing B bytes to R replicas
 ideally takes B / T + R L seconds, with the network throughput T in bytes/s and the latency L in
-seconds. Appending is the record append: the primary chooses the offset.
+seconds. The operation "append" is the record append of GFS, for which the primary chooses the
+offset.
 """
 
 from __future__ import annotations

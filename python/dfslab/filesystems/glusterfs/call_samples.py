@@ -3,8 +3,9 @@ spans.
 
 With `diagnostics.fop-sample-interval = 1`, every call of a client and of a brick is sampled. A line
 of a dump has: begin in seconds of CLOCK_MONOTONIC, priority, operation, duration in nanoseconds,
-volume or brick, and six more fields (GlusterFS 10 and 11). Lines have no identifiers of calls, so a
-brick's call belongs to a client's call only if that follows from the times.
+volume or brick, and six more fields (GlusterFS 10 and 11). Lines have no identifiers of calls. A
+brick's call is therefore assigned to a client's call by their times, and only if one client's call
+is possible.
 """
 
 from __future__ import annotations

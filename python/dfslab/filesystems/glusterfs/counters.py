@@ -11,7 +11,8 @@ from dfslab.filesystems.glusterfs.counters_text import TextBrick
 from dfslab.spec.systems.counter_format import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# Names of calls in which a brick waits for a lock that another client holds, not for its disk.
+# Names of calls in which a brick waits for a lock that another client holds, not for the brick's
+# disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 

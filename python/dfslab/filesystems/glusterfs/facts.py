@@ -57,9 +57,9 @@ def _number(
     )
 
 
-# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels also cache
-# and read ahead, and a workload run visits each file once. So translators that cache or read ahead
-# make a difference only for random readers.
+# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels of clients
+# and bricks also cache and read ahead, and a workload run reads each file once. Translators that
+# cache or read ahead therefore make a difference only for random readers.
 _TRANSLATORS = (
     _switch(
         "quick_read",
@@ -188,9 +188,10 @@ PARAMETERS = Parameters(
         "fuse max_read",
         minimum=4096,
     ),
-    # Medians of the constants. They lie between those fitted to the blind points of seeds 7 and 27
-    # (`python -m verification.blind --again 7 27`) and those of earlier recordings. Among these,
-    # both the blind points and the recording kumar-glusterfs have small errors.
+    # Medians of the constants. They lie between the values fitted to the points that the blind
+    # campaigns with seeds 7 and 27 measured (`python -m verification.blind --again 7 27`) and the
+    # values fitted to earlier recordings. With these medians, the errors are small both for the
+    # blind campaigns and for the recording kumar-glusterfs.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, translators)",
@@ -230,7 +231,7 @@ PARAMETERS = Parameters(
         6e-5,
     ),
     Parameter(
-        "client_byte_cpu", "Client time of a byte sent or received", "s/B", "calibrated", 1.1e-9
+        "client_byte_cpu", "Client time of a byte sent or received", "s/B", "calibrated", 1.6e-9
     ),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
     # Shards are distributed over bricks like balls into bins: with 32 shards on 4 bricks, a brick

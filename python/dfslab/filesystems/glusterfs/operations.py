@@ -103,9 +103,9 @@ def _ask(
 
 # `cold` is the probability that a lookup misses the bricks' caches.
 _lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
-# Replicas are kept consistent by a lock, and the client does not wait for its release. A change is
-# marked on the bricks only when it fails. The types and numbers of these calls were counted by the
-# bricks (`volume profile`).
+# On a replicated volume, a lock keeps the replicas consistent. The client does not wait until the
+# lock is released. A change is marked on the bricks only if the change fails. The bricks counted
+# the types and numbers of these calls (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
@@ -124,9 +124,9 @@ _flush_call = _ask("flush", P.lookup_cpu)
 _locked = when(dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock))
 _flush = seq(_locked, _flush_call, name="close")
 
-# A rename when names are spread over several sets of bricks. The client locks the layouts of both
-# directories on all sets. The sets create a pointer if the new name belongs to another set than the
-# old name, which is the usual case with more than two sets.
+# A rename on a volume whose names are spread over several sets of bricks. The client locks the
+# layouts of the old and the new directory on all sets. The sets create a pointer if the new name
+# belongs to another set than the old name, which is the usual case with more than two sets.
 _spread_rename = seq(
     repeat(3, _ask("inodelk", P.lookup_cpu)),
     repeat(2, _ask("entrylk", P.lookup_cpu)),
@@ -134,9 +134,13 @@ _spread_rename = seq(
     *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
 )
 
-# A round trip is needed for as many bytes as the client's kernel has in flight, so a request waits
-# for the share of a round trip that corresponds to its bytes.
-_in_flight = delay("client", 2 * P.network_latency * ahead_bytes / IN_FLIGHT_BYTES, "read_ahead")
+# The client's kernel has IN_FLIGHT_BYTES in flight during one round trip. The first IN_FLIGHT_BYTES
+# of a file need no further round trip. For the other bytes, a request waits for the share of a
+# round trip that corresponds to its bytes.
+_waiting = Max(0, 1 - IN_FLIGHT_BYTES / P.file_size)
+_in_flight = delay(
+    "client", 2 * P.network_latency * ahead_bytes / IN_FLIGHT_BYTES * _waiting, "read_ahead"
+)
 # The kernels of client and brick read ahead, so disk, network and client work at the same time.
 _stream = pipeline(
     ahead_requests,
@@ -195,7 +199,8 @@ _turn = repeat(
         copies=P.data_fragments,
     ),
 )
-# Every further shard is a separate file, found by its name.
+# A file with several shards: every shard after the first one is a separate file, which must be
+# looked up by its name.
 _read = seq(
     repeat(more_shards, _lookup),
     either(
@@ -211,17 +216,20 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# The open call is sent, unless the content came with the lookup and the option open-behind delays
-# the open call.
+# The open call is sent to the bricks. The only exception is a file whose content came with the
+# lookup, if the option open-behind delays the open call.
 _eager = ~(quick & P.open_behind)
 # Number of seconds for which the client's kernel remembers the names of files that it wrote. Reads
 # of such a file are answered from its pages in the kernel. The open call is not sent to bricks, so
 # only the client's own process receives it.
 KNOWN_S = 1
-# Round trips in which a file is written: lookup, create, write and flush, and the lock of the
-# directory entry on a replicated volume.
+# Number of round trips for writing a file: one each for lookup, create, write and flush, and one
+# for the lock of the directory entry on a replicated volume.
 WRITING_ROUNDS = 4 + select(copied & ~dispersed, 1, 0)
-WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000 + 2 * P.network_latency * WRITING_ROUNDS
+WRITING_S = named(
+    "writing_s",
+    Rational(1, 500) + P.clients * P.copies / 2000 + 2 * P.network_latency * WRITING_ROUNDS,
+)
 _age_s = named(
     "age_s",
     P.entries
@@ -241,7 +249,7 @@ _known = seq(
     seq(cpu("client", P.short_cpu), name="close"),
 )
 # An open or close that is not sent to bricks is still a FUSE request, which the client's process
-# answers. So is each read of content that came with the lookup.
+# answers. The client's process also answers each read of content that came with the lookup.
 _short = cpu("client", P.short_cpu)
 _answered = seq(
     cpu("client", select(one_by_one, requests, ahead_requests) * P.short_cpu), name="read"
@@ -253,22 +261,26 @@ _requested = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
-# The client's process may answer writes before the bricks do (write-behind). It then merges
-# neighbouring writes into larger ones. Synchronous writes are answered by the bricks, so a client
-# has one of them in flight. Direct writes are only if `performance.strict-o-direct` is on: by
-# default, write-behind ignores O_DIRECT (xlators/performance/write-behind/src/write-behind.c).
+# With write-behind, the client's process may answer writes before the bricks do (`early`). It then
+# merges neighbouring writes into larger ones. Synchronous writes are answered by the bricks, so a
+# client has only one synchronous write in flight. Direct writes are answered by the bricks only if
+# `performance.strict-o-direct` is on: by default, write-behind ignores O_DIRECT
+# (xlators/performance/write-behind/src/write-behind.c).
 _strict = P.direct & P.strict_o_direct
 early = named("answered_early", P.write_behind & ~_strict & ~P.forced)
 writes = named("writes", select(early & ~P.scattered, merged_writes, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
-# The client sends a byte to each brick that stores it, which takes processor time for each.
+# The client sends each byte to every brick that stores it, which takes processor time for each of
+# these bricks.
 _sent = cpu(
     "client",
     calls / writes * P.client_call_cpu + P.copies * written_piece_bytes * P.client_byte_cpu,
     "request",
 )
-# Data that must be on disk before the file is closed is written to disk at this point.
+# A brick's work for one write request. The data of a synchronous write is on disk when the brick
+# answers. Without `fsync`, other data is written to disk later. With `fsync`, it is written to disk
+# by the step `_fsync`.
 _stored = (
     cpu(
         "brick",
@@ -305,13 +317,14 @@ _stored = (
         ),
     ),
 )
-# One round trip is needed for as many bytes as fit into the write-behind window, so a request waits
-# for the share of a round trip that corresponds to its bytes.
+# During one round trip, the client sends as many bytes as fit into the write-behind window, so a
+# request waits for the share of a round trip that corresponds to its bytes.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
-# Data is split at multiples of 512 bytes per fragment. If a write begins or ends between these
-# multiples, the remainder is read first, so write-behind is not used.
+# Data is split into fragments at multiples of 512 bytes per fragment. If a write begins or ends at
+# another position, the client first reads the bytes that complete the multiple, and write-behind is
+# not used.
 _stripes = named("stripes", write_bytes / (512 * P.data_fragments))
 _ragged = named("partial_stripes", dispersed & (_stripes > floor(_stripes)))
 _rest = when(

@@ -90,7 +90,8 @@ def _dumped(dumps: Sequence[Dumps], clock: Clock) -> list[SampledCall]:
     def is_complete() -> bool:
         for known, one in zip(texts, dumps, strict=True):
             found = one.complete()
-            # The longest reading is kept, because a process may still be writing at the first one.
+            # The longest text of each file is kept, because a process may still be writing its file
+            # when the file is read for the first time.
             for path, text in found.items():
                 if len(text) >= len(known.get(path, "")):
                     known[path] = text

@@ -112,8 +112,8 @@ class Testbed(MountedTestbed, Counting):
         return away + sum(int(count) if count.isdigit() else 1 for count in counts)
 
     def lacking(self) -> str:
-        """Returns as text how many entries must be healed; bricks that do not answer count, too.
-        Returns "" if there are none.
+        """Returns as text how many entries must be healed. Each brick that does not answer counts
+        as one entry. Returns "" if there are none.
         """
         return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
@@ -126,8 +126,9 @@ class Testbed(MountedTestbed, Counting):
         return profile(reply)
 
     def counters(self) -> dict[str, str]:
-        """Returns every brick's calls since its volume started, or nothing if the testbed's
-        parameter `profile` is off. The interval that `observe` reports is not reset."""
+        """Returns the calls of every brick since its volume started, as XML under the key "bricks".
+        The result is empty if the testbed's parameter `profile` is off. The interval that `observe`
+        reports is not reset."""
         if not self.parameters["profile"]:
             return {}
         return {"bricks": self._gluster("volume", "profile", VOLUME, "info", "peek", "--xml")}
@@ -193,8 +194,8 @@ class Testbed(MountedTestbed, Counting):
         return [*clients, *bricks]
 
     def _use_private_folders(self, host: Host) -> None:
-        """Hides GlusterFS' folders of the machine from the processes of a host behind empty ones in
-        the host's folder."""
+        """Mounts empty folders in the host's folder over the machine's folders of GlusterFS, so
+        that the processes of the host do not use the machine's folders."""
         library, log = host.folder / "glusterd", _log_folder(host)
         library.mkdir()
         log.mkdir()
@@ -217,7 +218,8 @@ class Testbed(MountedTestbed, Counting):
             "done",
         )
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
-        # When called before the daemon listens, `gluster` waits ten seconds before it retries.
+        # If `gluster` is called before the daemon listens, it waits ten seconds before it retries.
+        # The command therefore tests first whether the daemon's socket exists.
         command = f"test -S {SOCKET} && gluster --mode=script pool list"
         self.run_in(
             host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", command), 0
@@ -248,8 +250,9 @@ class Testbed(MountedTestbed, Counting):
             list(pool.map(connected, self.servers))
 
     def _gluster(self, *words: str, clock: Clock = REAL) -> str:
-        """Runs a `gluster` command on the first server and returns its output. The command is
-        retried when the daemon is too busy to connect.
+        """Runs a `gluster` command on the first server and returns its output. While the daemon is
+        too busy to connect, the command is retried for up to CONNECT_LIMIT_S seconds. Raises
+        TestbedError if the command fails.
         """
         deadline = clock.monotonic_s() + CONNECT_LIMIT_S
         while True:
@@ -264,8 +267,8 @@ class Testbed(MountedTestbed, Counting):
                 clock.sleep(0.5)
 
     def _layout(self) -> list[str]:
-        """Returns the arguments of `volume create` for a dispersed or a replicated volume. A volume
-        without copies and fragments needs none."""
+        """Returns the arguments of `volume create` that make a volume dispersed or replicated. The
+        list is empty for a volume with neither copies nor fragments."""
         copies, fragments = (int(self.parameters[key]) for key in ("copies", "data_fragments"))
         if fragments > 1:
             return ["disperse", str(copies), "redundancy", str(copies - fragments)]

@@ -52,7 +52,7 @@ MISSING = ("No FileSystem for scheme", "ClassNotFoundException", "NoClassDefFoun
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. There must be exactly one store behind the client."""
+    required of it. The only rule is that there is exactly one store behind the client."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 
@@ -67,10 +67,11 @@ def _parts(uri: str) -> tuple[str, str]:
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """Returns the (host, port) that must answer before a workload run begins. Returns None when the
-    URI does not name exactly one port."""
+    """Returns the (host, port) that must answer before a workload run begins. Returns None if the
+    URI names several masters, no host or no port."""
     opened, _ = _parts(uri)
-    # Several masters, separated by commas, form one address, at which the leading master answers.
+    # With several masters, separated by commas, only the leading master answers, so there is no
+    # single port to wait for.
     if "," in opened:
         return None
     parsed = urlsplit(opened)
@@ -87,8 +88,8 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
     opened, path = _parts(endpoint.uri)
     client = java.client()
     named = endpoint.class_path or os.environ.get("HADOOP_CLASSPATH", "").split(":")
-    # The jars that the user names precede Hadoop's own on the class path, since a client that
-    # brings libraries needs its versions of them.
+    # On the class path, the jars that the user names come before Hadoop's own jars: a client that
+    # brings libraries needs the versions that it brings.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return HadoopTarget(
         uri=opened,

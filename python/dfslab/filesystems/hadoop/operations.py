@@ -1,9 +1,9 @@
 """Describes operations through Hadoop's client on a store whose internals are unknown.
 
-A file is looked up to be opened, and created to be written. Its bytes stream through the client.
-They are on the store's disk when the file is closed, and are read from the disk unless they are
-cached. The calibrated times of a call include the work that a real store does behind it (replicas,
-uploads, journals).
+Before a file is read, the client looks it up; before a file is written, the client creates it. The
+file's bytes stream through the client. They are on the store's disk when the file is closed, and
+are read from the disk unless they are cached. The calibrated times of a call include the work that
+a real store does behind the call (replicas, uploads, journals).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ with one or more beans.
 
 A rate of Hadoop's metrics is a pair of attributes: `XNumOps`, the number of calls since the daemon
 started, and `XAvgTime`, the mean time of the calls of the last period only (MutableStat). The total
-time is therefore an estimate, the product of both, and the name of the process is marked as
-estimated. Times are in milliseconds, except where the name ends in Nanos or Micros.
+time is therefore only estimated, as the number of calls times this mean time, and the name of the
+process says so. Times are in milliseconds, except where the name ends in Nanos or Micros.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KINDS: dict[str, CostClass] = {
     PROCESSING: "service",
     "Syncs": "disk",
 }
-# Components of the processing time, if the same bean reports them.
+# Times that are parts of the processing time if the same bean reports the processing time.
 PARTS = ("RpcLockWaitTime",)
 UNITS_NS = {"Nanos": 1.0, "Micros": 1e3}
 MS_NS = 1e6

@@ -125,8 +125,8 @@ class DaemonLocation:
 
 
 def stored(node: DaemonLocation, folder: Path) -> Path:
-    """Returns the folder of a daemon's data: on the disk of its host, or in `folder` without a
-    host.
+    """Returns the folder of a daemon's data: on the disk of its host, or in `folder` if the daemon
+    has no host.
     """
     return (folder if node.host is None else node.host.disk) / node.name
 

@@ -91,8 +91,8 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
 
 def _directory(door: str, path: str) -> dict[str, Fact]:
     """Returns facts about the directory `path`: the number of files below it and their bytes, and
-    the replications and block sizes of the files in it. At most LOOKED_AT files are inspected for
-    these. `door` is the URL of the NameNode's web interface."""
+    the replications and block sizes of the files in it. Replications and block sizes are those of
+    at most LOOKED_AT files. `door` is the URL of the NameNode's web interface."""
     listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummaryAnswer).summary

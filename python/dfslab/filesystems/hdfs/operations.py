@@ -39,9 +39,9 @@ from dfslab.spec.systems.parameters import symbol
 # Bytes of a request, an answer or an acknowledgement of the data transfer protocol, which fit one
 # TCP segment.
 SMALL_BYTES = 256
-# Bytes that the NameNode sends for a block, and for each replica: its DataNode and storage
-# (hdfs.proto: LocatedBlockProto, DatanodeInfoProto). About 690 bytes were counted for three
-# replicas.
+# Bytes that the NameNode sends for a block, and additional bytes for each replica of the block,
+# which state the replica's DataNode and storage (hdfs.proto: LocatedBlockProto, DatanodeInfoProto).
+# About 690 bytes were counted for a block with three replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -82,8 +82,9 @@ _located_bytes = named(
     SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (BLOCK_BYTES + P.replication * REPLICA_BYTES),
 )
 
-# Reading the located blocks takes longer than the idle time after which TCP restarts with its
-# initial window (RFC 5681, 4.1), so the locations of many blocks arrive in windows.
+# Before a client requests more locations, it reads the blocks that it has located. This takes
+# longer than the idle time after which TCP restarts with its initial window (RFC 5681, 4.1), so the
+# locations of many blocks arrive in several windows.
 _windows = round_trips(
     stalled_round_trips(
         _located_bytes,
@@ -122,19 +123,21 @@ def _read_part(units: Expr, unit_bytes: Expr) -> Node:
 
 
 _read_block = _read_part(packets, packet_bytes)
-# With random access, a client reads by position: every call is a new stream.
+# With random access, a client reads by position (pread): every call opens a new stream.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_packets = named("call_packets", Max(1, ceiling(call_bytes / P.packet_size)))
 _read_call = _read_part(_call_packets, call_bytes / _call_packets)
 
-# The parallel branch of Wu 2013, Figure 2: several blocks concurrently, each from another DataNode.
+# The parallel branch of Wu 2013, Figure 2: several blocks are read concurrently, each from a
+# different DataNode.
 _at_once = repeat(
     named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
 
-# A synchronous write call (hsync) ends a packet early and waits until all replicas have stored it
-# on disk. The calls of a block are therefore separate streams, one after another.
+# A synchronous write call (hsync) ends its packet early and waits until all replicas have stored
+# the packet on disk. Each call of a block is therefore a separate stream, and the streams run one
+# after another.
 turns = named("turns", select(P.forced, Max(1, ceiling(block_bytes / P.transfer_size)), 1))
 _turn_packets = named("turn_packets", Max(1, ceiling(block_bytes / turns / P.packet_size)))
 _turn_bytes = block_bytes / turns / _turn_packets
@@ -153,7 +156,8 @@ _stream = pipeline(
     name="pipeline",
 )
 
-# The empty last packet of a block makes each DataNode end its threads and report its replica.
+# The last packet of a block is empty. When a DataNode receives it, the DataNode ends the threads of
+# the block and reports its replica to the NameNode.
 _report = send(
     "datanode",
     "lastPacket",
@@ -162,7 +166,8 @@ _report = send(
     size_bytes=31,
 )
 
-# Replicas are synced concurrently: the last packet is forwarded before it is executed.
+# Replicas are synced concurrently, because a DataNode forwards the last packet before it syncs its
+# own replica.
 _forced = par(
     disk_write("datanode", block_bytes / turns, "syncBlock", select(P.forced, FORCED_SEEKS, 1)),
     copies=P.replication,
@@ -173,7 +178,7 @@ _written_back = later(
 )
 
 # Each block needs new connections between consecutive members of the pipeline. The answer to the
-# request for them returns from the last member.
+# client's request for these connections returns from the last member.
 _set_up = seq(
     round_trips(P.replication * P.setup_trips, "datanode", "connect", SMALL_BYTES),
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
@@ -181,7 +186,8 @@ _set_up = seq(
 
 # A node forwards a packet when it has received the whole packet, so the waits for the TCP windows
 # of all hops add up. A following packet waits only for the remainder of one window. The
-# acknowledgement of each synchronous call passes all hops back, in one direction only.
+# acknowledgement of each synchronous call returns over all hops, which takes half a round trip for
+# each hop.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
@@ -223,8 +229,8 @@ def _written(*, appends: bool) -> Node:
     """Returns the step that writes all blocks except the last one, and the part of the last block
     that does not fit into the client's window.
 
-    A client that appends gets the file's last block, and requests another block when that one is
-    full.
+    A client that appends first continues the file's last block, and requests another block whenever
+    a block is full.
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(

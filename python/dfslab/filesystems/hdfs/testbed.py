@@ -47,8 +47,8 @@ FORMAT_LIMIT_S = 300.0
 # Age in seconds up to which a heartbeat counts as recent: three heartbeats of 3 s. The NameNode
 # itself declares a DataNode dead only after minutes.
 HEARD_WITHIN_S = 9
-# A script that replaces Hadoop's own script for the functions that commands use: the shell, a
-# program in a jar, a main class.
+# A script that replaces Hadoop's own script `hadoop` for commands on the testbed. It runs the file
+# system's shell, a program in a jar, or a main class.
 HADOOP = """#!/bin/sh
 main="${{1:?fs, jar or the name of a class}}"
 shift
@@ -98,7 +98,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Returns testbed parameters with which every process counts its calls and writes the
-        counts to a profile. The profiles are in `folder`. Without `folder`, they are in the
+        counts to a profile. The profiles are in `folder`. If `folder` is None, they are in the
         testbed's own folder and are written every second."""
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
@@ -230,8 +230,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             # system's /tmp.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            # Libraries of the web interface generate classes at run time. Hadoop's own scripts also
-            # permit this.
+            # Libraries of the web interface generate classes at run time, for which --add-opens is
+            # needed. Hadoop's own scripts also set this option.
             "-Djava.net.preferIPv4Stack=true",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
         ]
@@ -281,9 +281,9 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         )
 
     def lacking(self) -> str:
-        """Returns as text how many DataNodes sent the NameNode no recent heartbeat, and how many
-        replicas are missing, or that the NameNode does not answer. Returns "" if nothing is
-        missing."""
+        """Returns as text how many DataNodes have sent no recent heartbeat to the NameNode, and how
+        many replicas are missing. If the NameNode does not answer, the text says only this. Returns
+        "" if nothing is missing."""
         reply = self.namenode.ask(NameNodeInfo)
         if reply is None:
             return "the NameNode does not answer"

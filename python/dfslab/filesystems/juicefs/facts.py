@@ -40,8 +40,9 @@ PARAMETERS = Parameters(
         minimum=1,
         daemons_only=True,
     ),
-    # Medians of the constants: fitted to the blind points of seeds 7 and 27, without the time of
-    # other programs (`python -m verification.blind --again 7 27`).
+    # Medians of the constants. They were fitted to the points that the blind campaigns with seeds 7
+    # and 27 measured (`python -m verification.blind --again 7 27`); the time that other programs
+    # used was subtracted.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 6.3e-5),
     Parameter(
         "client_command_cpu", "Client time of one database command", "s", "calibrated", 2.9e-5
@@ -70,7 +71,7 @@ ACCESS_KEYS = ("testbed", "directory")
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. There must be exactly one metadata database."""
+    required of it. The only rule is that there is exactly one metadata database."""
     return [] if instances["meta"] == 1 else [("meta", "exactly one database is described")]
 
 

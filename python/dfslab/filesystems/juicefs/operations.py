@@ -2,7 +2,8 @@
 
 The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent
 when it is full or the file is closed. Then its slice is committed to the database. The commands of
-each transaction were observed on a running database (`redis-cli monitor`): one round trip each.
+each transaction were observed on a running database (`redis-cli monitor`); each command takes one
+round trip.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def _requests(count: Expression) -> Node:
 
 
 _called = _requests(1)
-# After a name has changed, the kernel no longer uses its cached attributes of the directory, so the
-# client gets them again.
+# After a name in a directory has changed, the kernel no longer uses its cached attributes of the
+# directory, so the client reads them from the database again.
 _directory = _get("getattr")
 
 
@@ -99,9 +100,9 @@ def _stream_out(units: Expr, each: Expr) -> Node:
 
 # With random access or without the kernel's cache, every call is a separate request. `calls` is the
 # number of calls that read a file, and `call_bytes` is the size of each. No call is larger than a
-# block. A block that is not full is fetched as a whole at the first call, and the client's process
-# keeps it in a buffer for the other calls (JuiceFS documentation, "Read buffer"), whatever the
-# kernel's cache does.
+# block. A file that is smaller than a block is an exception: the first call fetches the whole file,
+# and the client's process keeps it in a buffer for the other calls (JuiceFS documentation, "Read
+# buffer"), even if the kernel's cache is not used.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_requests = Max(1, ceiling(call_bytes / REQUEST_BYTES))

@@ -35,8 +35,8 @@ class Testbed(MountedTestbed, Counting):
 
     @classmethod
     def prepare(cls, parameters, notify) -> None:
-        """Checks that the programs are installed, one of which comes with a Python package. Raises
-        TestbedError when one is missing."""
+        """Checks that the necessary programs are installed; the program `juicefs` comes with a
+        Python package. Raises TestbedError when a program is missing."""
         super().prepare(parameters, notify)
         _juicefs()
 
@@ -99,9 +99,9 @@ class Testbed(MountedTestbed, Counting):
         """Removes the sockets in the system's /tmp by which JuiceFS could pass a mount to a new
         process.
 
-        Every emulated host numbers its processes by itself, and all hosts share the machine's
-        /tmp, so the process number in a socket's name does not identify its testbed. Each host's
-        own list of sockets (/proc/net/unix) decides which are removed.
+        Every emulated host numbers its processes separately, but all hosts share the machine's
+        /tmp. The process number in a socket's name therefore does not identify its testbed. Only
+        sockets that a client host lists as its own (/proc/net/unix) are removed.
         """
         for host in self.clients:
             for line in host.run("cat", "/proc/net/unix").splitlines():

@@ -30,8 +30,9 @@ PARAMETERS = Parameters(
         "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 3.6e-10
     ),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
-    # A disk serves one request at a time. Flash, and disks behind a queue, serve several
-    # concurrently, so only a share of the latency occupies the device.
+    # A plain disk serves one request at a time. Flash memory, and disks with a request queue, serve
+    # several requests concurrently. A request then occupies the device for only a share of its
+    # latency.
     Parameter(
         "occupied",
         "Share of the disk's latency in which it serves nobody else",

@@ -27,13 +27,14 @@ uncached = P.direct | P.cold
 
 
 def _changed(name: str, cpu_s: Expr, together: str) -> Node:
-    """Returns the step that changes a directory. `together` is the symbol of the measured rate of
-    many streams.
+    """Returns the step that changes a directory. `cpu_s` is the processor time in seconds of a
+    change by a single stream, and `together` the symbol of the measured rate of changes by many
+    streams.
 
-    If the profile has this rate, the part of the processor time that limits it is done by one
-    stream at a time: streams wait for locks of the journal and of inode tables. While several
-    streams compete for these locks, a change may take more processor time than it takes a single
-    stream.
+    If the profile has this rate, a part of the processor time is used by one stream at a time,
+    because streams wait for locks of the journal and of inode tables. This part is the inverse of
+    the rate. With several streams, it may be longer than the whole processor time of a single
+    stream, because streams compete for the locks.
     """
     limiting_s = 1 / rate(together)
     alone_s = select(P.clients > 1, limiting_s, Min(cpu_s, limiting_s))
@@ -47,9 +48,9 @@ def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:
     """Returns the step that forces `size_bytes` of new data and the journal to disk.
 
     The profile has two measured lines over the number of bytes: the time of an fsync of a single
-    stream, and the time for which each fsync occupies the disk while many streams call fsync. One
-    commit of the journal serves several of them. Without a profile, the data and the commit follow
-    each other, and only the data occupy the disk.
+    stream, and the time for which each fsync occupies the disk while many streams call fsync. In
+    the second case, one commit of the journal serves several fsyncs. Without a profile, the journal
+    is committed after the data is written, and only the writing of the data occupies the disk.
     """
     rates = (rate(f"{ROLE}.{key}") for key in ("commits", "commits_rate", "commit_rate"))
     commits, commits_rate, commit_rate = rates
@@ -69,7 +70,8 @@ _close = seq(cpu("client", P.close_cpu), name="close")
 _create = _changed("create", P.create_cpu, f"{ROLE}.creates")
 _delete = _changed("delete", P.delete_cpu, f"{ROLE}.deletes")
 
-# The kernel finds and clears the pages of a client's buffer when its first read fills the buffer.
+# When a client's first read fills its buffer, the kernel allocates and clears the pages of the
+# buffer.
 _touched = when(
     symbol("client.touch_rate") > 0,
     cpu("client", P.first * call_bytes / rate("client.touch_rate"), name="page_fault"),
@@ -81,7 +83,7 @@ _read = repeat(
     name="read",
 )
 
-# A write call finds or makes a page, which takes longer than a read call.
+# A write call looks up or allocates pages of the page cache, so it takes longer than a read call.
 _write_call_s = select(symbol("client.write_call") > 0, symbol("client.write_call"), P.call_cpu)
 _written = repeat(
     calls,

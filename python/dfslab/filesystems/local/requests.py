@@ -22,9 +22,9 @@ call_bytes = Min(P.transfer_size, P.file_size)
 
 
 def rate(key: str) -> Expr:
-    """Returns a measured rate of the hardware, by the name of its symbol. A rate that was not
-    measured is 0; it is replaced by 1, so that formulas can be evaluated although they do not use
-    it."""
+    """Returns a measured rate of the hardware, by the name of its symbol. The symbol of a rate that
+    was not measured is 0. The result is then 1: the formulas with this rate are not used, but are
+    evaluated and must not divide by 0."""
     found: Expr = Max(symbol(key), 1)
     return found
 
@@ -50,8 +50,9 @@ def _alone_s(size_bytes: Expression, mode: str) -> Expr:
 
 
 def _measured(mode: str, request_bytes: Expression, waits: Expression) -> Node:
-    """Returns the step of one call whose bytes are parts of requests of `request_bytes`. The stream
-    waits for `waits` of them until they are done; while the disk does others, it goes on."""
+    """Returns the step of one call whose bytes are parts of requests of `request_bytes`. `waits` is
+    the number of requests, or the fraction of one, for whose completion the stream waits. While the
+    disk serves other requests, the stream continues."""
     busy_s = _occupied_s(request_bytes, mode)
     waiting_s = Max(0, _alone_s(request_bytes, mode) - busy_s)
     transfer_s = call_bytes / symbol(f"{ROLE}.disk_{mode}_rate")

@@ -3,8 +3,9 @@ striped targets.
 
 An open, a stat and a create are one lock request that carries the intent. Data goes between client
 and targets under extent locks. Written data stays in the client's cache up to `max_dirty` per
-target and is sent later. Locks are granted at once: lock conflicts between clients are not
-described. A file within one stripe uses one target, a larger one all `stripe_count`.
+target and is sent later. Locks are granted without waiting, because lock conflicts between clients
+are not modelled. A file within one stripe uses one target, and a larger file uses all
+`stripe_count` targets.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from dfslab.spec.steps.operation import (
 uncached = P.cold | P.direct
 several = P.file_size > P.stripe_size
 # `absorbed_bytes` is the part of a written file that stays in the client's cache, so that the write
-# call is answered at once. It is 0 if the data is forced to disk or the cache is not used.
+# call does not wait for the targets. It is 0 if the data is forced to disk or the cache is not
+# used.
 cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
 absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))

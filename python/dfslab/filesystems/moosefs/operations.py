@@ -73,8 +73,9 @@ def _stream(
 _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
-# While a chunk is read, the chunkservers of the next two chunks already read theirs from disk
-# (observed on the disks of a testbed). So from the second chunk on, two disks work for one stream.
+# While a chunk is read, the chunkservers of the next two chunks already read these two chunks from
+# disk (observed on the disks of a testbed). So from the second chunk on, two disks work for one
+# stream.
 rest = Max(0, chunks - 1)
 _ahead = seq(
     _stream(blocks),
@@ -136,7 +137,8 @@ _acknowledged = seq(
     ),
     at("chunkserver", reply("client", size_bytes=128, name="acknowledged")),
 )
-# The client waits for the acknowledgement of other writes when the file is closed.
+# If writes are neither direct nor synchronous, the client waits for their acknowledgement only when
+# the file is closed.
 _chained = either(
     P.direct | P.forced,
     repeat(
@@ -146,7 +148,7 @@ _chained = either(
     ),
     seq(_chain(blocks, block_bytes), _acknowledged),
 )
-# A new chunk is made by all of its chunkservers before the master answers.
+# All chunkservers of a new chunk create the chunk before the master answers.
 _make_chunk = call(
     "master",
     "writeChunk",

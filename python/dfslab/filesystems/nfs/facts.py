@@ -47,7 +47,7 @@ ACCESS_KEYS = ("testbed", "directory")
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. There must be exactly one server."""
+    required of it. The only rule is that there is exactly one server."""
     return [] if instances["server"] == 1 else [("server", "exactly one server is described")]
 
 

@@ -51,10 +51,10 @@ def _on_disks(
     """Returns the disk work for `size_bytes`. There are three cases: one sector, one record on one
     vdev, or records on all vdevs.
 
-    `all_bytes` is the number of bytes of the whole access, of which `size_bytes` are one round. It
-    selects the case. `copies` is the number of copies of all data that are moved. `extra` is the
-    number of additional disks (parity) that are used for each split record. `request` returns the
-    work of one disk for a number of bytes.
+    `all_bytes` is the number of bytes of the whole access and selects the case; `size_bytes` is the
+    part of these bytes that belongs to one round. `copies` is the number of copies of all data that
+    are moved. `extra` is the number of additional disks (parity) that are used for each split
+    record. `request` returns the work of one disk for a number of bytes.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
@@ -96,8 +96,9 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 # positioned once for all of them.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
-# With random access, every call reads whole records, and nothing is prefetched. So a small call
-# reads `_record_bytes`, which are more bytes than the call needs.
+# With random access, every call reads whole records, and nothing is prefetched. A call that is
+# smaller than a record therefore reads `_record_bytes`, which is more than the bytes that it
+# returns.
 _record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
 _read_calls = repeat(
     calls,

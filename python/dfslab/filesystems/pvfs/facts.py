@@ -2,8 +2,8 @@
 mount works like any POSIX mount.
 
 There are no Debian packages of PVFS. The defaults are those of Nguyen and Apon 2012: stripes of 64
-KiB, round robin over four I/O servers, and local files synchronised on close. The servers' times of
-a request and of a byte are those measured on OrangeFS 2.10: 150 us, and 1.3 to 2.8 ns.
+KiB, round robin over four I/O servers, and local files synchronised on close. The servers' times
+were measured on OrangeFS 2.10: 150 us for each request, and 1.3 to 2.8 ns for each byte.
 """
 
 from __future__ import annotations

@@ -202,10 +202,12 @@ STATIONS = {
 
 
 def simulate(setup: Setup, seed: int = 0, laws: bool = False) -> SetupResult:
-    """Simulates the net of a setup until the last client finishes, and returns the result.
+    """Simulates the net of a setup until the last client finishes, and returns the result. Raises
+    InputError if the net stops before all clients have finished.
 
     With `laws`, the engine checks that tokens are conserved, and that Little's law and the
-    utilisation law hold at all stations. The result is the same, but the run takes longer."""
+    utilisation law hold at all stations. The result is the same, but the run takes longer.
+    """
     build, closing = NETS[setup.operation]
     net = build(setup)
     idle = {one.name: one for one in net.places if one.name in STATIONS}
@@ -245,9 +247,10 @@ def placed(setup: Setup, number_of: int) -> Setup | None:
     of the placement; number 0 is the placement of `setup`. Returns None if the setup has no
     placement with this number.
 
-    If files start at random servers (`start_seed`), the placement affects the result when a block
-    reaches only some of the servers and several clients can meet at one server. A trace is
-    simulated with one placement."""
+    Several placements exist only if they can affect the result: files start at random servers
+    (`start_seed`), a block reaches only some of the servers, and there are several clients. A trace
+    is simulated with one placement.
+    """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if number_of and (setup.calls or not (setup.start_seed and matters)):
         return None
@@ -299,18 +302,21 @@ class Configuration(Protocol):
 
 
 def setup_of(situation: Configuration) -> Setup:
-    """Returns the net's setup for a configuration. Each client accesses one file sequentially, or
-    executes its calls of a trace.
+    """Returns the net's setup for a configuration. Each client accesses one file sequentially,
+    executes its calls of a trace, or lists a directory. Raises InputError for a workload that the
+    net does not model.
 
-    Hardware declared in a deployment replaces that of Nguyen & Apon 2012. A disk's latency includes
-    seek and rotation. Memory and processors keep the paper's values. Every file starts at a random
-    server. All clients on one node share its network adapter, and so do all servers.
+    The adapters, disks and memory size of the deployment replace those of Nguyen & Apon 2012. A
+    disk's latency includes seek and rotation. Processor times and memory rates keep the paper's
+    values. Every file starts at a random server. All clients on one node share the node's network
+    adapter, and so do all servers on one node.
     """
     scenario = situation.scenario
     values = {**situation.environment, **situation.symbols}
     deployment, clients = scenario.deployment, scenario.workload.clients
     stripe = int(values["stripe_size"])
-    # Each phase of a workload finds another fraction of its data in the caches.
+    # `missed` is the fraction of a phase's data that is not in the caches. It differs between the
+    # phases of a workload.
     missed = 1.0 if scenario.workload.cache == "direct" else float(values["cold"])
     width = int(values["stripe_count"])
     servers = max(width, min(deployment.instances("server"), MOST_SERVERS))

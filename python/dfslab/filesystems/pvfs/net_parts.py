@@ -88,9 +88,10 @@ class SharedElements:
         guard: Condition | None = None,
         delay: Inscription | None = None,
     ) -> None:
-        """Adds a transition that occupies one of the shared cores for `busy_s` seconds. If `delay`
-        is given, it delays all tokens of the transition, and it replaces `busy_s` as the time for
-        which the core is occupied. Without shared cores, `busy_s` is not used."""
+        """Adds a transition. If nodes share cores, the transition occupies one core for `busy_s`
+        seconds. If `delay` is given, all tokens that the transition puts are delayed by it,
+        including the core, so the core is occupied for this delay instead of `busy_s`. Without
+        shared cores, `busy_s` is not used."""
         if self.setup.shared_cores:
             takes = [*takes, Take(self.cores, "core")]
             puts = [*puts, Put(self.cores, "core", busy_s if delay is None else None)]
@@ -127,7 +128,8 @@ class SharedElements:
         """Returns the bytes of a block that are stored on one server. Whole stripes are assigned
         round robin over the servers of the file.
 
-        Files start at different servers: at random ones, or at each server in turn.
+        Files start at different servers: each at a random server, or the file of client c at server
+        c.
         """
         c, k = self.caller, self.constants
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
@@ -179,9 +181,9 @@ class SharedElements:
         of this client or server, and `owner` is "client" or "server"."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
-        # A formula is avoided if each client or server has a separate adapter: the simulation finds
-        # matching tokens quickly if their fields must be equal, but tests all tokens if a formula
-        # must hold.
+        # If each client or server has a separate adapter, its number is returned without a formula.
+        # The simulation finds matching tokens quickly if their fields must be equal, but tests all
+        # tokens if a formula must hold.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
@@ -192,9 +194,10 @@ class SharedElements:
         `by` and `to` are the fields (client or server) that own the adapters. A payload with
         remaining units is queued behind the others, so an adapter serves its payloads round robin.
         Units of one payload stay in order, so the arrival of the last unit of a piece means that
-        the whole piece has arrived. One transition handles inner and last units. With two
-        transitions, the last units would wait until no other unit was left, payloads would end
-        simultaneously, and clients would move from server to server as one convoy.
+        the whole piece has arrived. A single transition sends the last unit of a payload and all
+        units before it. With a separate transition, last units would wait until no other unit was
+        left, payloads would end simultaneously, and clients would move from server to server as one
+        convoy.
         """
         net = self.net
         sender = self.stations(f"{name}_sender", self.adapters(by))

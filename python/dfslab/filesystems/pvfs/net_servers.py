@@ -247,8 +247,8 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     daemon = pvfs.daemons
     reading = net.place("reading", pvfs.asking)
     queue, done = pvfs.disks
-    # A token in the place `reading` is the stripe that is read. The token's field `total` is the
-    # number of bytes of the request that follow this stripe.
+    # A token in the place `reading` stands for the stripe that a daemon is reading. The token's
+    # field `total` is the number of bytes of the request that follow this stripe.
     first = Min(p["bytes"], k["stripe_size"])
     # Only the first stripe of a request takes `server_request_s`. When this stripe has been
     # accepted, the field `total` of the request is set to 0.
@@ -292,7 +292,8 @@ def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     queue, done = pvfs.disks
     f, q = streams.colour.token("f"), pvfs.request.token("q")
-    # Opening a file already reads its first window. Afterwards the window advances with the reads.
+    # The first window of a file is read when the file is opened. Afterwards the window advances
+    # with the reads.
     window = Min(f["left"], k["read_ahead_bytes"])
     swapped = ceiling(k["swap_share"] * window)
     swaps = [] if fits else [Put(queue, [f["server"], number(-2), swapped, kind["swap"]])]

@@ -114,8 +114,9 @@ class Setup:
     operations: int = 1
 
     def in_memory_bytes(self, size_bytes: int) -> int:
-        """Returns how many of the first bytes of a stream are in the memory of its server at the
-        start: whole stripes, rounded to the nearest number."""
+        """Returns how many bytes at the beginning of a stream of `size_bytes` bytes are in the
+        memory of its server at the start. It is 0 if the data is not cached, all bytes if `missed`
+        is 0, and else the rounded number of whole stripes."""
         if not self.cached:
             return 0
         if self.missed == 0:
@@ -187,14 +188,15 @@ class Setup:
         return sizes[self.grain]
 
     def part(self, share: float) -> Setup | None:
-        """Returns a setup that moves the fraction `share` of the bytes of this one. Its time
-        extrapolates to that of this setup (models/steady.py).
+        """Returns a smaller setup, which moves the fraction `share` of the bytes of this setup. The
+        time of this setup is extrapolated from the times of smaller setups (models/steady.py).
 
-        Files are smaller. If they would have fewer than FEWEST_BLOCKS blocks, their blocks are
-        smaller instead, and fill at least one flow buffer of each server. The servers' memory and
-        the age at which dirty pages are written are smaller as well, so that the page cache fills
-        up at the same fraction of the time. Returns None if the blocks or the page cache would be
-        too small, or if the clients replay a trace.
+        Files of the smaller setup are smaller. If they would have fewer than FEWEST_BLOCKS blocks,
+        their blocks are smaller, too. The servers' memory and the age at which dirty pages are
+        written are smaller as well, so that the page cache fills up at the same fraction of the
+        time. Returns None if the clients replay a trace, if a smaller block would not fill a flow
+        buffer of each server or would not be a multiple of a stripe on each server, or if the page
+        cache would be too small.
         """
         if self.calls:
             return None

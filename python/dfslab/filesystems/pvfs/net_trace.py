@@ -3,9 +3,10 @@ Nguyen & Apon 2012.
 
 Every client executes its calls one after the other. If the trace has times, a call starts no
 earlier than its time. Which reads find their data in memory is determined when the net is built, in
-the order of the trace: those of data that was read or written before, and a share of the others, as
-far as caches were warm at the start. The other reads come from the disk: sequential ones through
-the read-ahead window, all others after a seek.
+the order of the trace. A read finds its data in memory if the trace has read or written the data
+before. If caches were warm at the start, a share of the other reads also find their data in memory.
+All remaining reads come from the disk: sequential ones through the read-ahead window, all others
+after a seek.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ def shares_of(
 
 
 class _Memory:
-    """The pages of files that are in memory: those that the trace has accessed so far, and some of
-    the others. Of the bytes that the trace reads first, the fraction `missed` is not in memory;
-    these reads are spread evenly over the trace."""
+    """The pages of files that are in memory: all pages that the trace has accessed so far, and a
+    part of the other pages. Of the bytes that the trace reads for the first time, the fraction
+    `missed` is not in memory. The reads that miss are spread evenly over the trace."""
 
     def __init__(self, missed: float) -> None:
         self.pages: dict[tuple[int, int], set[int]] = {}
         self._missed = missed
-        # Bytes that should have been read from disks so far, less those that were.
+        # Number of bytes that should have been read from disks so far according to `missed`, minus
+        # the number of bytes that were read from disks.
         self._owed_bytes = 0.0
 
     def finds(self, one: Done) -> bool:
@@ -80,8 +82,8 @@ class Striping:
     """How the files of a trace are striped and closed.
 
     `stripe_count`: number of servers of a file; 0: all. `start_seed`: seed for the random first
-    server of each file; 0: files start at each server in turn. `sync_on_close`: whether closing a
-    file forces its data to the disks.
+    server of each file; 0: the first file of the trace starts at server 0, the second one at server
+    1, and so on. `sync_on_close`: whether closing a file forces its data to the disks.
     """
 
     servers: int
@@ -128,8 +130,9 @@ class _Layout:
         self._chance = random.Random(striping.start_seed)
 
     def first(self, one: Done) -> int:
-        """Returns the first server of the file that an operation uses: a random server, or the next
-        one in turn."""
+        """Returns the first server of the file that an operation uses. If `start_seed` is not 0, it
+        is a random server. Otherwise, each new file starts at the server after the first server of
+        the previous new file."""
         key = (one.owner, one.file)
         if key not in self._firsts:
             known, servers = len(self._firsts), self.striping.servers

@@ -181,7 +181,7 @@ OPERATIONS = {
     "write": seq(_create, _written, _flush, _close),
     "append": seq(_open, seq(_ask_servers("getSize"), name="getSize"), _written, _flush, _close),
     "create": seq(_create, _close),
-    # Only the servers of a file know its size, so a stat asks them.
+    # Only the servers of a file know the file's size, so a stat sends a request to each of them.
     "stat": seq(
         _ask("lookup", P.lookup_cpu),
         _ask("getattr", P.lookup_cpu),

@@ -55,7 +55,8 @@ HTTP_PORTS = {"http": 80, "https": 443}
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns one pair for each violated rule: the name of a parameter or role, and what is
-    required of it. There must be exactly one store, because the client uses a single address."""
+    required of it. The only rule is that there is exactly one store, because the client uses a
+    single address."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 

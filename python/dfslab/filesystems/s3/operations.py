@@ -1,5 +1,5 @@
-"""Describes the operations of S3. Each is one request or a few, and an object becomes visible when
-it is complete.
+"""Describes the operations of S3. Each operation sends one request or a few requests. An object
+becomes visible when it is complete.
 
 Opening an object for reading sends nothing: the request is sent with the first read. The client
 buffers written data until a part is full or the object is closed. Closing the object makes it

@@ -1,11 +1,11 @@
 """Describes the operations of zFS after Rodeh and Teperman 2003: leases, a cooperative cache,
 object disks, distributed transactions.
 
-A front end asks the file manager of a file for bytes with a lease on them. The file manager holds a
-lease on the object. The lease manager of the object disk granted this lease. If another machine has
-the bytes in its memory, the file manager makes that machine send them; else the object disk sends
-them. Operations on directories are transactions: a transaction server locks the objects, logs the
-changes on an object disk, and makes the changes.
+A front end requests bytes of a file, with a lease on them, from the file's manager. The file
+manager itself has a lease on the whole object, which the lease manager of the object disk has
+granted. If another machine has the bytes in its memory, the file manager makes that machine send
+them; else the object disk sends them. Operations on directories are transactions: a transaction
+server locks the objects, logs the changes on an object disk, and makes the changes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ requests = named(
 )
 request_bytes = named("request_bytes", P.file_size / requests)
 absorbed_bytes = named("absorbed_bytes", Min(P.file_size, P.max_dirty))
-# At least 1 B a request: an empty file, such as those of metadata workloads, has requests of 0 B.
+# The divisor is at least 1 B, because the requests of an empty file, as in metadata workloads, have
+# 0 B.
 streamed_requests = named(
     "streamed_requests", ceiling((P.file_size - absorbed_bytes) / Max(1, request_bytes))
 )
@@ -112,9 +113,9 @@ def _from_disk(*work: Node) -> Node:
 
 def _reads(*work: Node) -> Node:
     """Returns the step of all requests of a read. With direct I/O, the object disk answers every
-    request. A cold request is answered from the memory of another machine or by the object disk; a
-    warm one from the client's own memory or from that of another machine. `work` is the object
-    disk's work for a request that it answers."""
+    request. Without it, a cold request is answered from the memory of another machine or by the
+    object disk, and a warm request from the memory of the client or of another machine. `work` is
+    the object disk's work for a request that it answers."""
     forwarded = _ask("readLease", _from_memory)
     read = seq(_ask("readLease"), _from_disk(*work))
     own = cpu("client", request_bytes * P.client_byte_cpu, "copy")

@@ -12,8 +12,8 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # The rank of a record that Darshan summed over all processes, because all of them opened the file.
 SHARED = -1
-# A shared file with at most this share of the application's bytes is ignored when the division of
-# work among the processes is determined.
+# Shared files whose bytes cannot be divided among the processes are ignored if they have at most
+# this share of the application's bytes in sum.
 SMALL_FILE = 0.05
 # Processes count as equally loaded if the standard deviation of their bytes is at most this
 # multiple of the mean.
@@ -129,9 +129,10 @@ def _shared_files(records: Iterable[FileRecord]) -> set[str]:
 
 
 def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
-    """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it: the
-    largest sum of the times in records of one process, plus for each summed record the time of that
-    record's slowest process."""
+    """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it. For
+    the records of single processes, the times of each process are added, and the largest of these
+    sums counts. To this sum, each record that is summed over processes adds the time of its slowest
+    process."""
     own: dict[int, float] = defaultdict(float)
     together_s = 0.0
     for one in records:
@@ -144,12 +145,13 @@ def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
 
 def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float] | None:
     """Returns the bytes that each process moved, by the rank of the process; None if the log does
-    not contain them.
+    not contain these bytes.
 
-    A summed record has the variance of the bytes. Without variance, all processes moved equal
-    parts. With variance, the parts are known only if one process moved nearly all bytes. Summed
-    records without parts are left out as long as they have less than the share SMALL_FILE of all
-    bytes together."""
+    A record that is summed over processes has the variance of their bytes. If the variance is
+    small, all processes moved equal parts. Otherwise the parts are known only if one process moved
+    nearly all bytes. If the records without known parts have at most the share SMALL_FILE of all
+    bytes, these records are ignored; if they have more, the result is None.
+    """
     found: dict[int, float] = defaultdict(float)
     total = sum(one.size_bytes for one in records)
     unknown_bytes = 0.0
@@ -164,8 +166,9 @@ def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float
 
 def _parts(record: FileRecord, processes: int) -> dict[int, float] | None:
     """Returns the bytes that each process moved of one file, by the rank of the process. `record`
-    is the file's record summed over all processes. Returns None if the record does not contain the
-    parts, or not the rank of the process that moved nearly all bytes."""
+    is the file's record summed over all processes. If one process moved nearly all bytes, the
+    result has only this process. Returns None if the processes moved unequal parts and it is
+    unknown which process moved nearly all bytes."""
     mean = record.size_bytes / processes
     if record.value("F_VARIANCE_RANK_BYTES") <= (EVEN * mean) ** 2:
         return dict.fromkeys(range(processes), mean)
@@ -179,8 +182,8 @@ def _parts(record: FileRecord, processes: int) -> dict[int, float] | None:
 def _stripes(
     records: Iterable[FileRecord], stripes: Mapping[str, tuple[int, int]]
 ) -> tuple[int, int]:
-    """Returns the number of storage targets and the size of a stripe in bytes. Both are of the file
-    with the most moved bytes among the files with a known layout; zeros if no layout is known."""
+    """Returns (number of storage targets, size of a stripe in bytes) of the file with the most
+    moved bytes among the files with a known layout; (0, 0) if no layout is known."""
     moved: dict[str, float] = defaultdict(float)
     for one in records:
         if one.file in stripes:

@@ -15,7 +15,8 @@ from dfslab.imports.applications.io_counters import IoCounters
 from dfslab.imports.formats import darshan as darshan_format
 
 DECODER = "dfslab.imports.applications.darshan_decoder"
-# A log that is decoded longer than this is given up. Logs of 100 MB take some 10 s.
+# The decoding of a log is aborted after this number of seconds. Decoding a log of 100 MB takes some
+# 10 s.
 DECODE_LIMIT_S = 300.0
 recognises = darshan_format.recognises
 

@@ -1,8 +1,8 @@
 """Imports the text form of Darshan's extended traces (DXT), which lists every read and write by
 rank and file.
 
-DXT records an MPI-IO call and the POSIX calls that it made. For files with both, only the POSIX
-calls are kept, because these reached the file system.
+DXT records an MPI-IO call and the POSIX calls that the MPI-IO call made. For files with both kinds
+of calls, only the POSIX calls are kept, because these reached the file system.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ MOST_CLIENTS = 1 << 16
 
 class Record(NamedTuple):
     """One operation of a client. `position`: number of the operation within its client, from 0.
-    `kind`: index of its type in OPERATIONS.
+    `kind`: index of its type in OPERATIONS. `owner`: number of the client that owns the file.
 
-    `begun_ns`: time since the start of the stream.
+    `begun_ns`: start time of the operation in ns after the start of the stream.
     """
 
     client: int

@@ -84,8 +84,8 @@ Parsed = tuple[OperationName, str, int, int, str]
 
 @dataclass
 class _Open:
-    """An open file description: the path of the file, and the current offset (`place`). Duplicated
-    descriptors share it."""
+    """An open file description: the path of the file, the current offset in bytes (`place`), and
+    whether writes append to the file. Duplicated descriptors share the description."""
 
     path: str
     place: int = 0
@@ -164,8 +164,9 @@ class _Trace:
     def _checked(
         self, number: int, time_s: float, process: int, call: re.Match[str]
     ) -> Iterator[FileCall]:
-        """Yields the operations of one system call. Raises ValueError with the number of the line
-        if the arguments do not fit the call."""
+        """Yields the operations of one system call of the process `process`, which began at
+        `time_s`. Raises ValueError with the number of the line if the arguments do not fit the
+        call."""
         try:
             yield from self._call(time_s, process, call)
         except (IndexError, ValueError) as error:
@@ -248,7 +249,7 @@ class _Trace:
         yield "open", path, 0, 0, ""
 
     def _spawned(self, state: _Process, arguments: list[str], result: int) -> None:
-        """Tracks a new thread or process.
+        """Tracks a new thread or process, whose number is `result`.
 
         A thread shares the descriptor table of its creator, a child process gets a copy.
         """
@@ -288,7 +289,8 @@ class _Trace:
 
 
 def _why_nothing(name: str, result: int) -> str:
-    """Returns the reason for which a successful system call becomes no operation."""
+    """Returns the reason why a successful system call becomes no operation. `result`: the return
+    value of the system call."""
     if name in TRACKED:
         return BOOKKEEPING
     return NOTHING_MOVED if name in TRANSFERS and not result else NO_FILE

@@ -1,6 +1,7 @@
 """Reads the table that elbencho 1 to 3 writes with `--csvfile`. It has one row for each phase.
 
-The measurements are those at the time when the last thread had finished, not the first. Columns are
+elbencho reports each phase twice: up to the finish of its first thread, and up to the finish of its
+last thread. The reader takes the measurements up to the finish of the last thread. Columns are
 found by name, ignoring upper and lower case, because releases write the names differently.
 """
 
@@ -45,7 +46,7 @@ def read(text: str) -> ToolReport:
     found = []
     for row in rows:
         if row.get("operation", "").lower() == "operation":
-            continue  # several runs append their heading again
+            continue  # each run that appends to the file repeats the heading
         if one := _measured(row, counts):
             found.append(one)
     first = rows[0] if rows else {}

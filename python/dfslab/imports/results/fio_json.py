@@ -32,9 +32,9 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
-# Decides whether a row is a sum over several jobs: it is, if the job's run time (`job_runtime`)
-# exceeds that of the row by this factor. For two jobs, the sum is nearly twice the time of each
-# job.
+# A row counts as the sum over several jobs if the job's run time (`job_runtime`) exceeds the row's
+# run time by this factor. In a sum over two jobs, `job_runtime` is nearly twice the run time of
+# each job.
 SUM_FROM = 1.5
 
 
@@ -104,9 +104,10 @@ def _measured(
 
 
 def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
-    """Returns whether a row is the sum over all jobs of a group: if `given` has the option
-    `group_reporting`, or if the run times show it. The JSON may omit this option because it has no
-    value. In a sum, `job_runtime` adds up all jobs."""
+    """Returns whether a row is the sum over all jobs of a group. It is if `given` has the option
+    `group_reporting`, or if the job's run time `job_runtime` exceeds the row's run time by the
+    factor SUM_FROM, because `job_runtime` is added up over all jobs of a sum. The JSON may omit the
+    option, because it has no value."""
     whole, own = optional(job, "job_runtime"), optional(row, "runtime")
     return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
 
@@ -123,9 +124,10 @@ def _bytes_per_s(row: Json) -> float:
 
 
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Returns a pair: latency statistics in seconds by name, and notes on them. The statistics are
-    the mean over all jobs, and the quantiles if there is a single job. Both parts are empty if the
-    rows have no latencies."""
+    """Returns a pair: the latency statistics in seconds by name, and a tuple of notes on these
+    statistics. The statistics are the mean over all jobs and, if there is a single job, the
+    quantiles that fio reports. The dictionary and the tuple are empty if the rows have no
+    latencies."""
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")
     if not key:

@@ -47,7 +47,8 @@ REPEATS = 5
 # the rate of concurrent reads.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
-# The keys of a node's table `local_files`, with the names of the quantities that they hold.
+# The keys of a node's table `local_files`. The values are the names of the measured quantities that
+# these keys are set to.
 OF_LOCAL_FILES = {
     "open_time": "file_open",
     "close_time": "file_close",
@@ -79,8 +80,8 @@ OF_LOCAL_FILES = {
 class MachineDocument:
     """A machine's profile as JSON. `quantities` has each measured quantity by its name.
 
-    `dirty` has the limits at which the kernel writes out and throttles writers. `window_bytes` is
-    the largest send buffer of a TCP stream.
+    `dirty` has the amounts of dirty pages at which the kernel begins to write out, and at which it
+    throttles writers. `window_bytes` is the largest send buffer of a TCP stream.
     """
 
     kernel: str
@@ -92,12 +93,13 @@ class MachineDocument:
 
 @dataclass(frozen=True)
 class ThisMachine:
-    """This machine as both ends of a connection."""
+    """This machine in the role of both ends of a network connection."""
 
     address: str = "127.0.0.1"
 
     def in_network(self, work: Callable[[], Answer]) -> Answer:
-        """Runs `work` and returns its result. This machine needs to enter no other network."""
+        """Runs `work` and returns its result. Hosts of a testbed run `work` in their network
+        namespace; this machine has none to enter."""
         return work()
 
 
@@ -105,7 +107,7 @@ def measure(
     directory: Path, repeats: int = REPEATS, report: Report = lambda *_: None, seed: int = 0
 ) -> list[Quantity]:
     """Measures all quantities of this machine, each `repeats` times. `directory` is a folder on the
-    disk to measure. `seed` draws the offsets of random reads.
+    disk to measure. `seed` is the seed of the random offsets of reads.
 
     Files that are created in `directory` are removed. `report` receives the progress.
     """
@@ -131,8 +133,8 @@ def measure(
 
 
 def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
-    """Returns the probes of the disk with the file `path`. The first one creates the file, which
-    the others read. `chance` draws the offsets of random reads."""
+    """Returns the probes of the disk that has the file `path`. The first probe creates the file,
+    and the other probes read it. `chance` draws the offsets of random reads."""
 
     def written() -> Mapping[str, float]:
         found = disk_probe.throttle(path)
@@ -157,8 +159,9 @@ def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 
 def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
-    """Returns the probes of the local file system that has the file `path`: its calls, and requests
-    of one and of many streams to the disk below it. `chance` draws the offsets of requests."""
+    """Returns the probes of the local file system that has the file `path`. They measure the file
+    system's calls, and requests to the disk below it, from one stream and from many concurrent
+    streams. `chance` draws the offsets of requests."""
     return [
         HardwareProbe(file_calls.UNITS, lambda: file_calls.everything(path.parent)),
         HardwareProbe(sustained_disk.UNITS, lambda: sustained_disk.everything(path, chance)),
@@ -166,9 +169,9 @@ def local_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
 
 
 def local_files(values: Mapping[str, float]) -> LocalFiles:
-    """Returns what was measured on a local file system as a node's table. `values` are in SI units
-    by the name of the quantity. The keys of quantities that are missing or not determined say "not
-    measured"."""
+    """Returns the measured quantities of a local file system as the table `local_files` of a node.
+    `values` has the quantities in SI units by name. Keys of quantities that are missing or not
+    determined keep their default, "not measured"."""
     units = {**file_calls.UNITS, **sustained_disk.UNITS}
     known = {
         key: values[name]
@@ -179,7 +182,8 @@ def local_files(values: Mapping[str, float]) -> LocalFiles:
 
 
 def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
-    """Returns the TOML table of a node with what was measured on its own file system."""
+    """Returns the lines of a node's TOML table `local_files`, with what was measured on the node's
+    local file system. The list is empty if nothing was measured."""
     lines = [
         line(key, _typical(by_name[name]))
         for key, name in OF_LOCAL_FILES.items()
@@ -189,15 +193,15 @@ def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
 
 
 def _rate(by_name: Mapping[str, Quantity], mode: str) -> Quantity:
-    """Returns the disk's rate in bytes per second for "read" or "write": with several requests in
-    flight, or with one if only that was measured."""
+    """Returns the disk's rate in bytes per second for the mode "read" or "write". It is the rate
+    with several requests in flight, or the rate with one request if no other was measured."""
     several = by_name.get(f"direct_{mode}_capacity")
     return by_name[f"disk_{mode}_rate"] if several is None else _typical(several)
 
 
 def _typical(one: Quantity) -> Quantity:
-    """Returns a quantity with the median of its measurements instead of their mean, because other
-    work on the machine makes a single measurement of a disk many times as long."""
+    """Returns a quantity with the median of its measurements as `mean`. The median is used because
+    other work on the machine can make a single measurement of a disk many times as long."""
     return replace(one, mean=statistics.median(one.values))
 
 
@@ -246,7 +250,8 @@ def toml(found: Sequence[Quantity]) -> str:
 
 
 def dirty_lines(memory_bytes: int) -> list[str]:
-    """Returns the lines of TOML with the limits of dirty pages, as shares of a node's memory."""
+    """Returns the lines of TOML with the two limits of dirty pages, as shares of a node's
+    memory."""
     dirty = dirty_limits()
     limits = {
         "dirty_background": (dirty.background_bytes, "the kernel begins to write out"),
@@ -259,8 +264,8 @@ def dirty_lines(memory_bytes: int) -> list[str]:
 
 
 def window_line() -> str:
-    """Returns the line of TOML with the largest window of a TCP stream in bytes, as the kernel's
-    settings allow it."""
+    """Returns the line of TOML with the largest window of a TCP stream in bytes. The kernel's
+    setting tcp_wmem limits the window."""
     return f'window = "{network_probe.window_bytes()} B"  # the kernel\'s tcp_wmem'
 
 
@@ -280,10 +285,11 @@ def processor_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
 
 
 def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
-    """Returns the lines of TOML about a disk's burst and its small reads.
+    """Returns the lines of TOML about a disk's burst (the bytes that the disk accepts beyond its
+    rate after a pause) and about its small reads.
 
-    The burst becomes a key only if its interval excludes zero. A burst that lasts longer than the
-    measurement is not found.
+    The burst becomes a key only if its interval excludes zero; otherwise it is given as a comment.
+    A burst that lasts longer than the measurement is not found.
     """
     burst, in_order = by_name["disk_burst"], by_name["disk_access_in_order"]
     if burst.low > 0:

@@ -1,8 +1,8 @@
 """Measures the hosts of a cluster of the user: those of a Dask cluster, or those that the scenario
 reaches over SSH or a batch system.
 
-All hosts measure themselves at the same time. Then each host measures the network to the next one,
-one pair after the other.
+All hosts measure their own hardware at the same time. Then each host measures the network to the
+next host in the list, one pair of hosts after the other.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def _silent(*_: object) -> None:
 
 
 def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> list[HardwareProbe]:
-    """Returns the probes of the path from `peer` to `host`. The peer listens, the host connects."""
+    """Returns the probes of the path from `peer` to `host`: the rate of one stream and the round
+    trip. The peer listens, and the host connects."""
 
     def rate() -> float:
         port = calls.call(peer, send_to_next, peer.address)
@@ -105,19 +106,21 @@ def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> lis
 
 
 def send_to_next(address: str) -> int:
-    """Listens at an address of this machine and sends zeros to the first process that connects,
-    until that process closes the connection. Returns the port at once."""
+    """Listens at an address of this machine, in a thread of its own process, and returns the port
+    without waiting for a connection. The thread sends zeros to the first process that connects,
+    until that process closes the connection."""
     return _serve(address, hardware.send_zeros)
 
 
 def echo_next(address: str) -> int:
-    """Listens at an address of this machine and echoes what the first process that connects sends.
-    Returns the port at once."""
+    """Listens at an address of this machine and returns the port without waiting for a connection.
+    A thread sends back everything that the first process that connects sends."""
     return _serve(address, hardware.echo)
 
 
 def _serve(address: str, serve: Callable[[socket.socket], None]) -> int:
-    """Starts a thread that serves one connection, and gives up after hardware.TIMEOUT_S seconds."""
+    """Starts a thread that accepts one connection and calls `serve` with it. Returns the port. The
+    thread ends if nothing connects within hardware.TIMEOUT_S seconds."""
     server = socket.create_server((address, 0))
     server.settimeout(hardware.TIMEOUT_S)
     bound: Future[int] = Future()

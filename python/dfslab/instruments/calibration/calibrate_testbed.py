@@ -1,8 +1,9 @@
 """Measures the hardware of a testbed's hosts: disks, links, and processors under their limits.
 
-The first host of every group of nodes is measured. Streams and round trips go to a host of another
-group, the one with the fastest link, so that the measured group limits the rate where possible.
-Page-cache hits are measured on the mounted file system if a host has one, else on the host's disk.
+The first host of every group of nodes is measured. Streams and round trips connect this host with
+its peer, the other host that has the fastest link, so that the link of the measured host limits the
+rate where possible. Page-cache hits are measured on the mounted file system if the measured host
+mounts it, else on the host's disk.
 """
 
 from __future__ import annotations
@@ -133,9 +134,9 @@ def _copied_bytes(group: NodeGroup) -> int:
 
 
 def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
-    """Returns the probe of a host's processor. It runs as a process in the host, within the host's
-    limits. `kept` is the path of its files in the host; `copied_bytes` is the size of its buffers.
-    """
+    """Returns the probe of a host's processor. The probe runs as a process in the host, within the
+    host's limits. `kept` is the path, in the host, of the file in which page-cache hits are
+    measured. `copied_bytes` is the size of the buffers for the memory copy."""
     words = (sys.executable, "-P", "-m", PROBE_MODULE, kept, str(copied_bytes))
     units = json.loads(host.run(sys.executable, "-P", "-m", PROBE_MODULE, "--units", kept))
     return HardwareProbe(units, lambda: json.loads(host.run(*words)))
@@ -145,8 +146,8 @@ def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
 class HostsDocument:
     """The profile of the hosts of a testbed or a cluster as JSON.
 
-    `kernel` is the kernel's release; "" for a cluster, whose hosts may differ in it. `groups` has
-    for each group of nodes its measured quantities by name.
+    `kernel` is the kernel's release; "" for a cluster, whose hosts may have different kernels.
+    `groups` has for each group of nodes its measured quantities by name.
     """
 
     kernel: str
@@ -176,7 +177,7 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
         for where in ("network", "loopback")
     )
     # A round trip includes the latency of each node's adapter twice. The TOML declares the
-    # adapter's latency separately, so it is subtracted here.
+    # adapter's latency separately, so the latency is subtracted from the round trip.
     own_s = min(group.adapter.latency for group in deployment.node)
     share = max(0.0, 0.5 - 2 * own_s / latency.mean)
     lines += [
@@ -190,14 +191,14 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
 
 
 def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) -> list[str]:
-    """Returns the TOML lines of one group of nodes. The declared disk rates are those of one of its
-    disks.
+    """Returns the TOML lines of one group of nodes. The declared disk rates are those of a single
+    disk of a node.
 
-    `fastest` is the declared rate of the peer's link in bytes per second.
+    `fastest` is the declared rate of the fastest link of another host, in bytes per second.
     """
     each = 1 / group.disk.count
-    # A stream runs at the rate of the slower of its two links. If this link is faster than the
-    # peer's, the stream cannot show this link's rate.
+    # A stream runs at the rate of the slower of the two links that it uses. If the group's link is
+    # faster than the link of every other host, a stream cannot show the rate of the group's link.
     several = f"network_rate_{network_probe.STREAMS}_streams"
     is_faster_than_peer = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
@@ -220,7 +221,6 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """Returns the shortest of several round trips. Longer ones include larger delays of
-    adapters.
-    """
+    """Returns the round trip with the lowest mean. Adapters with a larger delay make the other
+    round trips longer."""
     return min(quantities, key=lambda one: one.mean)

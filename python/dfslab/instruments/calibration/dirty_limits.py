@@ -12,19 +12,18 @@ SETTINGS, MEMORY = Path("/proc/sys/vm"), Path("/proc/meminfo")
 
 @dataclass(frozen=True)
 class DirtyLimits:
-    """Bytes of dirty pages at which the kernel begins to write out in the background, and at which
-    it makes writers wait."""
+    """The two limits of dirty pages in bytes. At `background_bytes`, the kernel begins to write out
+    dirty pages in the background. At `limit_bytes`, it makes writers wait."""
 
     background_bytes: int
     limit_bytes: int
 
 
 def dirty_limits(settings: Path = SETTINGS, memory: Path = MEMORY) -> DirtyLimits:
-    """Returns the limits of this machine. If the kernel's settings have a limit in bytes, it is
-    used; otherwise the limit is a percentage of the memory that is available now. Like in the
-    kernel (mm/page-writeback.c), a background limit that is not below the other limit is half of
-    it.
-    """
+    """Returns the limits of this machine. A limit that the kernel's settings give in bytes is used
+    as it is; otherwise the limit is a percentage of the memory that is available now
+    (MemAvailable). If the background limit is not below the limit at which writers wait, it is set
+    to half of that limit, as the kernel does (mm/page-writeback.c)."""
     words = (line.split() for line in memory.read_text("ascii").splitlines())
     available = next(int(line[1]) << 10 for line in words if line[0] == "MemAvailable:")
 

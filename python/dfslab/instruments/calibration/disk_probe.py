@@ -1,6 +1,6 @@
-"""Measures one disk with direct I/O (O_DIRECT): what it serves at once after a pause, and how long
-small reads take in order, in random order, and when several are in flight.
-"""
+"""Measures one disk with direct I/O (O_DIRECT): its write rate, how many bytes it accepts beyond
+this rate after a pause, and how long small reads take in ascending order, in random order, and when
+several are in flight."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ READS = 200
 # Numbers of concurrent reads with which the time of a read is measured, in addition to one read at
 # a time.
 DEPTHS = (4, 16)
-# Seconds without requests, after which a rate-limited disk has its whole credit again.
+# Seconds without requests, after which the token bucket of a rate-limited disk is full again.
 PAUSE_S = 1.0
 
 
 @dataclass(frozen=True)
 class Throttle:
-    """A disk's write rate, and the bytes that the disk accepts at once after a pause.
+    """A disk's write rate, and the bytes that the disk accepts beyond this rate after a pause.
 
-    A disk behind a token bucket accepts `burst_bytes` beyond its rate; the cache of a device does
-    the same. `rate` is in bytes per second.
+    Both a disk behind a token bucket and a disk with a write cache accept such a burst of
+    `burst_bytes`. `rate` is in bytes per second.
     """
 
     rate: float
@@ -39,14 +39,13 @@ class Throttle:
 
     @property
     def burst_s(self) -> float:
-        """Returns the seconds by which the disk may be ahead of its rate: the time of `burst_bytes`
-        at this rate."""
+        """Returns the burst in seconds: the time that `burst_bytes` take at the disk's rate."""
         return self.burst_bytes / self.rate
 
 
 def throttle(path: Path, clock: Clock = REAL) -> Throttle:
-    """Measures the write rate of the disk with the file `path`, and the burst beyond it. Pauses
-    PAUSE_S seconds first. The file is created if it is missing."""
+    """Measures the write rate of the disk that has the file `path`, and the burst beyond this rate.
+    Pauses PAUSE_S seconds first. The file is created if it is missing."""
     clock.sleep(PAUSE_S)
     line = hardware.write_line(path)
     return Throttle(line.rate, max(0.0, line.ahead_bytes))
@@ -78,8 +77,9 @@ class InFlight:
 def in_flight(path: Path, depth: int, chance: random.Random, clock: Clock = REAL) -> InFlight:
     """Measures direct reads of READ_BYTES at random offsets while `depth` of them are in flight.
 
-    The mean time follows from Little's law: `depth` times the duration, divided by the number of
-    reads. A disk with `depth` independent channels keeps the time of a single read.
+    The mean time follows from Little's law: `depth` times the duration of the measurement, divided
+    by the number of reads. On a disk with `depth` independent channels, this mean equals the time
+    of a read that is alone in flight.
     """
     each = max(1, READS // depth)
     lists = [list(_offsets(path, each, chance)) for _ in range(depth)]

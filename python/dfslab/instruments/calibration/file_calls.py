@@ -1,5 +1,6 @@
 """Measures the calls on one local file system: the processor time of single calls in seconds, and
-how many changes of names and fsyncs per second several streams achieve together.
+how many creations, deletions and fsyncs of files per second several concurrent threads achieve in
+total. Also measures the rate at which new memory is touched.
 
 All files are in new directories of the measured directory, and are removed again.
 """
@@ -18,18 +19,19 @@ from dfslab.instruments.calibration.size_line import line_through
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.hosts.threads import threads
 
-# Files of each new directory. The cost of creating a file depends on the part of the disk in which
-# the file system puts a directory, so several directories are measured.
+# The number of new directories, and the number of files in each. The cost of creating a file
+# depends on the part of the disk in which the file system puts a directory, so several directories
+# are measured.
 DIRECTORIES, FILES = 4, 250
 STREAMS = 8
 SMALL_BYTES, LARGE_BYTES, DATA_BYTES = 4 << 10, 64 << 10, 128 << 20
 COMMITS = 50
-# Sizes of files that are forced to disk.
+# Sizes of the files that are forced to disk by fsync.
 COMMITTED_BYTES = (4 << 10, 256 << 10)
-# Bytes of memory that are used for the first time.
+# Bytes of new memory of which each page is touched for the first time.
 TOUCHED_BYTES = 32 << 20
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-# What a call is made on: a path, or the number of an open file.
+# The argument of a measured call: a path, or the number of an open file.
 Item = TypeVar("Item", str, int)
 UNITS = {
     "file_open": "s",
@@ -66,7 +68,8 @@ def everything(directory: Path, clock: Clock = REAL) -> Mapping[str, float]:
 
 
 def names(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures the mean processor seconds of calls on empty files of several new directories."""
+    """Measures the mean processor seconds of each call on empty files of several new
+    directories."""
     totals: dict[str, float] = {}
     for number in range(DIRECTORIES):
         place = folder / f"names-{number}"
@@ -77,8 +80,8 @@ def names(folder: Path, clock: Clock = REAL) -> dict[str, float]:
 
 
 def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
-    """Returns the processor seconds of each call on all `paths`, which are created and deleted. The
-    cost of the measuring loop is subtracted."""
+    """Creates and deletes empty files. Returns for each call, such as "open", the processor seconds
+    that the call takes for all `paths` in total, without the cost of the measuring loop."""
 
     def timed(call: Callable[[Item], object], items: Sequence[Item]) -> float:
         began = clock.processor_s()
@@ -92,7 +95,8 @@ def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
     found["close"] = timed(os.close, opened)
     opened = []
     found["open"] = timed(lambda path: opened.append(os.open(path, os.O_RDONLY)), paths)
-    # Python's work for the result is the same for `fstat`, whose part in the kernel is small.
+    # The kernel's part of `fstat` is small, so the time of `fstat` beyond that of getppid is the
+    # time in which Python builds the result. `os.stat` builds the same result.
     python_s = timed(os.fstat, opened) - timed(lambda _: os.getppid(), opened)
     found["stat"] = timed(os.stat, paths) - python_s
     for file in opened:
@@ -103,8 +107,8 @@ def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
 
 
 def touched(clock: Clock = REAL) -> float:
-    """Returns the bytes per second of processor time at which new memory of a process is used for
-    the first time: the kernel finds and clears each page."""
+    """Returns the bytes per second of processor time at which a process uses new memory for the
+    first time. For each page, the kernel has to find free memory and clear it."""
     with mmap.mmap(-1, TOUCHED_BYTES) as memory:
         began = clock.processor_s()
         for at in range(0, TOUCHED_BYTES, mmap.PAGESIZE):
@@ -113,9 +117,10 @@ def touched(clock: Clock = REAL) -> float:
 
 
 def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures writing new files to the page cache and reading them from there, with small and with
-    large calls. The difference is the processor time of a call, the remainder that of the bytes.
-    Each file is read once, because a second read is faster, but applications read files once."""
+    """Measures writing new files to the page cache and reading them from there, once with small
+    calls and once with large calls. The difference of the two times gives the processor time of a
+    call without its bytes, and the remainder gives the time of the bytes. Each file is read only
+    once, as applications do; a second read would be faster."""
     small, large = folder / "small", folder / "large"
     written = _line(
         _transferred_s(small, FLAGS, SMALL_BYTES, clock),
@@ -144,7 +149,8 @@ class TransferCost:
 
 
 def _line(small_s: float, large_s: float) -> TransferCost:
-    """Returns the cost from the processor seconds of DATA_BYTES in small and in large calls."""
+    """Returns the cost of transfers from two measurements of DATA_BYTES: the processor seconds with
+    small calls (`small_s`) and with large calls (`large_s`)."""
     few, many = DATA_BYTES // LARGE_BYTES, DATA_BYTES // SMALL_BYTES
     call_s = max(1e-9, (small_s - large_s) / (many - few))
     return TransferCost(call_s, DATA_BYTES / max(large_s / 2, large_s - few * call_s))
@@ -167,7 +173,8 @@ def _transferred_s(path: Path, flags: int, call_bytes: int, clock: Clock) -> flo
 def _loop_s(
     move: Callable[[int, mmap.mmap, int], int], file: int, buffer: mmap.mmap, clock: Clock
 ) -> float:
-    """Returns the processor seconds of calls of `move` for all parts of DATA_BYTES."""
+    """Returns the processor seconds of a loop that calls `move` for one buffer after the other
+    until DATA_BYTES are moved."""
     began = clock.processor_s()
     for at in range(0, DATA_BYTES, len(buffer)):
         move(file, buffer, at)
@@ -175,8 +182,8 @@ def _loop_s(
 
 
 def together(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures how many files per second STREAMS threads create and delete together, each in its
-    own new directory."""
+    """Measures how many files per second STREAMS concurrent threads create and delete in total.
+    Each thread has a new directory."""
     places = [folder / f"stream-{number}" for number in range(STREAMS)]
     for place in places:
         place.mkdir()
@@ -188,7 +195,8 @@ def together(folder: Path, clock: Clock = REAL) -> dict[str, float]:
 
 
 def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock: Clock) -> float:
-    """Returns the seconds in which one thread for each list calls `call` with its members."""
+    """Starts one thread for each list, which calls `call` with each member of the list. Returns the
+    seconds until all threads have ended."""
     with threads(len(lists)) as pool:
         began = clock.monotonic_s()
         for _ in pool.map(lambda paths: [call(path) for path in paths], lists):
@@ -197,9 +205,10 @@ def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock
 
 
 def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
-    """Measures fsync of new files of the two sizes of COMMITTED_BYTES: the seconds of one thread,
-    and how many per second STREAMS threads achieve together. Lines through both sizes give the time
-    or number of fsyncs without bytes, and the bytes per second beyond."""
+    """Measures how long it takes to create a file and force it to disk (fsync), for the two file
+    sizes of COMMITTED_BYTES, with one thread and with STREAMS concurrent threads. A line through
+    the times of both sizes gives the time of one file without its bytes, and the rate of the bytes
+    in bytes per second. For several threads, files per second are returned instead of the time."""
     small, large = COMMITTED_BYTES
     found = {}
     for streams, name in ((1, "file_commit"), (STREAMS, "file_commits")):
@@ -211,7 +220,8 @@ def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
 
 
 def _commit_s(folder: Path, streams: int, size_bytes: int, clock: Clock) -> float:
-    """Returns the seconds per fsync of a new file of `size_bytes`, for all threads together."""
+    """Returns the seconds per fsync of a new file of `size_bytes` while `streams` threads work
+    concurrently: the elapsed time divided by the number of files of all threads."""
     words = os.urandom(size_bytes)
 
     def written(path: str) -> None:

@@ -1,6 +1,6 @@
-"""Measures the path between two hosts beyond one idle stream: several streams at once, and the
-round trip while a stream fills the path. Reads the largest window of a TCP stream from the kernel.
-"""
+"""Measures the path between two hosts under load: the rate of several concurrent streams, and the
+round trip while a stream fills the path. Reads the largest window of a TCP stream from the
+kernel."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def memory_copy(size_bytes: int = COPY_BYTES, clock: Clock = REAL) -> float:
     """Returns the bytes per second at which one core copies memory. The default size exceeds any
     processor cache.
 
-    Twice `size_bytes` of memory is in use. `size_bytes` is rounded down to whole MiB, but not below
-    one.
+    Twice `size_bytes` of memory is in use. `size_bytes` is rounded down to whole MiB, but at least
+    one MiB is copied.
     """
     source = bytearray(os.urandom(BLOCK_BYTES)) * max(1, size_bytes // BLOCK_BYTES)
     target = bytearray(len(source))
@@ -63,14 +63,14 @@ def kept_reads(
     the seconds per call.
 
     Files are named `path` with a number appended. The rate is that of an application that opens
-    each file, reads it once and closes it, without the cost of calls. To exclude this cost, the
-    time of as many one-byte reads is subtracted from the time of the large reads that read the
-    files. Reading a file twice would be faster, but applications do not do that.
+    each file, reads it once and closes it. The cost of the read calls is excluded: the time of an
+    equal number of one-byte reads is subtracted. Each file is read only once, as applications do; a
+    second read would be faster.
     """
     made: list[Path] = []
     try:
-        # Create the files one by one, so that those already created can be removed if a later one
-        # fails.
+        # Create the files one by one. If creating a file fails, the files created before it can
+        # then be removed.
         made.extend(
             _written(path.with_name(f"{path.name}{at}"), min(size_bytes, FILE_BYTES))
             for at in range(max(1, size_bytes // FILE_BYTES))
@@ -80,8 +80,8 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # The calls can never take most of the time. A measured call time that implies this was
-        # disturbed, so at least half of the time is attributed to copying.
+        # The calls cannot take most of the time. If the measured time of a call implies that they
+        # do, its measurement was disturbed. So at least half of the time is attributed to copying.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
         for one in made:
@@ -124,8 +124,9 @@ def _read_through(path: Path) -> int:
 
 
 def units_of(path: Path) -> dict[str, str]:
-    """Returns the SI unit of each quantity that `everything` measures for `path`, by name.
-    `fuse_request` is among them only if `path` is on a FUSE file system."""
+    """Returns the SI unit of each quantity that `everything` measures for `path`. The keys are the
+    names of the quantities. The quantity `fuse_request` is included only if `path` is on a FUSE
+    file system."""
     units = {
         "memory_copy_rate": "B/s",
         "memory_read_rate": "B/s",
@@ -140,8 +141,9 @@ def units_of(path: Path) -> dict[str, str]:
 
 
 def _is_fuse(directory: Path) -> bool:
-    """Returns whether a directory is on a FUSE file system, by the longest mount point above it.
-    Of several mounts at one point, the last one counts, because it hides the others."""
+    """Returns whether a directory is on a FUSE file system. The mount point with the longest path
+    above the directory decides. Of several mounts at this point, the last one counts, because it
+    hides the earlier ones."""
     lines = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
     # The table writes a blank of a path as the four characters \\040.
     kinds = {point.replace("\\040", " "): kind for _, point, kind, *_ in lines}

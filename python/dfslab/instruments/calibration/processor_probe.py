@@ -23,17 +23,18 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class SocketCost:
-    """Processor seconds to send and receive one message, and one byte of it, over TCP on one
-    machine. The cost of both ends and of the network code of the kernel is included.
-    """
+    """The processor seconds to send and receive one message over TCP on one machine, and the
+    additional processor seconds of each byte of a message. Both include the cost of both ends and
+    of the kernel's network code."""
 
     message_s: float
     byte_s: float
 
 
 def socket_cost(messages: int = MESSAGES, clock: Clock = REAL) -> SocketCost:
-    """Measures `messages` small and as many large messages. The cost of a byte is the difference
-    of the two costs, divided by the difference of the sizes."""
+    """Measures `messages` messages of one byte, and the same number of large messages. The cost of
+    a byte is the difference of the costs of a large and a small message, divided by the difference
+    of their sizes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         out = socket.create_connection(server.getsockname())
         into, _ = server.accept()

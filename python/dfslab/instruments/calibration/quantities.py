@@ -15,10 +15,11 @@ from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
 REPEATS_MOST = 1_000
-# The repetitions that are advised for a rate that was not determined, as a multiple of those made:
-# four times as many halve the interval.
+# If a rate was not determined, the advice is to repeat the measurement this many times as often:
+# four times as many repetitions halve the interval.
 MORE_REPEATS = 4
-# A function that receives the progress: measurements done, measurements in all, and a text.
+# A function that receives the progress: the number of measurements done, the number of all
+# measurements, and the name of what is measured now.
 Report = Callable[[int, int, str], None]
 
 
@@ -35,10 +36,10 @@ class Quantity:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the measurements determine the quantity. The rate of a line (`size_line`) is not
-        determined if its interval reaches zero, or if noise hid the slope in a measurement. Other
-        quantities are measured directly, so their values are plausible even if they differ widely.
-        """
+        """Whether the measurements determine the quantity. A rate that is computed from the slope
+        of a line (`size_line`) is not determined if its interval reaches zero, or if noise hid the
+        slope in one of the measurements. All other quantities count as determined, because they are
+        measured directly, so that even values that differ widely are plausible."""
         if self.name not in RECIPROCALS:
             return True
         return self.low > 0 and not any(is_at_bound(value, self.unit) for value in self.values)
@@ -72,8 +73,8 @@ class QuantityDocument:
 
 @dataclass(frozen=True)
 class HardwareProbe:
-    """A probe that measures one or more quantities together. `units` has the SI unit of each
-    quantity by its name; `measure` returns the values under the same names."""
+    """A probe that measures one or more quantities in one call. `units` has the SI unit of each
+    quantity by the quantity's name; `measure` returns the values under the same names."""
 
     units: Mapping[str, str]
     measure: Callable[[], Mapping[str, float]]
@@ -85,8 +86,9 @@ def single(name: str, unit: str, measure: Callable[[], float]) -> HardwareProbe:
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
-    """Returns the mean of independent measurements of a quantity that is not negative, and
-    Student's t interval of the mean."""
+    """Returns a quantity with the mean of independent measurements and Student's t interval of the
+    mean. The quantity is never negative, so the interval begins at 0 or above. With a single
+    measurement, the interval has no upper bound."""
     mean = statistics.fmean(values)
     half_width = math.inf
     if len(values) > 1:
@@ -111,8 +113,9 @@ def repeated(
 ) -> list[Quantity]:
     """Runs every probe `repeats` times. Returns the mean and the interval of each quantity.
 
-    `report` receives the progress: `done` of `total` measurements precede these, and `where` is the
-    host that is measured. Raises RunFailed, which names the quantity, if a probe is impossible.
+    `report` receives the progress: `total` measurements are made in all, `done` of them before this
+    call. If `total` is 0, this call makes all of them. `where` names the host or directory in
+    errors. Raises RunFailed, which names the quantity, if a probe fails.
     """
     found = []
     for at, probe in enumerate(probes):
@@ -143,7 +146,7 @@ def line(key: str, one: Quantity, share: float = 1.0) -> str:
 
 
 def _undetermined(one: Quantity) -> str:
-    """Returns why a rate is not determined, and what would determine it."""
+    """Returns why a rate is not determined, and which number of repetitions would determine it."""
     if any(is_at_bound(value, one.unit) for value in one.values):
         why = "the larger requests took no longer than the smaller ones"
     else:

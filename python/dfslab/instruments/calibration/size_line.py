@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Smallest time of a byte and smallest time of a request without its bytes, in seconds. Rates, which
-# are the reciprocals, stay finite by them. No disk delivers 1 TB/s or 10 million requests/s.
+# Smallest time of a byte, and smallest time of a request without its bytes, in seconds. With these
+# bounds, the rates, which are the reciprocals, stay finite. No disk delivers 1 TB/s or 10 million
+# requests/s.
 LEAST_BYTE_S, LEAST_FIXED_S = 1e-12, 1e-7
 # The largest rate of a line by its unit. A rate that reaches the bound was not determined.
 _BOUNDS = {"B/s": 1 / LEAST_BYTE_S, "1/s": 1 / LEAST_FIXED_S}
-# The quantities of a calibration that are reciprocals of a line's values. Where noise hides the
-# difference of two times, such a rate may have any value; a rate that is bytes / time may not.
+# The quantities of a calibration that are reciprocals of a line's slope or of its time without
+# bytes. Where noise hides the difference of two times, such a reciprocal may have any value. A rate
+# that is measured as bytes divided by time may not.
 RECIPROCALS = frozenset(
     {
         "direct_read_rate",
@@ -27,33 +29,35 @@ RECIPROCALS = frozenset(
         "file_commits_rate",
     }
 )
-# Rates this close to a bound, as a share of the bound, count as equal to it, because they are
-# computed with rounding.
+# A rate counts as equal to a bound if it differs by at most this share of the bound, because rates
+# are computed with rounding.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class SizeLine:
-    """The time of a request as a line over its size. `fixed_s`: seconds of a request without its
-    bytes. `byte_s`: seconds of each byte."""
+    """The time of a request as a linear function of its size. `fixed_s`: seconds of a request
+    without its bytes. `byte_s`: additional seconds for each byte."""
 
     fixed_s: float
     byte_s: float
 
     @property
     def rate(self) -> float:
-        """Bytes per second, beyond the time of a request without its bytes."""
+        """The bytes per second at which the bytes of a request are transferred, without
+        `fixed_s`."""
         return 1 / self.byte_s
 
 
 def line_through(small_bytes: int, small_s: float, large_bytes: int, large_s: float) -> SizeLine:
     """Returns the line through the times, in seconds, of a request of `small_bytes` and of a
-    request of `large_bytes`. Its values are at least LEAST_FIXED_S and LEAST_BYTE_S."""
+    request of `large_bytes`. The line's `fixed_s` is at least LEAST_FIXED_S, and its `byte_s` is at
+    least LEAST_BYTE_S."""
     byte_s = max(LEAST_BYTE_S, (large_s - small_s) / (large_bytes - small_bytes))
     return SizeLine(max(LEAST_FIXED_S, small_s - small_bytes * byte_s), byte_s)
 
 
 def is_at_bound(value: float, unit: str) -> bool:
     """Returns whether a value is the largest rate that a line can have, so that the rate was not
-    determined. Values of other units than bytes or requests per second never are."""
+    determined. Returns false for values whose unit is neither "B/s" nor "1/s"."""
     return unit in _BOUNDS and value >= _BOUNDS[unit] * (1 - _ROUNDING)

@@ -1,7 +1,6 @@
-"""Measures direct requests (O_DIRECT) to one disk over a stretch of time, so that a limit of bytes
-or requests per second acts: the mean time of a request of a single stream, and the requests per
-second that the disk serves when many are in flight.
-"""
+"""Measures direct requests (O_DIRECT) to one disk over a period long enough that a limit of bytes
+or requests per second takes effect: the mean time of a request of a single stream, and the requests
+per second that the disk serves when many are in flight."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ from dfslab.testbeds.hosts.threads import threads
 SMALL_BYTES, LARGE_BYTES = 4 << 10, 256 << 10
 IN_FLIGHT_BYTES = 64 << 10
 IN_FLIGHT, LARGE_IN_FLIGHT = 16, 4
-# Requests of the first SKIPPED_S seconds are not counted, because a disk with a rate limit serves
-# some requests at once after a pause.
+# Requests of the first SKIPPED_S seconds are not counted, because after a pause a disk with a rate
+# limit serves some requests without delay. Requests are then measured for MEASURED_S seconds.
 SKIPPED_S, MEASURED_S = 0.15, 0.35
 FILE_BYTES = 256 << 20
 UNITS = {
@@ -57,7 +56,8 @@ def everything(path: Path, chance: random.Random, clock: Clock = REAL) -> Mappin
 def _line(
     path: Path, flags: int, depth: int, large_bytes: int, chance: random.Random, clock: Clock
 ) -> SizeLine:
-    """Returns the line through the mean times of small and of large requests."""
+    """Returns the line through the mean times of requests of SMALL_BYTES and of `large_bytes`, with
+    `depth` of them in flight."""
     small_s = request_s(path, flags, depth, SMALL_BYTES, chance, clock)
     large_s = request_s(path, flags, depth, large_bytes, chance, clock)
     return line_through(SMALL_BYTES, small_s, large_bytes, large_s)
@@ -71,12 +71,12 @@ def _capacity(path: Path, flags: int, chance: random.Random, clock: Clock) -> fl
 def request_s(
     path: Path, flags: int, depth: int, size_bytes: int, chance: random.Random, clock: Clock = REAL
 ) -> float:
-    """Returns the seconds per request of `size_bytes` at random offsets with `depth` in flight: the
-    time between the first and the last request that ends after SKIPPED_S, divided by the number of
-    requests that end in it.
+    """Returns the seconds per request of `size_bytes` at random offsets with `depth` in flight.
+    Only requests that end after the first SKIPPED_S seconds count (see `seconds_between`).
 
-    A rate limiter of Linux lets the requests of one slice of time pass at once and holds the others
-    until the next slice, so the time has to begin and end with such a moment.
+    A rate limiter of Linux admits all requests of one time slice in one batch and holds the next
+    requests until the next slice. So the measured time has to begin and to end with the end of a
+    request.
     """
     blocks = path.stat().st_size // size_bytes
     seeds = [chance.random() for _ in range(depth)]
@@ -109,8 +109,9 @@ def seconds_between(ended_s: Sequence[float], depth: int = 1) -> float:
     """Returns the mean seconds for which a request occupies the disk, from the sorted times at
     which requests ended while `depth` of them were in flight.
 
-    A disk may end `depth` requests at once, so time counts from the end of the first `depth`
-    requests. If no more ended, they took all of the measured time.
+    A disk may end `depth` requests at the same moment. So the time is counted from the end of the
+    request number `depth` to the last end, and divided by the number of requests after that one. If
+    there are no requests after it, the requests are assumed to have taken MEASURED_S in total.
     """
     if len(ended_s) <= depth:
         return MEASURED_S / max(1, len(ended_s))
@@ -118,7 +119,7 @@ def seconds_between(ended_s: Sequence[float], depth: int = 1) -> float:
 
 
 def _filled(path: Path) -> None:
-    """Writes the file to its end if it is smaller than FILE_BYTES, and forces it to disk."""
+    """Extends the file to FILE_BYTES if it is smaller, and forces it to disk."""
     have = path.stat().st_size if path.exists() else 0
     if have >= FILE_BYTES:
         return

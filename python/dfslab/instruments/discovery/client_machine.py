@@ -82,7 +82,7 @@ def disk_of(directory: Path, system: Path = SYS) -> LocalDisk | None:
         return None
     device = found.resolve()
     if not (device / "queue").exists():
-        # A partition has no request queue in sysfs; that of its disk is used.
+        # A partition has no request queue in sysfs, so the request queue of its disk is read.
         device = device.parent
     try:
         rotates = (device / "queue/rotational").read_text().strip() == "1"

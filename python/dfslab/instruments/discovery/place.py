@@ -25,8 +25,8 @@ from dfslab.testbeds.attached import attached
 from dfslab.testbeds.base import BaseTestbed
 
 COMMAND_LIMIT_S = 10.0
-# The port of the discard service, on which no host of a testbed listens: a connection is refused
-# after one round trip.
+# The port of the discard service, on which no host of a testbed listens. A connection to this port
+# is refused after one round trip.
 UNUSED_PORT = 9
 KEY = "PLACE"
 MEMORY_TYPES = ("tmpfs", "ramfs")
@@ -79,8 +79,8 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
     or a running testbed's name. Nothing is written, except for an empty directory that is removed
     again.
 
-    Raises InputError if nothing exists there, if it is not writable, or if dfslab has no
-    description of it.
+    Raises InputError if nothing exists at the place, if a directory is not writable, or if dfslab
+    has no description of the file system.
     """
     if "://" in text:
         return _addressed(text, web_address)
@@ -101,11 +101,10 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
 
 
 def probed(place: DiscoveredPlace) -> Probed:
-    """Probes the hardware of a place. Returns the times of round trips to its servers, the speed of
-    reads from memory, the share of a processor that is free, and for a local directory also the
-    speed of the disk and the times of calls. Reads are measured in the place's directory, or in
-    /dev/shm for a testbed and for a place without a directory.
-    """
+    """Probes the hardware of a place. Returns the times of round trips to the place's servers, the
+    speed of reads from memory, and the share of a processor that is free. For a local directory,
+    also returns the speed of the disk and the times of calls. Reads from memory are measured on
+    files in the place's directory, or in /dev/shm if the place is a testbed or has no directory."""
     share = probes.processor_share()
     trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
     if place.testbed is not None or not place.directory:
@@ -136,9 +135,9 @@ def command_output(words: Sequence[str]) -> str:
 
 
 def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
-    """Runs `work` where the place's clients are and returns its result. For a testbed with client
-    hosts, that is the network of its first client host, and otherwise this process.
-    """
+    """Runs `work` with the network of the place's clients and returns its result. On a testbed with
+    client hosts, this is the network of the first client host; otherwise it is the network of this
+    process."""
     if place.testbed is not None and place.testbed.clients:
         return place.testbed.clients[0].in_network(work)
     return work()

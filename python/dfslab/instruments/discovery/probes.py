@@ -1,8 +1,8 @@
-"""Short measurements of the hardware on which an expectation is based: round trips, memory, local
-disk.
+"""Short measurements of hardware: round trips, memory, and a local disk. An expectation is based on
+them.
 
-Hardware is probed, not the operations of the file system. So an expectation is not fitted to the
-results with which it is compared.
+The operations of the file system are not measured. So an expectation is independent of the results
+with which it is compared.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ class DiskProbe:
 class Probed:
     """The probed hardware of a client.
 
-    round_trips_s: for each role, the median times of a TCP connection to each of its processes, in
-    seconds. copy_bytes_per_s, call_s: speed of reads that the page cache answers, in bytes/s of one
-    core and seconds per call. disk: the probe of a local directory's disk; None for other places,
-    or where direct I/O is refused. processor_share: the share of one processor that a thread gets
-    while this machine does its other work. local_files: measured calls on a local directory.
+    round_trips_s: for each role, the median time in seconds of a TCP connection to each server
+    process of the role. copy_bytes_per_s: the rate at which one core reads from the page cache.
+    call_s: the seconds per call of such a read. disk: the probe of a local directory's disk; None
+    for other places, or where direct I/O is refused. processor_share: the share of one processor
+    that a thread gets while this machine does its other work. local_files: the measured costs of
+    calls on a local directory; "not measured" for other places.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -66,14 +67,15 @@ class Probed:
 
 def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
     """Returns the share of a processor that one more thread gets while this machine does its other
-    work. It is processors / (runnable threads + 1), at most 1, with the mean of RUNNABLE_SAMPLES
-    counts of threads. Returns 1 if `load` cannot be read.
-    """
+    work. The share is processors / (runnable threads + 1), but at most 1. The number of runnable
+    threads is the mean of RUNNABLE_SAMPLES readings of the file `load`. Returns 1 if `load` cannot
+    be read."""
     counts = []
     for _ in range(RUNNABLE_SAMPLES):
         clock.sleep(RUNNABLE_PAUSE_S)
         try:
-            # The fourth field is "runnable/all"; this process is one of the runnable ones.
+            # The fourth field is "runnable/all". This process is one of the runnable ones, so one
+            # is subtracted.
             counts.append(int(load.read_text().split()[3].partition("/")[0]) - 1)
         except (OSError, ValueError, IndexError):
             return 1.0
@@ -91,7 +93,7 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
         try:
             socket.create_connection((host, int(port)), CONNECT_LIMIT_S).close()
         except ConnectionRefusedError:
-            # The refusal, too, takes one round trip.
+            # A refused connection takes one round trip, as an accepted one does.
             pass
         except (OSError, ValueError):
             return None
@@ -100,9 +102,8 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
 
 
 def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Returns for each role the round trips in seconds to those of its addresses that answer. A
-    role without such an address is left out.
-    """
+    """Returns for each role the round-trip times in seconds. There is one for each address of the
+    role that answers. A role without such an address is left out."""
     found = {
         role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
         for role, listed in addresses.items()
@@ -123,9 +124,9 @@ def memory(directory: Path) -> tuple[float, float]:
 
 @contextmanager
 def unless_direct_io_is_refused(directory: Path) -> Iterator[None]:
-    """Returns a context whose work ends silently if the file system of `directory` refuses direct
-    I/O, as file systems in memory do. Raises RunFailed for every other error, such as a full or
-    failing disk."""
+    """Returns a context that suppresses the error if the file system of `directory` refuses direct
+    I/O, as file systems in memory do. Raises RunFailed for every other error of the operating
+    system, such as a full or failing disk."""
     try:
         yield
     except OSError as error:
@@ -155,9 +156,9 @@ def local_disk(directory: Path) -> DiskProbe | None:
 
 
 def local_files(directory: Path) -> LocalFiles:
-    """Measures the calls on a local directory, of which the medians of REPEATS measurements count,
-    and requests to the disk below it. The disk is left out where direct I/O is refused. All files
-    are removed again. Raises RunFailed if the disk is full or fails."""
+    """Measures the costs of calls on a local directory (the medians of REPEATS measurements), and
+    requests to the disk below the directory (measured once). Where direct I/O is refused, the disk
+    is not measured. All files are removed again. Raises RunFailed if the disk is full or fails."""
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
         each = [file_calls.everything(Path(made)) for _ in range(REPEATS)]
         values = {name: statistics.median(one[name] for one in each) for name in file_calls.UNITS}

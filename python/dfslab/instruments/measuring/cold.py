@@ -1,5 +1,5 @@
-"""Checks whether a cold run, which begins with empty caches, read its files from disks, by
-comparing bytes read from files with bytes read from disks.
+"""Checks whether a cold run really read from disks. A cold run begins with empty caches. The bytes
+that it read from files are compared with the bytes that were read from disks.
 
 The check needs a testbed, because the disks of other servers cannot be observed.
 """
@@ -35,7 +35,7 @@ LOOKED_AT = 200_000
 
 def unverified(scenario: Scenario) -> list[str]:
     """Returns a list with one note if the servers of a cold run are not on a testbed of dfslab,
-    because their caches cannot be emptied. Else the list is empty."""
+    because dfslab cannot empty the caches of other servers. Else the list is empty."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)
     if scenario.workload.cache != "cold" or choice.access.testbed or not system.has_servers:
@@ -48,7 +48,8 @@ def unverified(scenario: Scenario) -> list[str]:
 
 @dataclass(frozen=True)
 class DisksRead:
-    """Bytes read from disks in a whole run and in each of its phases; None if unknown."""
+    """Bytes read from disks in a whole run and in each of its phases. None stands for an unknown
+    number."""
 
     whole: DiskReads | None = None
     phases: tuple[DiskReads | None, ...] = ()
@@ -77,11 +78,12 @@ class Disks:
         self._read_bytes.append(self._testbed.disks_read_bytes())
 
     def read(self, stream: Stream, report: LoadReport) -> DisksRead:
-        """Returns the bytes read from disks in the run and in each phase. Raises RunFailed if a
-        phase read close to nothing from disks.
+        """Returns the bytes read from disks in the run and in each phase. A number is None if it is
+        unknown; all numbers are None without emulated disks.
 
-        Without emulated disks, the numbers are None. Only phases that do nothing but read existing
-        content are checked.
+        Raises RunFailed if a phase read much less from disks than it read from files for the first
+        time (see LEAST_SHARE). Only phases that read files and change no file content are checked.
+        A run without phases is checked like one phase.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
@@ -131,9 +133,9 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
 def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
     """Returns for each phase, by number, the bytes that the phase reads for the first time.
 
-    For each file this is at most its size and at most the bytes read from it. In long runs only the
-    first operations are examined. That underestimates the bytes, so such a run is less likely to be
-    rejected.
+    For each file, at most the file's size and at most the bytes read from the file are counted. In
+    long runs, only the first operations are examined. The bytes are then underestimated, so that a
+    long run is less likely to be rejected than a short one.
     """
     one_place = _in_one_place(stream)
     clients = report.per_client
@@ -144,8 +146,9 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if one.operation not in READS:
             continue
         key = one.phase, one.owner, one.file
-        # The operation "read" may read parts of a file in any order. Its `offset_bytes` is the
-        # file's length instead of an offset. Each such read counts as another place.
+        # For the operation "read", which may read parts of a file in any order, `offset_bytes` is
+        # the file's length, not an offset. It is unknown which part such a read reads, so each one
+        # is counted as a read of another place.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})
@@ -154,8 +157,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if somewhere:
             end_bytes = one.offset_bytes or one.size_bytes
         if one.phase in one_place:
-            # If the transfer size is random, a transfer may be arbitrarily small, so no bytes are
-            # counted for it.
+            # If the phase repeatedly reads one place, only one transfer reads bytes for the first
+            # time. If its size is random, it may be arbitrarily small, so no bytes are counted.
             end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
@@ -165,9 +168,9 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Stream) -> dict[int, bool]:
-    """Returns a dictionary with the phases that read one place of a file repeatedly. The key is the
-    phase's number, and the value tells whether each transfer of the phase has the full size.
-    """
+    """Returns the phases that read the same place of a file repeatedly. The key is the phase's
+    number. The value is true if all transfers of the phase have the full transfer size, and false
+    if their sizes vary."""
     found = {}
     for number, part in enumerate(stream.all_phases):
         accesses = [part.access, *(share.access for share in part.mix if share.access)]

@@ -1,6 +1,5 @@
-"""Measures with the kernel's process table how much processor time programs used that have nothing
-to do with a run.
-"""
+"""Measures how much processor time was used by programs that have nothing to do with a run. The
+source is the kernel's process table."""
 
 from __future__ import annotations
 
@@ -10,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-# The kernel's thread daemon, the parent of all kernel threads.
+# The process number of kthreadd, the parent of all threads of the kernel.
 KERNEL = 2
-# Fields of /proc/PID/stat after the name: state is the first, then the parent's number. Times are
-# utime, stime, cutime and cstime (proc(5), fields 14 to 17), in ticks.
+# Positions of fields in the text of /proc/PID/stat behind the process's name. Position 0 is the
+# state, and PARENT is the parent's number. TIMES are utime, stime, cutime and cstime (fields 14 to
+# 17 of proc(5)), in ticks.
 PARENT, TIMES = 1, slice(11, 15)
 
 
 @dataclass(frozen=True)
 class ProcessRow:
-    """A process of the process table: its parent's number, and the ticks of processor time that it
-    and its ended children have used.
-    """
+    """A process of the process table: the number of its parent, and the processor time in ticks
+    that the process and its ended children have used."""
 
     parent: int
     ticks: int

@@ -15,10 +15,12 @@ from dfslab.spec.clock import REAL, Clock
 STAT = Path("/proc/stat")
 OWN_GROUPS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
-# Columns of the line "cpu" of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
-# The column user includes the guest time.
+# COUNTED is the number of columns that are read from the line "cpu" of /proc/stat: user, nice,
+# system, idle, iowait, irq, softirq, steal. STEAL is the position of the last one. The column user
+# includes the time of guests.
 COUNTED, STEAL = 8, 7
-# Columns of work: user, nice, system. Interrupts belong to no process.
+# Columns of the processor time that processes use: user, nice, system. Interrupts belong to no
+# process.
 WORK = slice(0, 3)
 
 
@@ -26,8 +28,9 @@ WORK = slice(0, 3)
 class Moment:
     """The counters of the machine at one time. A counter is None if the kernel does not report it.
 
-    `worked_ticks` is the processor time of all processes, `known_ticks` that of the run's own
-    processes and of the kernel.
+    `total_ticks` is the time of all processors in all states. `worked_ticks` is the processor time
+    of all processes. `known_ticks` is the processor time of the run's own processes and of the
+    kernel's threads.
     """
 
     total_ticks: int | None
@@ -43,8 +46,8 @@ class MachineWatch:
     """Reads the counters that show disturbances of the machine on which this process runs. Tests
     can replace the files and the clock.
 
-    `roots` are the processes of the file system's servers. They, this process, and everything that
-    these processes start belong to the run.
+    `roots` are the processes of the file system's servers. The processes of the run are `roots`,
+    this process, and all processes that these have started.
     """
 
     def __init__(
@@ -115,10 +118,9 @@ class MachineWatch:
 
 
 def _folders(groups: Path, controllers: str, path: str) -> list[Path]:
-    """Returns the folders where the control group `path` may be mounted. `controllers` lists the
-    group's controllers; it is "" in cgroup version 2. In version 1 the list of folders is empty if
-    the group does not control processors.
-    """
+    """Returns the folders below `groups` where the control group `path` may be. `controllers` lists
+    the group's controllers; it is "" in cgroup version 2. In version 1 the result is empty if the
+    group does not control processors."""
     relative = path.lstrip("/")
     if not controllers:
         return [groups / relative, groups / "unified" / relative]
@@ -155,8 +157,9 @@ def _others_share(before: Moment, now: Moment) -> float | None:
     """Returns the processor time of other programs, as a share of the time of all processors.
     Returns None if the kernel does not report the times.
 
-    It is all processor time minus that of the run's own processes. So it includes programs that
-    both began and ended during the run.
+    The processor time of other programs is that of all processes minus that of the run's own
+    processes and the kernel's threads. So it includes programs that both began and ended during the
+    run.
     """
     if None in (before.total_ticks, now.total_ticks, before.worked_ticks, now.worked_ticks):
         return None
@@ -167,10 +170,9 @@ def _others_share(before: Moment, now: Moment) -> float | None:
 
 
 def _throttled_share(before: Moment, now: Moment, took_s: float) -> float | None:
-    """Returns the throttled time as a share of the time of all processors; None if it is not known.
-    The divisor is all processors' time because the kernel throttles a group on each processor
-    separately.
-    """
+    """Returns the throttled time as a share of the time of all processors; None if the throttled
+    time is not known. The kernel throttles a group on each processor separately and adds these
+    times up, so the divisor is `took_s` times the number of processors."""
     if before.throttled_s is None or now.throttled_s is None or took_s <= 0:
         return None
     return max(0.0, now.throttled_s - before.throttled_s) / took_s / (os.cpu_count() or 1)

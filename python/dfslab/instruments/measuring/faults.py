@@ -23,7 +23,8 @@ class Conductor:
     """Injects the faults of one run.
 
     `done` holds the faults that happened, with their times in seconds after the clients' start.
-    `late` holds a text for each fault whose time had not come when the run ended."""
+    `late` holds a text for each fault that was not due yet when the run ended.
+    """
 
     def __init__(self, testbed: BaseTestbed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
         """Schedules the faults.
@@ -53,10 +54,10 @@ class Conductor:
 
     def progress(self, share: float, phase: str) -> None:
         """Receives the progress of the run. When the timed part ends, pauses and network faults are
-        undone.
+        undone, and no more faults are injected.
 
-        So the file system answers when acknowledged data is audited afterwards, even if killed
-        daemons stay down.
+        So the file system answers when acknowledged data is audited after the timed part, although
+        killed daemons are not restarted yet.
         """
         if phase == "running":
             self._share = share
@@ -67,7 +68,7 @@ class Conductor:
     def close(self) -> None:
         """Undoes all remaining faults, so that the testbed is healthy.
 
-        Raises RunFailed if this fails.
+        Raises RunFailed if the testbed cannot be made healthy.
         """
         if self._closed:
             return
@@ -163,9 +164,10 @@ def _check(testbed: BaseTestbed, fault: Fault) -> None:
 
 
 def quietly(conductor: Conductor) -> None:
-    """Closes the conductor while another error is handled.
+    """Closes the conductor while an earlier error is handled.
 
-    An error that closing causes is dropped, so that the other error is reported.
+    If closing raises an error as well, this second error is dropped, so that the earlier one is
+    reported.
     """
     with suppress(RunFailed):
         conductor.close()

@@ -34,8 +34,8 @@ def measured_load(
     faults: FaultReport | None,
     machine: MachineDuring | None = None,
 ) -> MeasuredLoad:
-    """Returns the document of a measured run, built from the load generator's report and all
-    additional records.
+    """Returns the document of a measured run, built from the load generator's report and the other
+    records of the run, such as disk reads and server counters.
 
     `seed` is the seed of the bootstrap that computes the intervals of rates.
     """

@@ -10,15 +10,15 @@ from typing import TypedDict
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
-# Interval of the rate curve in seconds. The operations of a histogram bucket are spread over the
-# intervals that it overlaps.
+# Interval of the rate curve in seconds. A bucket of a histogram is a range of times in which
+# operations ended. Its operations are spread evenly over the intervals that this range overlaps.
 STEP_S = 0.1
 # A run has recovered when the mean rate over WINDOW intervals reaches RECOVERED_SHARE of the rate
 # before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# This share of the time before the first fault counts as warm-up. It is excluded from the rate
-# before the fault.
+# The rate before the first fault is averaged without the warm-up, which is taken to last this share
+# of the time before the fault.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
@@ -54,7 +54,8 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
     STEP_S.
 
     Each entry of `ends` is (from, to, number of operations that ended between these times), in
-    seconds. The operations are spread evenly over this time."""
+    seconds. The operations of an entry are spread evenly over the time between.
+    """
     counts = [0.0] * max(1, int(until_s / STEP_S))
     for low, high, count in ends:
         for place in range(int(low / STEP_S), min(len(counts), int(high / STEP_S) + 1)):
@@ -66,10 +67,12 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """Returns how the run recovers after each disruptive fault, until the next one.
+    """Returns one recovery for each disruptive fault: how the run recovers between this fault and
+    the next one, or the end of the run.
 
     `rates` is the rate curve, in completed operations per second. Each entry of `errors` is
-    (second, number of operations that failed in that second)."""
+    (second, number of operations that failed in that second).
+    """
     hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
         return []
@@ -106,11 +109,13 @@ class _Return(TypedDict):
 
 def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     """Returns when the rate returns to `usual` after a fault, how many operations are missing until
-    then, the lowest rate, and how long the rate is low again later.
+    then, the lowest rate, and for how many seconds the rate is low again later. A rate is low if it
+    is less than RECOVERED_SHARE of `usual`.
 
-    `after` has the rates of the intervals after the fault. `usual` is the rate before the fault, in
-    operations per second. If it is None or there are too few intervals, time and missing operations
-    are None; if the rate never falls, they are 0. If it never returns, the time is None.
+    `after` has the rates of the intervals after the fault. `usual` is the rate before the fault.
+    Both are in operations per second. If `usual` is None or there are fewer than WINDOW intervals,
+    the time and the number of missing operations are None. If the rate is never low, both are 0. If
+    the rate does not return, the time is None.
     """
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
     found: _Return = {
@@ -125,8 +130,9 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     if not any(below):
         return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
-    # Delayed operations complete in a burst when the fault ends. A window must therefore not
-    # average the time without operations and the burst.
+    # Delayed operations complete in a burst when the fault ends. A window that contains the end of
+    # the outage averages the outage and the burst. So the first interval of the window must not be
+    # low either.
     back = next(
         (
             i
@@ -172,7 +178,7 @@ def fault_report(
 
 def _together_s(report: LoadReport) -> float:
     """Returns the time in seconds at which the first client finished (the stonewall), or the end of
-    the run if that time is not known. In a run of phases, the last phase counts.
+    the run if the stonewall is not known. In a run of phases, this is the time of the last phase.
 
     After this time fewer clients run, so a lower rate is not due to a fault.
     """

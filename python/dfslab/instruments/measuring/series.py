@@ -1,4 +1,4 @@
-"""Computes the confidence interval of a run's rate from its rates per second, which are
+"""Computes the confidence interval of a run's rate from the rates in each second, which are
 autocorrelated."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def rate_interval(
     seconds: Sequence[Second], steady: Steady | None, seed: int
 ) -> RateInterval | None:
     """Returns the mean rate over the whole seconds of the steady state, with its confidence
-    interval. If no steady state was reached, all whole seconds count. Returns None if there are too
-    few seconds.
+    interval. If no steady state was reached, the whole seconds of the entire run are used. Returns
+    None if there are fewer than FEWEST_SECONDS seconds.
 
     The circular block bootstrap (Politis and Romano 1992) preserves autocorrelation. `seed` is the
     seed for its random blocks.

@@ -27,8 +27,8 @@ WARM_UP_MIX: dict[OperationName, float] = {
     "delete": 1,
 }
 WARM_UP_OPERATIONS = 400
-# A JVM compiles a method with full optimisation after some ten thousand calls, so the warm-up makes
-# more than that.
+# A JVM compiles a method with full optimisation after some ten thousand calls of the method, so the
+# warm-up makes more calls than that.
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
@@ -59,12 +59,14 @@ def warm_up(
     session: access.InstrumentSession,
     progress: ProgressReport | None,
 ) -> None:
-    """Runs the warm-up of a fresh testbed and discards its results.
+    """Runs the warm-up of a fresh testbed and discards its results. Raises RunFailed if the load
+    generator fails.
 
     If the scenario sets the duration of the warm-up, many operations on small files are made in
-    that time, since a few calls trigger no JIT compilation. Under a processor limit, compilation
-    takes many times as long. So in studies that vary processor shares, the configuration's own
-    operations are warmed up before the limits apply.
+    this time, because JIT compilation of a method begins only after many calls. Under a processor
+    limit, compilation takes many times as long. So in studies that vary processor shares, the
+    configuration's own operations are run as well; the caller lifts the processor limits for the
+    warm-up.
     """
     session.notify("warming up the daemons")
     usual = WarmUp() if session.testbed is None else session.testbed.WARM_UP
@@ -89,7 +91,8 @@ def warm_up(
     for stream, time_limit_s in streams:
         plan = LoadPlan(
             stream=stream,
-            # Not every target can bypass caches. The configuration's own run reports that.
+            # Not every target can bypass caches, so the warm-up does not request it. If the target
+            # cannot, the configuration's own run reports the error.
             target=target.model_copy(
                 update={"fsync": "never", "drop_caches": "none", "direct": False}
             ),

@@ -14,8 +14,9 @@ from dfslab.instruments.tracing.callprofile import WORK, File, Losses, MergedSte
 from dfslab.spec.model import InputError
 
 MOST_RANKED = 1000
-# The states in which the tracing agent reports an instrumentation point that works: its class is
-# instrumented, or was not loaded yet. Any other state is the reason why the point is off.
+# The two states that the tracing agent reports for an instrumentation point that works: the class
+# of the point is instrumented, or the class was not loaded yet. Any other reported text is the
+# reason why the point does not work.
 INSTRUMENTED, NOT_LOADED = "woven", "unseen"
 
 
@@ -87,7 +88,7 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
 def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
     """Returns the ranking of work and the ranking of waits, each by descending self time.
 
-    Steps of kind "detail" are in neither of them.
+    Steps of kind "detail" are in neither ranking.
     """
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
@@ -179,8 +180,8 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # `single` is true if the durations of single calls were recorded. Without them, as with sums
-    # from a server's counters, there are no quantiles and there is no spread.
+    # `single` is true if the durations of single calls were recorded. Sums from a server's counters
+    # have no such durations, so quantiles and the standard deviation are None.
     single = bool(node.durations) or not node.count
     return TreeNode(
         name=node.name,
@@ -202,8 +203,8 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # The last entry, the spread of the calls of one process, is None: the profile has only sums
-        # for each process.
+        # For each process, the last entry would be the spread of its calls. It is None, because the
+        # profile has only sums for each process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

@@ -30,8 +30,8 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# Writing a profile may take this number of nanoseconds. So a profile that was written less than
-# this time after a request may have been begun before the request.
+# Writing a profile may take this number of nanoseconds. So if a profile was completed less than
+# this time after a request, its writing may have begun before the request.
 WRITE_NS = 200_000_000
 ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
@@ -40,7 +40,8 @@ Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 class CallTreeRow(CheckedModel):
     """One row of a process's call trees.
 
-    A row is a step, or, if `under` is set, the path of a parent in another process.
+    A row is a step. If `under` is set, the row is not a step: it stands for the parent of its child
+    rows, a step in another process, and `under` is the path of this parent.
     """
 
     above: int = Field(ge=-1)
@@ -56,16 +57,17 @@ class CallTreeRow(CheckedModel):
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
     durations: list[tuple[ProfileCount, ProfileCount]] = []
-    # False if the counters of a server record no times. `min_ns` and `max_ns` are None if the
-    # server does not record extremes.
+    # False if the row has the counters of a server that records no times. `min_ns` and `max_ns` are
+    # None if the server does not record the shortest and longest times.
     timed: bool = True
 
 
 class Losses(CheckedModel):
-    """Counts of what a profile lost.
+    """Numbers of losses of a profile.
 
-    These are calls that were counted but not timed, calls that were attributed to another step,
-    context propagations with unknown parent, and exemplars that were left out.
+    `too_deep`: calls that were counted but not timed. `misplaced`: calls that were attributed to
+    another step. `hand_overs`: context propagations with unknown parent. `exemplars_left_out`:
+    exemplar traces that were not recorded.
     """
 
     too_deep: ProfileCount = 0
@@ -111,19 +113,20 @@ class File(CheckedModel):
 def await_written(
     folder: Path, limit_s: float = WRITTEN_LIMIT_S, discard: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
-    """Waits until every process has written its next profile. Returns the profiles by file name.
+    """Waits until every process has written a profile after this call, or has ended with a last
+    profile. Returns the profiles by file name.
 
-    If `discard` is true, each process has by then discarded its exemplar traces; its sums remain.
-    Raises RunFailed if a profile is not written within `limit_s` seconds, for example because its
-    process died or was never traced.
+    If `discard` is true, each running process has discarded its exemplar traces before it writes
+    the profile; its sums remain. Raises RunFailed if a profile is not written within `limit_s`
+    seconds, for example because its process died without a last profile.
     """
     requested_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
     requested: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
-            # Check the requests before reading the profiles, so that the profiles were written
-            # after the discard.
+            # Check which agents have removed their request files before the profiles are read. So
+            # the profiles read were written after the discard.
             waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if discard:
@@ -139,18 +142,18 @@ def await_written(
                 return files
             clock.sleep(0.1)
     finally:
-        # The agent of a process removes its request file. If the process has ended, the file is
-        # removed here.
+        # The agent of a process removes its request file after the discard. The requests of ended
+        # processes are removed here.
         for name in requested:
             _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
 
 
 def _forget_file(folder: Path, name: str) -> Path:
-    """Returns the path of a request file.
+    """Returns the path of the request file that belongs to the profile `name`.
 
-    While the file exists, it requests the agent that writes the profile `name` to discard its
-    exemplar traces.
+    While the file exists, it requests the agent that writes this profile to discard its exemplar
+    traces.
     """
     return folder / (name.removesuffix(SUFFIX) + FORGET)
 
@@ -181,8 +184,7 @@ class MergedStep:
 
     @property
     def call(self) -> CallPath:
-        """The call path of the step. The root has no path, so this must not be used for the
-        root."""
+        """The call path of the step. It must not be requested of the root, which has no path."""
         assert self.path is not None, "the root is no step"
         return self.path
 
@@ -252,15 +254,15 @@ class MergedStep:
 
     @property
     def served_ns(self) -> int:
-        """Time in ns that other processes spent on the calls of this step."""
+        """The time in ns that other processes spent on calls from this step."""
         return sum(c.total_ns for c in self.children.values() if c.call.process is not None)
 
     @property
     def own_ns(self) -> int:
         """The self time in ns.
 
-        If the step waited for another process, the time that the other process worked is
-        subtracted, unless that time exceeds the self time.
+        If the step blocked while other processes worked on its calls, the time of the other
+        processes is subtracted, unless it exceeds the self time.
         """
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
@@ -343,7 +345,7 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 def since(earlier: File, later: File) -> File:
     """Returns the increase of one process's sums from the profile `earlier` to the profile `later`.
 
-    Minima and maxima are those since the process started.
+    Minima and maxima are not differences: they are those of all calls since the process started.
     """
     before = {place: row for place, row in _places(earlier)}
     rows = []

@@ -10,12 +10,14 @@ from dfslab.instruments.tracing.callprofile import CallTreeRow, File
 from dfslab.instruments.tracing.exemplar_traces import EXEMPLARS, later_than
 from dfslab.testbeds.capabilities import Traceable
 
-# Name of the host of processes that all run on this machine without network namespaces.
+# The name of the host in a profile if all processes run on this machine outside of emulated hosts.
 THIS_MACHINE = "this machine"
 
 
 def host_of(testbed: Traceable) -> str:
-    """Returns the host of all processes of a testbed; "" if its processes have several hosts."""
+    """Returns the name of the one host on which all processes of a testbed run, THIS_MACHINE.
+    Returns "" if clients are started on emulated hosts, so that the processes run on several
+    hosts."""
     words = ["true"]
     return THIS_MACHINE if testbed.client_command(words) == words else ""
 
@@ -29,7 +31,7 @@ def write_increase(
     host: str = "",
 ) -> int:
     """Writes to `folder` the increase of every process's profile between two readings, and the
-    exemplar traces of that time. Returns the number of profiles.
+    exemplar traces of processes that ended between the readings. Returns the number of profiles.
 
     `before` and `after` have the profiles of each reading by file name. A process that is missing
     from `before` started between the readings. `began_unix_ns` is the time of the first reading
@@ -46,8 +48,9 @@ def write_increase(
             continue
         kept[name] = callprofile.written(given.model_copy(update={"host": host, "nodes": rows}))
         traces = name.removesuffix(callprofile.SUFFIX) + EXEMPLARS
-        # Daemons write their profiles at long intervals, so their exemplar traces may be older than
-        # the command. Processes of the command write their exemplar traces when they end.
+        # Processes of the command write their exemplar traces when they end (`last`). Daemons write
+        # at long intervals, so their exemplar traces may be older than the command and are left
+        # out.
         if file.last and traces in exemplars:
             kept[traces] = later_than(exemplars[traces], began_unix_ns)
     for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:

@@ -1,4 +1,4 @@
-"""Converts traces from forms that the core cannot read to temporary files in forms that it can.
+"""Converts traces whose form the core cannot read to temporary files in a form that the core reads.
 
 Files compressed by gzip are decompressed, Jaeger's single trace objects are put into the object of
 Jaeger's API, and times of day of `strace -tt` become seconds. Other files are used unchanged.
@@ -25,8 +25,8 @@ HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 # Largest share of the free space for temporary files that decompressed traces may take.
 MOST_OF_FREE = 0.5
-# Matches text that begins with an object {"traceID": …, "spans": …} or a list of such objects.
-# Jaeger's API has them under the key "data".
+# Matches text that begins with an object {"traceID": …, "spans": …} or a list of such objects. In
+# an answer of Jaeger's API, these objects are under the key "data".
 TRACE_OBJECT = re.compile(
     rb'^\s*(\[\s*)?\{\s*(?:"traceID"\s*:\s*"[^"]*"\s*,\s*"(?:spans|processes|warnings)"\s*:'
     rb'|"(?:spans|processes)"\s*:\s*[\[{].*"(?:operationName|serviceName)")',
@@ -36,8 +36,9 @@ TRACE_OBJECT = re.compile(
 
 @dataclass(frozen=True)
 class _Change:
-    """The conversion that a file needs: whether it is decompressed, the text that is added around
-    its JSON, and whether its times are converted to seconds."""
+    """The conversion that a file needs. `unpack`: whether the file is decompressed. `before`,
+    `behind`: texts that are added around its JSON. `stamps`: whether its times of day are converted
+    to seconds."""
 
     unpack: bool = False
     before: bytes = b""

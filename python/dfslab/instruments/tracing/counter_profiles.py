@@ -56,11 +56,11 @@ def read(path: Path) -> list[tuple[str, File]]:
 
 
 def understood(system: str, text: str, name: str, empty: bool = False) -> list[File]:
-    """Returns the profiles of the processes whose counters a text contains. The format is that of
+    """Returns the profiles of the processes whose counters are in `text`, which has the format of
     the file system `system`.
 
-    `name` labels the text in errors. Raises InputError if the format is wrong, or if the text
-    contains no call and `empty` is false.
+    `name` labels the text in errors. Raises InputError if the text does not have this format, or if
+    the counters contain no call although `empty` is false.
     """
     known = formats()[system]
     try:
@@ -129,7 +129,7 @@ def _with_own_times(file: File) -> File:
 def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
     """Returns for each process the calls between two readings of its counters.
 
-    If a process restarted in between, all its later counts are returned.
+    If a process restarted between the readings, all counts of the later reading are returned.
     """
     before = {(file.service, file.instance): file for file in earlier}
     found = []

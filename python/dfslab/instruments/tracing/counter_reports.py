@@ -53,8 +53,8 @@ def _measured(process: str, row: CallTreeRow) -> ToolMeasurement:
 
 
 def _numbered(found: list[ToolMeasurement]) -> list[ToolMeasurement]:
-    """Returns the measurements with unique names, because several processes may have the same
-    name."""
+    """Returns the measurements with unique names. Several processes may have the same name, so a
+    number is appended to repeated names."""
     names: dict[str, int] = {}
     numbered = []
     for one in found:

@@ -50,11 +50,12 @@ class _Tree:
 
 
 def timelines(paths: Iterable[Path]) -> list[Timeline]:
-    """Returns one exemplar for each pair of a service and a name of its root calls: the slowest
-    one. The slowest of all comes first, and at most MOST_CALLS are returned.
+    """Returns the slowest exemplar of each pair of a service and a name of the service's root
+    calls. The exemplars are sorted by descending duration, and at most MOST_CALLS are returned.
 
-    The `cause` of a result is the path of its parent in another process, because exemplars have no
-    trace id by which the parent could be found."""
+    The `cause` of an exemplar is the path of its parent in another process, because exemplars have
+    no trace id by which the parent itself could be found.
+    """
     slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:
         for one in _of(path):
@@ -87,10 +88,10 @@ def later_than(path: Path, unix_ns: int) -> str:
 
 
 def _of(path: Path) -> list[_Tree]:
-    """Returns the call trees in an exemplar file. The list is empty for a file in another format.
+    """Returns the call trees in an exemplar file. The list is empty if the file is malformed or has
+    another format.
 
-    Errors in the file are skipped here, because the reader of the profile's sums reports and counts
-    them.
+    No error is raised, because the reader of the profile's sums reports and counts errors.
     """
     found: list[_Tree] = []
     try:

@@ -45,9 +45,9 @@ class Reading(CheckedModel):
         return json.dumps({"sampled": self.sampled, "format": self.format, "choice": choice})
 
     def refuse_for_sums(self) -> None:
-        """Raises InputError if an option concerns single calls.
+        """Raises InputError if any option is set. All options concern single calls.
 
-        The method is called for files of sums, such as JVM profiles, which have no single calls.
+        The method is called when the files contain only sums, such as JVM profiles.
         """
         requested = {
             "--sampled": self.sampled if self.sampled != 1 else "",
@@ -68,9 +68,9 @@ def reading(
     drop: Sequence[str] = (),
     calls: Path | None = None,
 ) -> Reading:
-    """Builds the reading options from those of the command line.
+    """Builds the reading options from the options of the command line.
 
-    `calls` is a TOML file with further rules (keep, drop, steps).
+    `calls` is a TOML file with further rules, under the keys `keep`, `drop` and `steps`.
     """
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")

@@ -21,14 +21,16 @@ LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MOST_BYTES = 64 * 2**20
-# A message of more than SMALL_BYTES bytes is large. The other two numbers limit the bytes in memory
-# of all large messages, and of all small messages, that are being read. Large messages have a
-# separate limit, so that they never block small ones.
+# A message of more than SMALL_BYTES bytes is large. While messages are read, all large ones
+# together may take MOST_LARGE_BYTES of memory, and all small ones MOST_SMALL_BYTES. The limits are
+# separate, so that large messages never block small ones.
 SMALL_BYTES = 2**20
 MOST_LARGE_BYTES, MOST_SMALL_BYTES = 128 * 2**20, 64 * 2**20
-# Largest number of clients served at the same time, and of clients that wait to be accepted.
+# Largest number of clients that are served at the same time, and largest number of clients that
+# wait to be accepted.
 MOST_CLIENTS, BACKLOG = 512, 256
-# Largest number of digits of a message's length, and of bytes of the line before a chunk.
+# Largest number of digits in the length of a message, and largest number of bytes in the line that
+# precedes a chunk.
 MOST_DIGITS, MOST_LINE_BYTES = 12, 1024
 # Names of this machine that a request may use. A request with another name reached the loopback
 # address by DNS rebinding, an attack of a web page, and is refused.
@@ -71,9 +73,8 @@ class Receiver:
         self.count(messages=1, size_bytes=len(body))
 
     def count(self, messages: int = 0, size_bytes: int = 0, refused: int = 0) -> None:
-        """Adds to the counts. A lock protects them, because request handlers run in several
-        threads.
-        """
+        """Adds to the numbers of accepted messages, their bytes and rejected messages. A lock
+        protects these counts, because request handlers run in several threads."""
         with self._lock:
             self.counts = Received(
                 messages=self.counts.messages + messages,
@@ -87,7 +88,7 @@ class Receiver:
         return self._received(profile, ended=False).model_copy(update={"waiting": waiting})
 
     def finish(self) -> ReceivedProfile:
-        """Ends the stream of spans. Returns the whole profile."""
+        """Ends the stream of spans. Returns the profile of all spans."""
         return self._received(self.stream.finish(), ended=True)
 
     def _received(self, profile: TraceProfile, ended: bool) -> ReceivedProfile:
@@ -124,8 +125,8 @@ class MessageMemory:
 
     @contextmanager
     def held(self, size_bytes: int) -> Iterator[None]:
-        """Reserves `size_bytes` during the block. Raises Refused if other clients have reserved too
-        many."""
+        """Reserves `size_bytes` of memory during the block. Raises Refused if the messages of other
+        clients have reserved so much that this message does not fit."""
         is_large = size_bytes > SMALL_BYTES
         with self._lock:
             if size_bytes > self._left[is_large]:
@@ -309,11 +310,11 @@ def receive(
     ready: Callable[[int], None],
     clock: Clock = REAL,
 ) -> ReceivedProfile:
-    """Receives spans for `duration_s` seconds, or until Ctrl-C if it is None. Returns the whole
-    profile.
+    """Receives spans for `duration_s` seconds, or until Ctrl-C if `duration_s` is None. Returns the
+    profile of all spans.
 
-    `write` is called with the profile as JSON at the start, every `interval_s` seconds, and at the
-    end; `ready` is called with the port.
+    `write` is called with the profile so far as JSON at the start, every `interval_s` seconds, and
+    at the end. `ready` is called once with the port.
     """
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None

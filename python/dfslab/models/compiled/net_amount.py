@@ -55,8 +55,8 @@ _COMPARED = {
 
 
 class Amounts:
-    """Evaluates a description's expressions for a net. The symbols `opened` have no fixed value:
-    they become reads of token fields.
+    """Evaluates a description's expressions for a net. The symbols in `opened` have a value for
+    each token, so they become reads of token fields.
     """
 
     def __init__(self, reader: TreeReader, opened: Iterable[Expr] = ()) -> None:
@@ -89,14 +89,16 @@ class Amounts:
         return self._guard(sympify(condition))
 
     def by_misses(self, node: Either) -> Choice | None:
-        """Converts a node with a condition to a random choice between its branches, if its data is
-        partly in the servers' caches (TreeReader.by_misses). Returns None if it is not, or if the
-        condition depends on symbols that tokens carry."""
+        """Converts a node with a condition to a random choice between its branches, if the node's
+        data is partly in the servers' caches (TreeReader.by_misses). Returns None if the data is in
+        the caches completely or not at all, if the condition does not depend on cache misses, or if
+        it depends on symbols that tokens carry."""
         return None if self._depends(node.condition) else self._reader.by_misses(node)
 
     def _joined(self, condition: Expr) -> bool | Condition:
-        """Returns the value of a conjunction or disjunction. Operands whose truth value is known
-        are removed, or decide the result.
+        """Returns the value of a conjunction or disjunction. If an operand with a known truth value
+        decides the result, the result is that value. Other operands with known truth values are
+        removed.
         """
         decides = _DECIDES[condition.name]
         guards: list[Condition] = []
@@ -123,7 +125,7 @@ class Amounts:
 
     def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
         """Batches a count into at most `most` repetitions. Returns the number of repetitions, and
-        the count of each repetition.
+        the part of the count for which one repetition stands.
         """
         count = self.of(expression)
         if isinstance(count, Expr):

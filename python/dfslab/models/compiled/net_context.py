@@ -29,8 +29,8 @@ class Context:
     executions of the node for each token. `calm` is the same number without the batch factor of the
     innermost pipeline; it is used for overlapping work. `shifts` are token fields, such as loop
     counters, that are added to the random number by which an instance is chosen. `key` is the token
-    field that distinguishes the branches of a fork. Over all clients, `pipelines` equal
-    pipelines run concurrently; `pipeline_index` is the number of one of them.
+    field that distinguishes the branches of a fork. For each client, `pipelines` equal pipelines
+    run concurrently; `pipeline_index` numbers the pipelines of all clients.
     """
 
     page: str

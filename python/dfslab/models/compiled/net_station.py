@@ -36,11 +36,11 @@ OUT, IN = "nic.out", "nic.in"
 
 @dataclass(frozen=True)
 class MessageTiming:
-    """The timing of one message in seconds: how long the sender's and the receiver's adapter are
-    busy, and when the receiver's adapter starts.
+    """The timing of one message in seconds: how long the sender's adapter (`held_out`) and the
+    receiver's adapter (`held_in`) are busy, and when the receiver's adapter starts.
 
-    It starts `lead` seconds after the sender's adapter, so that both end with the last byte. As in
-    models/tree/reader.py, adapters do not store and forward.
+    The receiver's adapter starts `lead` seconds after the sender's adapter, so that both end with
+    the last byte. As in models/tree/reader.py, adapters do not store and forward.
     """
 
     held_out: Amount
@@ -135,8 +135,8 @@ class Stations:
         return self._ask(_queue(station), where, 0.0, site)
 
     def release(self, resource: Resource, servers: int, where: Expr) -> EntryArcs:
-        """Returns the entry of a part of the net that releases the server of `resource` at node
-        `where`. A token took this server by the entry that `hold` returned.
+        """Returns the entry of a part of the net that releases a server of `resource` at node
+        `where`. It is the server that the token acquired by the entry that `hold` returned.
         """
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
@@ -228,8 +228,9 @@ class Stations:
             arrived = {name: main(f"{name}_in") for name in ("node", "demand", "back")}
             arcs.append(Arc(flow.place(f"{IN} queue"), arrived, main("lead")))
             free = Arc(idle, {"node": main("node")})
-            # With return address 0, the token ends here and only the server returns to its station:
-            # the caller waits for the response, not for its own adapter.
+            # With return address 0, no caller waits for this adapter, because the caller of a
+            # message waits for the response. The token ends here, and the server returns to its
+            # station.
             answered = equal(main("back"), 0)
             flow.transition(f"leaves {station} [0]", PAGE, [served], [free], answered)
         alone = self._one_node if _is_hardware(station) else station.copies == 1

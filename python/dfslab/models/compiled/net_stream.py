@@ -1,10 +1,11 @@
 """Compiles pipelines into nets. The units of a pipelined transfer are tokens, and each stage serves
 one unit of a job at a time, in order.
 
-Units are batched into at most `most_units` equal batches of b units. Stations then do the same work
-in the same total time. Only filling the pipeline takes longer, by (b - 1) (L - c) seconds, where L
-is the time of one unit through all stages without propagation and c its time in the slowest stage.
-That is about stages / most_units of the total.
+Units are batched into at most `most_units` equal batches of b units. Batching changes neither the
+work of stations nor the total time of that work. Only filling the pipeline takes longer, by (b - 1)
+(L - c) seconds, where L is the time of one unit through all stages without propagation and c its
+time in the slowest stage. Relative to the total time, this is about the number of stages divided by
+`most_units`.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryA
         (stage, replace(where, loops=context.loops + 1, forks=context.forks + 1, key=key))
         for stage, where in stages
     ]
-    # The first stage needs no token for its thread: it is the loop that creates the units one after
-    # another.
+    # The first stage needs no token for its thread, because the loop that creates the units runs it
+    # for one unit after another.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):
         deliver = _stage(trees, stage, where, deliver)
@@ -83,7 +84,8 @@ def _nothing(row: Changes, delay: Amount) -> list[Arc]:
 
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
     """Returns every stage of a pipeline with the context in which the stage runs. Nested sequences
-    are flattened. A repetition becomes that many stages, or one stage if tokens carry its count.
+    are flattened. A repetition of n times becomes n stages, or one stage if n is a value that
+    tokens carry.
     """
     stages = []
     for stage in node.stages:
@@ -173,8 +175,8 @@ def _thread(
     """Returns an entry at which a unit waits for the thread of its stage. `work` gets the entry
     that releases the thread.
 
-    A client runs one operation at a time, so there is a thread for each client and copy. A client's
-    deferred work shares that thread.
+    A client runs one operation at a time, so each client has one thread for each copy of the
+    pipeline. A client's deferred work shares its threads with the client's operations.
     """
     stage = trees.unique(f"{context.page}/{name}")
     pipelines = trees.clients * context.pipelines

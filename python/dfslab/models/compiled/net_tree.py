@@ -248,7 +248,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         context to another. The propagation delay is counted `between` times.
 
         Tokens continue with `then` at the receiver. `sent` continues once the sender's adapter is
-        free, or at once within a host.
+        free; within a host, it continues immediately.
         """
         roles = (sender.role, receiver.role)
         same = self.placement.same_node(*roles)
@@ -265,7 +265,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         message = self.message(roles, scaled, between)
         stall_s = self._stall_s(roles)
         if stall_s and sent is not None:
-            # The sender's stage is free again as soon as the window has room for the next unit.
+            # The sender's stage can send the next unit as soon as the window has room for this
+            # unit.
             sent = _delayed(sent, times(scaled, stall_s))
         elif stall_s:
             beyond = _beyond(size, self.environment.get("stream_window", math.inf))
@@ -418,8 +419,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: body(after(row, {counter: number(0)}), delay)
 
     def choice(self, node: Choice, where: Standing) -> EntryArcs:
-        """Adds branches, one of which a random draw selects for each token. Returns the entry of
-        the choice.
+        """Adds branches, one of which a random draw selects for each token. If the probabilities
+        add up to less than 1, the draw may select no branch. Returns the entry of the choice, of
+        the only possible branch, or of the following step if no branch is possible.
         """
         context, then = where
         ways: list[Way] = []
@@ -443,9 +445,10 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: chosen({**row, "draw": call("uniform", 0.0, 1.0)}, delay)
 
     def either(self, node: Either, where: Standing) -> EntryArcs:
-        """Adds two branches, one of which a condition selects for each token. If the value of the
-        condition is already known, only the selected branch is added. Returns the entry of the
-        choice."""
+        """Adds two branches, one of which a condition selects for each token. If data is partly in
+        the servers' caches, a random draw selects the branch instead. If the value of the condition
+        is already known, only the selected branch is added. Returns the entry of the choice, or of
+        the only branch."""
         context, then = where
         mixed = self.amounts.by_misses(node)
         if mixed is not None:
@@ -466,8 +469,9 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def later(self, node: Later, where: Standing) -> EntryArcs:
         """Adds a body that runs while the operation continues, such as write-back. Returns an entry
-        that starts both the body and the following step. A write-back whose data stay in the page
-        cache during the run is left out."""
+        that starts both the body and the following step. If the data of a write-back stays in the
+        page cache during the run, nothing is added and the entry of the following step is
+        returned."""
         context, then = where
         share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:

@@ -193,9 +193,10 @@ class TokenFlow:
         the place, or copied to a place where they are read.
         """
         needed: dict[str, set[str]] = {name: set() for name in self._places}
-        # For each transition, the numbers of necessary fields at its output places when the
-        # transition was last examined. The sets of necessary fields only grow, so a transition
-        # with equal numbers reads nothing else than before.
+        # For each transition, how many necessary fields each of its output places had when the
+        # transition was last examined. The sets of necessary fields only grow. If none of these
+        # numbers has changed, the sets are unchanged, and the transition need not be examined
+        # again.
         examined: dict[str, list[int]] = {}
         changed = True
         while changed:

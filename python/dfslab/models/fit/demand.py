@@ -43,8 +43,9 @@ INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Largest number of function evaluations of a fit, and the fit's relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 FEWEST_FREEDOM = 3
-# The residual standard deviation of each operation is averaged with that of all operations
-# together. The latter has the weight of POOLED_WEIGHT observations and is at least LEAST_POOLED_SD.
+# The residual variance of each operation is averaged with that of all operations together. The
+# variance of all operations has the weight of POOLED_WEIGHT observations, and its square root is at
+# least LEAST_POOLED_SD.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
@@ -99,8 +100,8 @@ class Calibration:
     def parameter_variance(self, situation: Situation) -> float:
         """Returns the variance of the log rate of one configuration (`situation`) that is due to
         the uncertainty of the constants."""
-        # A constant that has an effect on this configuration, but on no fitted one, keeps its prior
-        # value.
+        # If a constant has an effect on this configuration, but on none of the fitted ones, it
+        # keeps its prior value.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
@@ -219,13 +220,14 @@ class _Prior:
 
 
 def _prior(situations: Sequence[Situation], key: str, default: float) -> _Prior:
-    """Returns the prior of a constant that all fitted configurations share. Their clients may have
-    machines with different profiles. The mean is then the mean over the configurations, and the
-    differences between the profiles widen the spread. `default` is the value of the description,
-    for machines whose profile does not hold the constant."""
+    """Returns the prior of one constant, which is the same for all fitted configurations. If the
+    configurations' clients have machines with different profiles, the mean is that over the
+    configurations, and the differences between the profiles widen the spread. `default` is the
+    value in the description, for machines whose profile does not hold the constant."""
     logs = np.log([one.measured.get(key, default) for one in situations])
     variances = np.array([one.spread(key) ** 2 for one in situations])
-    # Means are taken of the differences from the first value, so that equal values stay exact.
+    # The means are computed from differences to the first value, so that the mean of equal values
+    # is exactly this value.
     off, more = logs - logs[0], variances - variances[0]
     variance = variances[0] + np.mean(more) + np.var(off)
     return _Prior(float(logs[0] + np.mean(off)), float(np.sqrt(variance)))
@@ -288,8 +290,8 @@ def _jacobian(
 
 def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> Floats:
     """Returns the weighted log residuals of one observation. The array has one row for each set of
-    constants. In a row, the first value is the residual of the rate, the others are those of the
-    steps.
+    constants. The first value of a row is the residual of the rate, and the further values are the
+    residuals of the times of steps.
     """
     prediction = one.situation.predict_many(sets)
     parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
@@ -318,7 +320,8 @@ def _fitted(
     count = sum(len(values) for values in errors.values())
     effective = sum(1 - covariance[i, i] / spread[i] ** 2 for i in range(len(keys)))
     freedom = max(FEWEST_FREEDOM, round(count - effective))
-    # Residuals that exceed the assumed noise also increase the covariance of the constants.
+    # If the residuals exceed the assumed noise, the covariance of the constants is scaled up by the
+    # ratio of the two variances.
     scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
     return Calibration(
         tuple(
@@ -344,9 +347,9 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
-    """Returns the residual standard deviation of the log rate for each operation. Each is shrunk
-    towards that of all operations, which has the key "*". `parameters` is the number of fitted
-    parameters.
+    """Returns the residual standard deviation of the log rate for each operation. The key "*" has
+    the standard deviation over all operations, and the others are shrunk towards it. `parameters`
+    is the number of fitted parameters.
     """
     pooled = max(_pooled(errors, parameters), LEAST_POOLED_SD)
     total = sum(len(group) for group in errors.values())

@@ -1,12 +1,12 @@
-"""Fits candidate laws (formulas) of response time against the number of clients, and finds the run
-that would distinguish the laws best.
+"""Fits candidate laws (formulas) of response time against the number of clients, and finds the
+number of clients at which a run would distinguish the laws best.
 
-Wu 2013 takes R2 > 0.99 of k x ln x as evidence for that law. Over 10 to 99 clients a power law or a
-straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
-AICc, and the result names the number of clients at which the best two laws differ most. The weights
-account for differences between equal runs. For this, the error of a mean response time has two
-variances: the between-run variance of that mean, and a variance of the law's own errors, which is
-estimated by maximum likelihood.
+Wu 2013 concludes from R2 > 0.99 of k x ln x that the response time follows this law. Over 10 to 99
+clients a power law or a straight line fits as well (errata W3). Here every law is fitted by
+relative errors and weighted by AICc, and the result names the number of clients at which the best
+two laws differ most. The weights account for differences between equal runs. For this, the error of
+a mean response time has two variances: the between-run variance of that mean, and a variance of the
+law's own errors, which is estimated by maximum likelihood.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dfslab.arrays import Floats
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 FEWEST_COUNTS = 4
-# Number of client numbers that are tried to find where two laws differ most.
+# How many numbers of clients are tried to find the one where two laws differ most.
 TRIED_COUNTS = 200
 # A fit whose relative errors have a smaller variance counts as exact.
 LEAST_VARIANCE = 1e-28
@@ -99,12 +99,12 @@ def fit(
     runs: int = 0,
 ) -> list[FittedLaw]:
     """Fits every law to measured response times and returns the fits, best first. Laws with too
-    many parameters for AICc are omitted. At least 4 numbers of clients are needed, for x ln x 4
-    above one client.
+    many parameters for AICc are omitted. At least 4 numbers of clients are needed. The law k x ln x
+    needs 4 numbers above 1.
 
-    `log_sd` has the standard error of the natural logarithm of each response time, from runs that
-    were repeated. If it is empty, response times are exact. `runs` is the number of all runs; 0
-    means one for each time.
+    `log_sd` has the standard error of the natural logarithm of each response time, from repeated
+    runs. If it is empty, response times are taken as exact. `runs` is the number of all runs; 0
+    means one run for each response time.
     """
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     errors = np.asarray(log_sd, float) if len(log_sd) else np.zeros_like(x)
@@ -127,14 +127,14 @@ def fit(
 
 
 def _used(name: str, clients: Floats) -> list[int]:
-    """Returns the places of the measurements that can fit a law. Those where the law is 0, such as
-    x ln x at one client, cannot."""
+    """Returns the indices of the measurements to which a law can be fitted. A measurement at which
+    the law is 0, such as x ln x at one client, is left out."""
     law, count = LAWS[name]
     return [place for place, one in enumerate(law(clients, np.ones(count))) if one > 1e-6]
 
 
 def _has_aicc(name: str, clients: Floats) -> bool:
-    """Returns whether there are enough numbers of clients for the AICc of a law: three more than
+    """Returns whether there are enough measurements for the AICc of a law: at least three more than
     the law has parameters."""
     return len(_used(name, clients)) > LAWS[name][1] + 2
 
@@ -154,7 +154,8 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
     k, n = count + 1, len(x)
     own = _own_variance(relative, known)
     # AICc corrects for a variance that is estimated from few residuals. Repeated runs improve the
-    # estimate of the between-run part of the variance.
+    # estimate of the between-run part of the variance, so they count as further residuals in
+    # proportion to this part.
     points = n + repeated * float((known / (known + own)).mean())
     aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
@@ -168,15 +169,15 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
 
 
 def _deviance(relative: Floats, variance: Floats) -> float:
-    """Returns -2 ln of the likelihood of relative errors with these variances, up to a constant. If
-    each variance is SSE / n, this is n ln(SSE / n), as in the usual AICc."""
+    """Returns -2 ln(likelihood) of relative errors with the given variances, up to a constant. If
+    each variance is SSE / n, the result is n ln(SSE / n), as in the usual AICc."""
     return float((relative**2 / variance + np.log(variance)).sum()) - len(relative)
 
 
 def _own_variance(relative: Floats, known: Floats) -> float:
-    """Returns the variance of the law's own errors by maximum likelihood. In the likelihood, it
-    adds to the `known` variance of each mean. If all known variances are 0, it is the mean squared
-    relative error. It is at least LEAST_VARIANCE."""
+    """Returns the variance of the law's own errors by maximum likelihood. In the likelihood, this
+    variance is added to the `known` variance of each mean. If all known variances are 0, the result
+    is the mean squared relative error. It is at least LEAST_VARIANCE."""
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():
         return most
@@ -191,8 +192,8 @@ def _own_variance(relative: Floats, known: Floats) -> float:
 
 
 def _parameters(name: str, x: Floats, y: Floats) -> Floats:
-    """Returns a law's parameters by least squares of relative errors. Those of the Universal
-    Scalability Law are >= 0.
+    """Returns a law's parameters by least squares of relative errors. The parameters of the
+    Universal Scalability Law are constrained to be >= 0.
     """
     law = LAWS[name][0]
     import scipy

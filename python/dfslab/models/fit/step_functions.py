@@ -5,14 +5,14 @@ Wu 2013 leaves these functions to experiments. Here, a step's time is a sum of t
 coefficients >= 0: a constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and
 disk, blocks after the first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a
 separate term: a write returns once its client has buffered the block, and the close waits for it.
-Steps without file data in the operation tree have no byte terms, as counts fall with sizes in the
-experiments.
+Steps without file data in the operation tree have no byte terms.
 
-Network waits of the steps that the tree names are computed, not fitted: deployments with two short
-latencies differ in other ways, too, and cannot be extrapolated to a long latency. Extra work of a
-client's first operation is not fitted, since it is confounded with the bytes of all clients. If
-the deployment declares that each crossing of its network needs processor time, this time is one
-more term. A whole operation is the sum of its steps, as in Wu's (1) and (6).
+Network waits of the steps that the tree names are computed, not fitted. A fit on deployments with
+two short latencies would include other differences between these deployments, and could not be
+extrapolated to a long latency. Extra work of a client's first operation is not fitted, since it is
+confounded with the bytes of all clients. If the deployment declares that each crossing of its
+network needs processor time, this time is one more term. A whole operation is the sum of its steps,
+as in equations (1) and (6) of Wu 2013.
 
 Log ratios are fitted, so small and large files have equal weight, and a factor of 2 up or down is
 the same error. Intervals come from the residuals and from resampled configurations. Residuals are
@@ -58,12 +58,12 @@ class StepFunction:
     """The fitted time of one step. `relative_sd` is the relative standard deviation of the
     residuals; `points` is the number of configurations.
 
-    `crossed` tells whether network waits are computed from the tree, and `waits` whether any of
-    them is longer than 0. `resampled` has the
-    coefficients in the shape (resamples, terms). `outer` has the coefficients of the operation's
-    outermost steps, from which queueing at the server is computed; if it is empty, an operation
-    queues behind all clients. `calls` are the inner calls that a self time excludes. An operation
-    that is the sum of its `parts` has no coefficients.
+    `crossed` is true if network waits are computed from the tree, and `waits` is true if any
+    network wait is longer than 0. `resampled` has the coefficients in the shape (resamples, terms).
+    `outer` has the coefficients of the operation's outermost steps, from which queueing at the
+    server is computed; if it is empty, an operation queues behind all clients. `calls` are the
+    inner calls that a self time excludes. An operation that is the sum of its `parts` has no
+    coefficients.
     """
 
     operation: str
@@ -160,10 +160,10 @@ def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
     """Returns the fitted functions of all steps that were measured at FEWEST_POINTS configurations
-    or more. Raises RunFailed if there is none.
+    or more. Raises RunFailed if there is no such step.
 
-    `only` lists the allowed terms. The term "1" alone predicts the mean. "1" and "clients met" are
-    Amdahl's serial fit, in which an operation queues behind all clients.
+    `only` lists the allowed terms. With the term "1" alone, a function is the mean time. With "1"
+    and "clients met", it is Amdahl's serial fit, in which an operation queues behind all clients.
     """
     samples: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
@@ -187,7 +187,9 @@ def fit(
 
 
 class _Fit:
-    """Fits the steps of one operation jointly, because they queue at the same servers."""
+    """Fits all steps of one operation jointly. The steps queue at the same servers, so the queue
+    that one step finds depends on the coefficients of the others.
+    """
 
     def __init__(
         self,
@@ -240,8 +242,8 @@ class _Fit:
         return [step for step in self._steps if StepPath.read(step).is_outermost and step != WHOLE]
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the coefficients of the outermost steps, or of the whole operation if it has no
-        steps. `outer` holds those of the previous iteration.
+        """Returns the coefficients of each of the outermost steps, or of the whole operation if it
+        has no steps. `outer` holds the coefficients of the previous iteration.
         """
         return {step: _solved(*self._samples(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
@@ -260,8 +262,9 @@ class _Fit:
         return _Samples(np.array(terms), y, np.array(known), _sureness(logs))
 
     def _sum(self, parts: Sequence[StepFunction], samples: _Samples) -> StepFunction:
-        """Returns the function of an operation as the sum of its steps. Its standard deviation is
-        the sum of those of the steps, since their errors may be fully correlated."""
+        """Returns the function of an operation as the sum of its steps. The errors of the steps may
+        be fully correlated, so the standard deviation of the sum is at least the sum of the steps'
+        standard deviations."""
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )
@@ -275,8 +278,8 @@ class _Fit:
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
     """Returns the inverse variances of means as weights, normalised to a mean of 1. `logs` holds
-    for each mean the logarithms of its times. A mean of a single time is given the mean variance of
-    the others. Without repetitions all weights are 1."""
+    for each mean the logarithms of its times. For a mean of a single time, the mean variance of the
+    other means is used. If every mean is of a single time, all weights are 1."""
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():
         return np.ones(len(logs))
@@ -323,8 +326,9 @@ def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Returns the coefficients >= 0 that minimise the squared log errors of predictions p = x @
     coefficients + known.
 
-    `y` are the measured times in seconds. (p - y) / sqrt(p y) equals the log error up to third
-    order, so least squares that are reweighted by the previous p converge to the minimum.
+    `y` has the measured times in seconds. (p - y) / sqrt(p y) equals the log error up to third
+    order. Least squares with weights that follow from the p of the previous iteration therefore
+    converge to the minimum.
     """
     fitted = y
     solved = np.zeros(x.shape[1])

@@ -1,5 +1,5 @@
 """Computes the terms of step functions at one configuration: the values of parameters, the network
-waits, and the queue lengths that operations find when they arrive.
+waits, and the queue lengths at the arrival of operations.
 """
 
 from __future__ import annotations
@@ -72,19 +72,19 @@ class TermValues:
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
         if not self._carries.get(_without_rest(step), True):
             terms = np.where(BY_BYTES, 0.0, terms)
-        # The step's network wait is known, so its latency terms are set to 0. A fit of these terms
-        # would absorb other differences between deployments.
+        # If the step's network wait is known from the tree, its latency terms are set to 0. A fit
+        # of these terms would absorb other differences between deployments.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
         """Returns the term values in which the number of clients is replaced by the mean queue
-        length that an arriving operation finds, itself included.
+        length at the arrival of an operation. The arriving operation counts as part of the queue.
 
         `outer` has the coefficients of the operation's outermost steps. If it is empty, or if the
         terms on clients are not used, the term values are returned unchanged. Clients share a
         server and an adapter, solved as a closed network by MVA. Time elsewhere, such as waiting
-        for the network, is think time. Processor time that network crossings need counts as part
-        of the server, because all nodes share the processors.
+        for the network, is think time. Processor time that network crossings need counts as part of
+        the server, because all nodes share the processors.
         """
         count = self.terms[SERVER]
         if not count or not outer:
@@ -148,10 +148,10 @@ def _adapter_rate(situation: Situation) -> float:
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
     """Returns the network wait of a step in seconds, from the operation tree.
 
-    It is the step's time with the network's latency minus its time without latency, at zero work
-    and disk time. That includes propagation and slow start: a new connection's window doubles until
-    it holds the data or the bandwidth-delay product. It is 0 for a step that the tree does not
-    name. `calls` are inner calls, whose waits are subtracted.
+    The wait is the step's time with the network's latency minus its time without latency, if all
+    work and all disks take no time. The wait includes propagation and slow start: a new
+    connection's window doubles until it holds the data or the bandwidth-delay product. It is 0 for
+    a step that the tree does not name. `calls` are inner calls, whose waits are subtracted.
     """
     return _waited_s(_waits(scenario, operation), step, calls)
 
@@ -163,7 +163,9 @@ def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) 
 
 
 def _without_rest(step: str) -> str:
-    """Returns the text of a step's path, or that of the step whose self time `step` names."""
+    """Returns the text of a step's path. If `step` names the self time of another step, returns the
+    text of that step's path.
+    """
     path = StepPath.read(step)
     named = path.parent if path.names[-1] == REST else None
     return str(named or path)
@@ -188,8 +190,8 @@ def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
     """Returns for each step of an operation whether the step waits for file data, according to the
     operation's tree. Returns an empty mapping if there is no tree.
 
-    The tree is evaluated for two blocks, because a write waits for the first and its close for the
-    second.
+    The tree is evaluated for a file of two blocks, because a write waits for the first block and
+    the close of the file for the second.
     """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
@@ -208,8 +210,9 @@ def _idle(
     """Returns the symbol values of a configuration in which calibrated constants are zero and disks
     take no time.
 
-    `burst_bytes` are the bytes that an adapter passes at once, and `latency_s` is the network's
-    one-way latency. The rate of such an adapter is at least burst / round-trip time.
+    `burst_bytes` are the bytes that an adapter passes without delay, and `latency_s` is the
+    network's one-way latency. If the latency is above 0, the rate of an adapter is taken as at
+    least `burst_bytes` per round-trip time.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:

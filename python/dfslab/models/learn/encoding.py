@@ -89,10 +89,9 @@ class Encoding:
 
 
 def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
-    """Returns the factors that vary between configurations. These are the factors that the
-    experimental design declares, else one for each key, with its observed levels.
-
-    Keys that always vary together are one factor.
+    """Returns the factors that vary between configurations. If the experimental design declares
+    factors, these are the declared ones. Otherwise each key that varies is a factor with its
+    observed levels, and keys that always vary together are one factor.
     """
     declared = points[0].scenario.design.factor if points else []
     labels = [point.labels for point in points]
@@ -132,8 +131,9 @@ def layout_key(point: Point) -> str:
 
 def size_bytes(situation: Situation) -> float:
     """Returns the size of a file in bytes, by which learning methods multiply rates in operations
-    per second. Their product is a throughput only if every operation moves a whole file; in a
-    workload with deletions it is larger. For empty files the size returned is 1."""
+    per second. The product is a throughput only if every operation moves a whole file; in a
+    workload with deletions, it is larger than the throughput. For empty files the returned size is
+    1."""
     return situation.environment["file_size"] or 1.0
 
 

@@ -54,14 +54,14 @@ AMPLITUDES, LENGTHS, NOISES = (1e-2, 1e2), (0.3, 1e3), (1e-5, 1.0)
 class PaperLinear(RegressorMixin, BaseEstimator):
     """Multiple linear regression as in Kumar 2018, equations (1) to (5), errata K1 and K2.
 
-    The model is y = b0 + sum of b_i x_i, fitted by least squares. Columns that add no rank have no
-    coefficient (0, with infinite standard error). `r_squared_` is 1 - SSE / TSS on the training
-    rows, where SSE is the sum of squared errors and TSS the total sum of squares; on other rows the
-    ratio may be negative.
+    The model is y = b0 + sum of b_i x_i, fitted by least squares. A column that depends linearly on
+    earlier columns has the coefficient 0 and an infinite standard error. `r_squared_` is 1 - SSE /
+    TSS on the training rows, where SSE is the sum of squared errors and TSS the total sum of
+    squares. On other rows, 1 - SSE / TSS may be negative.
     """
 
     def fit(self, X: Floats, y: Floats) -> PaperLinear:
-        """Estimates the coefficients, their standard errors, and adjusted R²."""
+        """Estimates the coefficients and their standard errors, and computes R² and adjusted R²."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
         kept = independent(X)
@@ -130,8 +130,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
     columns). It uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual.
     Ridge strength and the boosting's share are chosen by cross-validation over `groups`.
 
-    `signs` holds each column's known direction (1, -1 or 0 for unknown); predictions are monotone
-    in it. `left_` holds the cross-validated residuals, one per row.
+    `signs` holds each column's known direction (1, -1 or 0 for unknown). If the direction of a
+    column is known, predictions are monotone in the column. `left_` holds the cross-validated
+    residuals, one per row.
     """
 
     def __init__(self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1) -> None:
@@ -166,8 +167,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
         left: Floats,
         groups: Integers | None,
     ) -> tuple[float, float, Floats]:
-        """Chooses the ridge strength and the share of the boosting by cross-validation. Returns
-        both, and the cross-validated residuals of that pair.
+        """Chooses the ridge strength and the share of the boosting by cross-validation. Returns the
+        strength, the share, and the cross-validated residuals with these two values.
         """
         if groups is None:
             groups = np.arange(len(left))
@@ -248,7 +249,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
 def clipped(left: Floats) -> Floats:
     """Returns the residuals clipped at 3 robust standard deviations.
 
-    An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
+    A loss by absolute errors would also resist outliers, but it would set leaves to medians, with
+    which predictions are no longer monotone.
     """
     limit = CLIPPED * SD_OF_MAD * float(np.median(np.abs(left)))
     shortened: Floats = np.clip(left, -limit, limit)
@@ -301,10 +303,10 @@ def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
 def _likeliest(
     objective: Callable[..., tuple[float, Floats]], start: Floats, bounds: Floats
 ) -> tuple[Floats, float]:
-    """Maximises a likelihood by minimising `objective`, which returns a value and its gradient.
-    Returns the best parameters and the value of the objective there.
+    """Maximises a likelihood by minimising `objective`, which returns its value and its gradient.
+    Returns the best parameters and the objective's value at these parameters.
 
-    At most LIKELIHOOD_STEPS iterations are made, because further ones do not change predictions.
+    At most LIKELIHOOD_STEPS iterations are made, because more iterations do not change predictions.
     """
     found = minimize(
         objective,

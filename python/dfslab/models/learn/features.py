@@ -15,8 +15,8 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
-# Quantities that are no features. `entries` and `first` follow from size and number of files; the
-# others are already features under other names.
+# Quantities that are not used as features. `entries` and `first` follow from the size and the
+# number of files; the other quantities are already features under other names.
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
 # Largest number of columns, as a share of the number of configurations, so that residual degrees of
 # freedom remain.
@@ -97,8 +97,8 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
             switches += [(key, str(value)) for value in sorted(map(str, observed))[1:]]
         else:
             numbers.append(key)
-    # Numbers with the most levels come first, because later columns are dropped if there are few
-    # data.
+    # Numbers with the most levels come first, because the last columns are dropped if there are too
+    # few configurations.
     numbers.sort(key=lambda key: (-len({one.get(key, 1.0) for one in described}), key))
     transform = np.log2 if scale == "log" else np.asarray
     centre = {

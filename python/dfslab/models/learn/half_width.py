@@ -42,8 +42,8 @@ class HalfWidths:
 def half_widths(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
 ) -> HalfWidths:
-    """Returns the values from which half-widths follow. The intervals cover a share `confidence` of
-    the rows of a new group.
+    """Returns the values from which half-widths follow. The intervals are to cover a share
+    `confidence` of the rows of a new group.
 
     `errors`, `cells` and `groups` have one entry for each row: its residual, its cell and its
     group. With fewer than nine groups a 90 % quantile cannot be estimated, so the largest ratio is

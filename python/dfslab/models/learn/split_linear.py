@@ -1,9 +1,10 @@
-"""The linear regression of Kumar 2018 as the paper splits it: one model for each operation, over
-hardware, layout and size of the data.
+"""The first model of Kumar 2018, which is linear: one regression for each operation, over hardware,
+layout and size of the data.
 
-Kumar 2018 (sections 3.5 and 5) fits the first model without the parameters of GlusterFS and the
-block size, and gives it one column of coefficients for each operation (Table 5). The second group
-of features is not modelled linearly there, only ranked.
+Kumar 2018 (sections 3.5 and 5) fits this first model without the parameters of GlusterFS and the
+block size, and gives one column of coefficients for each operation (Table 5). The paper's second
+model has the parameters of GlusterFS and the block size. It is not linear; the paper only ranks its
+parameters.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ OF_THE_SECOND_MODEL = ("workload.transfer_size", "workload.cache")
 
 
 def first_model(encoding: Encoding, file_system: str) -> list[int]:
-    """Returns the columns of the paper's first model: hardware, layout, clients and size of the
-    data. Translators, parameters that only configure daemons, the block size and the cache are left
-    out.
+    """Returns the indices of the columns of the paper's first model: hardware, layout, clients and
+    size of the data. Columns of translators, of parameters that only configure daemons, of the
+    block size and of the cache are left out.
     """
     settings = {
         f"file_system.{parameter.key}"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Loads (arrival rate / capacity) between which a peak is simulated. The fluid model is within 5 %
-# above SATURATED; steady-state queueing is within 5 % below CALM.
+# Loads (arrival rate / capacity). A peak with a load between CALM and SATURATED is simulated. Above
+# SATURATED, the fluid model has errors of at most 5 %; below CALM, steady-state queueing has.
 SATURATED, CALM = 1.1, 0.9
 FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
@@ -55,8 +55,8 @@ def largest_peak_per_s(
 
     Wu 2013, equation (12), is the case of quantile 1/2 and no service time: 2 q (B - C) / T + q,
     where q is the capacity per second, B the bound, C the network time and T the length of the
-    peak, all in seconds. `service_s` is the request's service time, 1 / q of one server. If answers
-    take longer than the bound even without waits, the result is below `capacity_per_s`.
+    peak, all in seconds. `service_s` is the service time of a request at one server. If the network
+    and the service alone take longer than the bound, the result is below `capacity_per_s`.
     """
     slack_s = bound_s - network_s - service_s
     return max(0.0, capacity_per_s + capacity_per_s * slack_s / (quantile * length_s))
@@ -104,10 +104,12 @@ def paused(
     capacity_per_s: float, rate_per_s: float, share: float, pause_s: float
 ) -> tuple[float, float]:
     """Returns the capacity per second of a server that pauses for `pause_s` seconds at a time, and
-    the extra mean wait in seconds; the wait is infinite if the rate reaches that capacity.
+    the extra mean wait in seconds. The extra wait is infinite if `rate_per_s` is at least the
+    capacity of the pausing server.
 
-    `share` is the fraction of time paused, as by garbage collection. A request that arrives during
-    a pause waits for the rest of the pause and for the queue that built up in it.
+    `capacity_per_s` is the capacity without pauses, and `share` the fraction of time paused, as by
+    garbage collection. A request that arrives during a pause waits until the end of the pause and
+    for the queue that built up during the pause.
     """
     left_per_s = capacity_per_s * (1 - share)
     if rate_per_s >= left_per_s:

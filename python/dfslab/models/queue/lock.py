@@ -7,10 +7,11 @@ shared requests between two exclusive ones has P(K = k) = w (1 - w)^k, and
 
     E[longest of K] = sum over k of w (1 - w)^k h H_k = h ln(1 / w)        (H_k: harmonic number)
 
-seconds per exclusive request. So each shared second costs the lock w ln(1 / w) / (1 - w) seconds: 0
-without writers, 1 with writers only. The capacity is exact for exponential times. Waiting below
-capacity is that of a station with this demand: up to 8 % too short, and up to 22 % with few
-exclusive holders and many clients near the knee.
+seconds per exclusive request. So each second of shared holding occupies the lock for
+w ln(1 / w) / (1 - w) seconds: 0 without writers, 1 with writers only. The capacity is exact for
+exponential times. Below the capacity, the wait is computed as that of a station with this demand.
+The computed wait is up to 8 % too short, and up to 22 % with few exclusive holders and many clients
+near the knee.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def alone(station: Station) -> Station:
 
 
 class Locks:
-    """The locks that a mix of operations uses. The class converts shared demands to exclusive ones
-    and adds them.
+    """The locks that a mix of operations uses. The class converts the shared demands of each lock
+    to exclusive demands, and adds them to the lock's exclusive demand.
     """
 
     def __init__(self, visits: Mapping[Station, float]) -> None:

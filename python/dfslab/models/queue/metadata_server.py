@@ -3,10 +3,10 @@ size of a burst of requests.
 
 The memory per file and block is taken from published figures of each system. The capacity follows
 from the file system's description: it is that of the bottleneck among processors, lock and threads.
-The largest burst that the server absorbs is computed by models/queue/burst.py. All follow Wu 2013,
-section 4.2, with its misprints corrected. Several metadata servers are modelled as one server with
-the memory and the capacity of all of them, as in section 4.3 of Wu 2013. This assumes that they
-share names and requests evenly.
+The largest burst that the server absorbs is computed by models/queue/burst.py. The three limits
+follow Wu 2013, section 4.2, with its misprints corrected. Several metadata servers are modelled as
+one server with the memory and the capacity of all of them, as in section 4.3 of Wu 2013. This
+assumes that the servers share names and requests evenly.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def limits(
 
     `bound_s` is the largest mean wait of a request in a burst, in seconds. `bursts_s` are the
     lengths of the bursts in seconds. `servers` is the number of metadata servers; None means the
-    deployed number. Raises InputError if the file system has no metadata server, or cannot have
-    several.
+    deployed number. Raises InputError if the file system has no metadata server, or if `servers` is
+    above 1 and the file system supports only one.
     """
     situation = Situation(scenario)
     role = _metadata_role(situation)
@@ -167,8 +167,8 @@ def limits(
 
 
 def _servers(situation: Situation, role: Role, servers: int | None) -> int:
-    """Returns the number of metadata servers: `servers`, or the deployed number if that is None.
-    Raises InputError if it is above 1 and the file system supports only one."""
+    """Returns the number of metadata servers: `servers`, or the deployed number if `servers` is
+    None. Raises InputError if the number is above 1 and the file system supports only one."""
     count = servers or situation.scenario.deployment.instances(role.name)
     if count > 1 and not situation.system.several_servers:
         allowed = f"1: {situation.system.name} has exactly one {role.name}"
@@ -179,8 +179,8 @@ def _servers(situation: Situation, role: Role, servers: int | None) -> int:
 def _files(
     situation: Situation, role: Role, memory_bytes: float, servers: int
 ) -> tuple[FilesInMemory, ...]:
-    """Returns the number of files that fit in the memory of all servers, one entry for each
-    published figure of the memory per file."""
+    """Returns how many files fit in the memory of all servers: one entry for each published figure
+    of the memory per file."""
     found = []
     for one in situation.system.memory:
         if one.role != role.name:
@@ -190,7 +190,7 @@ def _files(
             values = situation.environment
             blocks = blocks_of(values["file_size"], values[one.block_size])
         each = one.bytes_of(blocks or 0)
-        if each:  # A source that counts blocks alone has no figure for empty files.
+        if each:  # A source that gives only the memory of a block has no figure for empty files.
             files = servers * one.files(memory_bytes, blocks or 0)
             found.append(FilesInMemory(files, each, blocks, one.usable, one.source, one.cached))
     return tuple(found)
@@ -262,8 +262,9 @@ def _capacity(
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Returns for each station of the role the seconds of one operation there, divided by the
-    number of deployed servers. Background work is included."""
+    """Returns for each station of the role the seconds for which one operation needs the station.
+    They are divided by the number of servers of all copies of the station. Background work is
+    included."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1
@@ -273,8 +274,9 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
     demands: dict[Station, float] = {}
     for part in (cost.demands, cost.background):
         for station, demand in locks.merged(part).items():
-            # If a host has only this role, the demands at all its stations are included. On a host
-            # with other roles, only the demands of this role's software are.
+            # If a host has only this role, the demands at all stations of the host are included. On
+            # a host with several roles, only the demands at this role's locks and threads are
+            # included.
             if station.place == role.name or (station.place in groups and alone):
                 each = demand / (station.copies * station.servers)
                 demands[station] = demands.get(station, 0.0) + each

@@ -22,7 +22,7 @@ LEAST_BUSY = 1e-3
 @dataclass(frozen=True)
 class OpenNetwork:
     """The steady state of an open network: mean response time, and waiting time and utilisation of
-    each station. The response time is None when the network is unstable.
+    each station; times are in seconds. The response time is None when the network is unstable.
 
     `full` is the index of the overloaded station; None if there is none.
     """
@@ -62,9 +62,9 @@ def open_network(
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
 ) -> OpenNetwork:
-    """Returns the steady state of an open network of M/M/c stations, each of which an operation
-    visits in turn. `latency_s` is the unloaded latency, as for the closed network
-    (`mean_value_analysis`).
+    """Returns the steady state of an open network of M/M/c stations; an operation visits all of
+    them, one after the other. `demands_s` and `servers` have one entry for each station.
+    `latency_s` is the unloaded latency, as for the closed network (`mean_value_analysis`).
     """
     demand = np.asarray(demands_s, float)
     count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
@@ -106,12 +106,13 @@ def quantile_s(
     busy: Sequence[float],
     quantile: float,
 ) -> float:
-    """Returns a quantile of a response time in seconds, which is the sum of a fixed part,
-    exponential services and waits. `busy` holds the probability of each wait to be above 0.
+    """Returns a quantile of a response time in seconds. The response time is the sum of a fixed
+    part, exponential services and waits. `busy` holds for each wait the probability that it is
+    above 0.
 
     A wait above 0 is taken as exponential, so a mean wait w with probability p has the variance w^2
-    (2 / p - 1). The sum is approximated by a gamma distribution with its mean and variance. That is
-    exact for one service without waiting, and close for M/M/1.
+    (2 / p - 1). The sum is approximated by a gamma distribution with the mean and variance of the
+    sum. The approximation is exact for one service without waiting, and close for M/M/1.
     """
     mean = sum(random_s) + sum(waits_s)
     variance = sum(one * one for one in random_s)

@@ -34,7 +34,9 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class SolvableSituation(Protocol):
-    """What a solver reads of a configuration (models/tree/prediction.py:Situation)."""
+    """The attributes of a configuration that a solver uses
+    (models/tree/prediction.py:Situation).
+    """
 
     scenario: Scenario
     system: FileSystem
@@ -64,18 +66,22 @@ class PhaseStations(ABC, Generic[Solution]):
         self.locks = Locks(mean.visits)
         stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
         # Nodes with equal hardware share the work evenly, so one row of the closed network
-        # represents all of them.
+        # represents all equal stations of these nodes.
         self.stations = stations
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
     def _vector(self, demands: Demands) -> list[float]:
-        """Returns the demands in seconds at each copy of every station."""
+        """Returns the demands in seconds at every station, with one entry for each copy of a
+        station.
+        """
         each = self._of_stations(demands)
         return [d for d, s in zip(each, self.stations, strict=True) for _ in range(s.copies)]
 
     def _of_stations(self, demands: Demands) -> list[float]:
-        """Returns the demands in seconds at one copy of every station."""
+        """Returns the demands in seconds at one copy of every station, with one entry for each
+        station.
+        """
         merged = self.locks.merged(demands)
         return [merged.get(station, 0.0) / station.copies for station in self.stations]
 
@@ -97,8 +103,8 @@ class PhaseStations(ABC, Generic[Solution]):
         """Returns the waits for token buckets as `Overlapped` entries, because these waits overlap
         with an operation's other work.
 
-        Clients stay on the node to which they are evenly assigned, so a client's bucket is shared
-        only with the clients of that node.
+        Each client has a fixed node, and the clients are evenly assigned to the nodes. A client
+        therefore shares a token bucket only with the clients of the same node.
         """
         found: list[Overlapped] = []
         for stations in self._alike(self.mean.limited):
@@ -110,7 +116,8 @@ class PhaseStations(ABC, Generic[Solution]):
             }
             all_s = sum(each_s.values())
             if places and np.any(all_s):
-                # An operation uses each group with the group's share of the demand.
+                # Each group of nodes has a share of the demand, and an operation uses the group
+                # with this probability.
                 alone_s = sum(
                     share_of(each_s[one.place, one.kind], all_s) * self.mean.limited[one]
                     for one in stations
@@ -121,8 +128,9 @@ class PhaseStations(ABC, Generic[Solution]):
         return found
 
     def _alike(self, limited: Iterable[Station]) -> list[list[Station]]:
-        """Returns the token buckets in lists: those of one kind on groups of nodes that host the
-        same roles are together, because an operation uses any of these groups."""
+        """Returns the token buckets as lists. A list has the buckets of one kind on all groups of
+        nodes that host the same roles, because an operation may use any of these groups. Buckets of
+        clients are in separate lists."""
         roles = {
             group.name: frozenset(group.roles) for group in self.situation.placement.deployment.node
         }
@@ -159,8 +167,8 @@ class PhaseSolver(PhaseStations[Closed]):
         """Solves an open network of M/M/c stations, background work included.
 
         `queue` has the names of the role and groups that serve a call queue, and its size in calls.
-        If the bottleneck is among them, its queue is M/M/1/K with its service time (Kleinrock
-        1975)."""
+        If the bottleneck is at one of them, the call queue is modelled as M/M/1/K with the
+        bottleneck's service time (Kleinrock 1975)."""
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]
@@ -181,7 +189,7 @@ class PhaseSolver(PhaseStations[Closed]):
                 return OpenPrediction(
                     rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
                 )
-            # Calls are admitted at the service rate, so they wait only in the full call queue.
+            # Calls are admitted at the service rate and wait only in the call queue, which is full.
             response_s = self.mean.latency_s + bounded.wait_s
             operations = {
                 name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()
@@ -225,8 +233,9 @@ class PhaseSolver(PhaseStations[Closed]):
         )
 
     def _loaded_s(self, cost: Cost) -> float:
-        """Returns an operation's latency in seconds including its waits at stations. The operation
-        has a part of each station's wait, in proportion to its share of the station's demand."""
+        """Returns an operation's latency in seconds including its waits at stations. At each
+        station, the operation waits for a part of the station's mean wait: the ratio of its demand
+        there to the mean demand of all operations."""
         waiting = 0.0
         own_and_all = zip(
             self._vector(cost.demands),
@@ -277,8 +286,9 @@ class PhaseSolver(PhaseStations[Closed]):
         )
 
     def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
-        """Returns percentiles of each operation's response time in seconds. Only waits and server
-        processor times are random. `scale` is the factor by which the latencies were multiplied."""
+        """Returns the percentiles of response times in seconds, by operation and name of the
+        percentile. Only waits and server processor times are random. `scale` is the factor by which
+        the latencies were multiplied."""
         shares = self._vector(self.mean.demands)
         busy = list(map(float, self.closed.utilisation))
         clients = {
@@ -343,8 +353,8 @@ class ManySolver(PhaseStations[Many]):
         return cost.latency_s + waiting_s
 
     def predictions(self) -> Predictions:
-        """Returns rates, latencies and step times, computed by the rules for a single
-        prediction."""
+        """Returns rates, latencies and step times for each set of constants, computed as for a
+        single set."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
         for name, share in self.phase.mix.items():

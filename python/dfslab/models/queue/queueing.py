@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dfslab.arrays import Floats
 
-# Waits that overlap with other work, as (stations, share, seconds). The wait at these stations,
-# times the share, overlaps with that many seconds of the operation's other work. Share and seconds
-# may have shape (networks,).
+# Waits that overlap with other work, as (stations, share, seconds). `share` times the wait at these
+# stations overlaps with `seconds` of the operation's other work. Share and seconds may have shape
+# (networks,).
 Overlapped: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 
@@ -126,7 +126,7 @@ def many_values(
     overlap = np.minimum(1.0, overlap)
     limit: Floats = ((demand + extra) / count).max(axis=0, initial=0.0)
     # With background work a station can be overloaded, so the rate is limited to the capacity of
-    # the stations.
+    # the busiest station.
     most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
     queue, waiting = np.zeros_like(demand), np.zeros_like(demand)
     rate = np.zeros_like(total)
@@ -151,11 +151,12 @@ class _StationStates:
     """The state that a client finds at each station: the customers that wait, and the probability
     that no server is free.
 
-    One server is exact (Reiser & Lavenberg 1980). For m servers, the probability that all are busy
-    is approximated by utilisation ** (sqrt(2 (m + 1)) - 1), as in Sakasegawa 1977 for M/M/m, and is
-    0 while there are no more clients than servers. Rates are then within 3 % of the exact
-    recursion. The exact recursion is not used, because with many servers near saturation it loses
-    all significant digits: small changes of a demand changed a rate by 20 %.
+    For a station with one server, the state is exact (Reiser & Lavenberg 1980). For m servers, the
+    probability that all are busy is approximated by utilisation ** (sqrt(2 (m + 1)) - 1), as in
+    Sakasegawa 1977 for M/M/m, and is 0 while there are no more clients than servers. Rates are then
+    within 3 % of those of the exact recursion. The exact recursion is not used, because with many
+    servers near saturation it loses all significant digits: a small change of a demand changed a
+    rate by 20 %.
 
     With a squared coefficient of variation v other than 1, the service in progress takes (1 + v) /
     2 of a service time on average until it ends (Reiser 1979).
@@ -171,8 +172,8 @@ class _StationStates:
         self._busy = np.zeros_like(demand)
 
     def wait_s(self, population: int) -> Floats:
-        """Returns the seconds that a client that arrives waits at each station. `population` is the
-        number of clients including it.
+        """Returns the seconds for which an arriving client waits at each station. `population` is
+        the number of clients, including the arriving one.
         """
         found: Floats = (
             self._demand / self._servers * (self._waiting + self._remaining * self._busy)

@@ -1,2 +1,2 @@
-"""Models that predict other loads and sizes of a system from measurements of a few, without a
-description of the system."""
+"""Models that predict the performance of a system at other loads or sizes, without a description of
+the system's operations."""

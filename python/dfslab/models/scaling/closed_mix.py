@@ -2,11 +2,11 @@
 
 The clients form a closed workload: each of them always has one operation of the mix in progress.
 The mix as a whole is fitted as a delay and one station (`delayed_station`). By Little's law, the
-mean response time of the mix is the number of clients over its rate. An operation of one kind has
-its own delay and its own demand at the same station, so its mean response time is a straight line
-in that of the mix (BCMP theorem: the wait at the station is proportional to the demand there). The
-0.99 quantile is the mean times a ratio, which is interpolated between the measured numbers of
-clients and grows slowly beyond the largest of them.
+mean response time of the mix is the number of clients over its rate. An operation of one kind has a
+separate delay and a separate demand at the same station. Its mean response time is therefore a
+linear function of the mean response time of the mix (BCMP theorem: the wait at the station is
+proportional to the demand there). The 0.99 quantile is the mean times a ratio, which is
+interpolated between the measured numbers of clients and grows slowly beyond the largest of them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from dfslab.models.scaling import delayed_station
 GAIN = 0.05
 # Exponent of the growth of (0.99 quantile / mean) beyond the largest measured number of clients.
 TAIL_GROWTH = 0.2
-# Half-widths of the 90 % intervals in natural logarithms, at e times the nearest measured number
-# of clients: of the rate, of the mean response time, and of its 0.99 quantile.
+# Half-widths of the 90 % intervals in natural logarithms: of the rate, of the mean response time,
+# and of its 0.99 quantile. They hold for a number of clients that differs from the nearest measured
+# number by the factor e.
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
-# Smallest distance, in natural logarithms of the number of clients, that widens an interval.
+# Smallest distance from the nearest measured number of clients that is used for the width of an
+# interval, as a difference of natural logarithms. Smaller distances are replaced by it.
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000
@@ -69,10 +71,10 @@ class OperationPrediction:
 
 @dataclass(frozen=True)
 class ClosedMix:
-    """A fitted mix. `delay_s` and `demand_s` are the seconds that an operation of the mix spends
-    without waiting, and at the station when it is alone there. `gain` and `tail_growth` are
-    exponents (see GAIN and TAIL_GROWTH). `points` are the measurements by number of clients, in
-    ascending order."""
+    """A fitted mix. `delay_s` is the mean time in seconds that an operation of the mix spends
+    outside the station, and `demand_s` its mean time at the station when no other operation is
+    there. `gain` and `tail_growth` are exponents (see GAIN and TAIL_GROWTH). `points` are the
+    measurements by number of clients, in ascending order."""
 
     delay_s: float
     demand_s: float
@@ -107,16 +109,17 @@ class ClosedMix:
         )
 
     def _mean_s(self, kind: str, mix_s: float) -> float:
-        """Returns the mean response time in seconds of one kind of operation when that of the mix
-        is `mix_s`. Below the shortest measured time of the mix, the two are proportional. Above it,
-        the result is on a straight line fitted to the measured times, but at least the shortest of
-        them. If that line falls, the result is their geometric mean."""
+        """Returns the mean response time in seconds of one kind of operation when the mean response
+        time of the mix is `mix_s`. Up to the shortest measured time of the mix, the two times are
+        proportional. Above it, the result is the value at `mix_s` of a straight line that is fitted
+        to the measured times of this kind, but at least the shortest of them. If the fitted line
+        falls, the result is the geometric mean of the measured times of this kind."""
         x = np.array([n / _total_per_s(point) for n, point in self.points.items()])
         y = np.array([point[kind].latency_s_mean for point in self.points.values()])
         shortest = int(np.argmin(x))
         if mix_s <= x[shortest]:
             return float(y[shortest] * mix_s / x[shortest])
-        # Least squares of relative errors; the slope is a demand and is not negative.
+        # Least squares of relative errors. The slope is a demand, so it must not be negative.
         weights = np.column_stack([1 / y, x / y])
         at_zero, slope = np.linalg.lstsq(weights, np.ones_like(y), rcond=None)[0]
         if slope < 0:
@@ -142,8 +145,8 @@ class ClosedMix:
 def fit(
     points: Mapping[int, MixPoint], gain: float = GAIN, tail_growth: float = TAIL_GROWTH
 ) -> ClosedMix:
-    """Fits a mix to measurements, by number of clients. At least two numbers of clients are needed,
-    and each of them has the same kinds of operation."""
+    """Fits a mix to `points`, its measurements by number of clients. There must be at least two
+    numbers of clients, and the same kinds of operation at each of them."""
     assert len(points) >= FEWEST_COUNTS, "a mix is fitted from two numbers of clients or more"
     ordered = {n: points[n] for n in sorted(points)}
     rates = [_total_per_s(point) for point in ordered.values()]

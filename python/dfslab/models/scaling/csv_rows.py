@@ -16,8 +16,8 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One row of a table: its texts by column, the number of its line, and the file's name for
-    errors."""
+    """One row of a table: its texts by column, the number of its line, and the name of the file,
+    which error messages contain."""
 
     texts: Mapping[str, str | None]
     line: int
@@ -29,7 +29,7 @@ class CsvRow:
         return "" if found.lower() == "nan" else found
 
     def positive(self, column: str) -> float:
-        """Returns a number above 0. Raises InputError if the text is something else."""
+        """Returns the number in a column. Raises InputError if the text is not a number above 0."""
         try:
             value = float(self.text(column))
         except ValueError:
@@ -39,28 +39,32 @@ class CsvRow:
         return value
 
     def whole(self, column: str) -> int:
-        """Returns a whole number from 1 to MOST. Raises InputError if the text is something
-        else."""
+        """Returns the whole number in a column. Raises InputError if the text is not a whole number
+        from 1 to MOST."""
         value = self.positive(column)
         if value != int(value) or value > MOST:
             raise self.wrong(column, f"a whole number from 1 to {MOST}")
         return int(value)
 
     def known(self, column: str) -> float | None:
-        """Returns a number above 0, or None if the text is empty."""
+        """Returns the number in a column, or None if the text is empty. Raises InputError if the
+        text is not a number above 0.
+        """
         return self.positive(column) if self.text(column) else None
 
     def known_whole(self, column: str) -> int | None:
-        """Returns a whole number from 1 to MOST, or None if the text is empty."""
+        """Returns the whole number in a column, or None if the text is empty. Raises InputError if
+        the text is not a whole number from 1 to MOST.
+        """
         return self.whole(column) if self.text(column) else None
 
     def wrong(self, column: str, allowed: str) -> InputError:
-        """Returns the error of a wrong text in a column."""
+        """Returns an InputError for the text of a column; `allowed` describes the allowed texts."""
         return InputError(f"{column} in line {self.line}", self.text(column), allowed, self.file)
 
 
 def columns_of(text: str) -> list[str]:
-    """Returns the names of a table's columns, which are in its first line that is no comment."""
+    """Returns the names of a table's columns. They are in the first line that is not a comment."""
     return next(csv.reader(_lines(text)), [])
 
 

@@ -18,7 +18,7 @@ def rate_per_s(clients: int, delay_s: float, demand_s: float, gain: float) -> fl
     """Returns the operations per second of all clients together.
 
     Each client has one operation in progress at all times. An operation spends `delay_s` seconds
-    without waiting, and needs `demand_s` seconds of the station when it is the only one there.
+    outside the station, and `demand_s` seconds at the station when no other operation is there.
     """
     assert clients >= 1, "a closed network has at least one client"
     assert demand_s > 0, "the station takes time"

@@ -1,4 +1,6 @@
-"""Reads tables of hardware from CSV files: one system a row, empty where a value is unknown."""
+"""Reads tables of hardware from CSV files. Each row is one system; the field of an unknown value is
+empty.
+"""
 
 from __future__ import annotations
 

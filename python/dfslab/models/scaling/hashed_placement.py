@@ -1,9 +1,10 @@
-"""Predicts the rate of more servers from that of fewer, when data are placed by a hash.
+"""Predicts the rate of a larger number of servers from the rate of a smaller number, when data are
+placed by a hash.
 
 A hash puts a random number of placements (placement groups, chunks or objects) on each server. The
 server with the most placements limits the rate of a closed workload, because every client waits for
-it again and again. The largest of n random numbers grows with n, so the rate grows more slowly than
-the number of servers.
+this server repeatedly. The largest of n random numbers grows with n, so the rate grows more slowly
+than the number of servers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from math import exp, lgamma, log
 
 import numpy as np
 
-# Placement groups of a server if the table does not give them: Ceph's mon_target_pg_per_osd.
+# Number of placement groups on a server if the table does not give it: Ceph's
+# mon_target_pg_per_osd.
 PLACEMENTS = 100.0
 # The part of the interval's half-width, in natural logarithms, that is due to noise between two
 # runs. The other part is the difference between even and random placement.
@@ -25,8 +27,8 @@ FARTHEST = 12.0
 
 @dataclass(frozen=True)
 class ScaledRate:
-    """The predicted rate per second at another number of servers, its 90 % interval, and the rate
-    in proportion to the number of servers (`proportional_per_s`)."""
+    """The predicted rate per second at another number of servers with its 90 % interval.
+    `proportional_per_s` is the rate that would be in proportion to the number of servers."""
 
     operation: str
     servers: int
@@ -37,11 +39,12 @@ class ScaledRate:
 
 
 def busiest_over_mean(servers: int, placements: float) -> float:
-    """Returns the expected placements of the server that has most of them, divided by the mean.
+    """Returns the expected number of placements on the server with the most placements, divided by
+    the mean number on a server.
 
     `placements` is the mean number on a server. The numbers are independent Poisson variables, the
-    limit of hashing for many servers. The expectation of the largest is the sum over k of the
-    probability that it exceeds k.
+    limit of hashing for many servers. The expectation of the largest number is the sum over k of
+    the probability that the largest number exceeds k.
     """
     assert servers >= 1, "there is a server"
     assert placements > 0, "a server has placements"
@@ -55,7 +58,8 @@ def scaled(
     operation: str, rate_per_s: float, measured: int, wanted: int, placements: float = PLACEMENTS
 ) -> ScaledRate:
     """Returns the rate at `wanted` servers, from the rate at `measured` servers. The number of
-    clients grows in proportion to the servers, and `placements` on a server stay equal."""
+    clients is assumed to grow in proportion to the servers, with the same mean number of placements
+    on a server, `placements`."""
     proportional = rate_per_s * wanted / measured
     skew = log(busiest_over_mean(measured, placements) / busiest_over_mean(wanted, placements))
     half_width = abs(skew) + RUN_ERROR

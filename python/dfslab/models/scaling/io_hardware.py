@@ -1,10 +1,12 @@
 """Predicts the rates of IO500's phases from a description of hardware, without a measurement.
 
-An operation passes the client's processes, the clients' links, the servers' links and the devices;
-a metadata operation passes processes, clients and metadata servers. Each resource has a capacity:
-the number of its instances times their stated rate times a share. The inverse squares of the
-capacities add up. The sum is multiplied by the effect of the file system's kind and of the file
-system. Shares and effects were estimated from published results and are in `hardware_laws.json`.
+A data operation passes the client's processes, the clients' links, the servers' links and the
+devices; a metadata operation passes processes, clients and metadata servers. Each resource has a
+capacity: the number of its instances times the stated rate of one instance times the share of this
+rate that real systems attain. The inverse square of the rate is the sum of the inverse squares of
+the capacities. The rate is then multiplied by an effect of the file system's kind and an effect of
+the file system. Shares and effects were estimated from published results and are in
+`hardware_laws.json`.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ TABLE = Path(__file__).with_name("hardware_laws.json")
 MEDIA = {"hdd": 150e6, "ssd": 450e6, "nvme": 2.5e9, "pmem": 3e9}
 # Rate of a node's link in bytes per second if it is not given: 100 Gbit/s.
 LINK_BYTES_PER_S = 12.5e9
-# File systems that behave alike. Others have no effect of their kind.
+# The kind of each file system that behaves like others. File systems that are not listed have no
+# effect of a kind.
 KINDS = {
     "daos": "user space",
     "gekkofs": "user space",
@@ -65,8 +68,9 @@ class IoHardware:
     """A system: `clients` nodes with `processes` processes in all, and storage.
 
     `link_bytes_per_s` is the rate of one node's link. `devices` is the number in all `servers`, of
-    one `medium` (a key of MEDIA). Values that are None are unknown, and do not limit, except for
-    the link. Without a number of metadata servers, the servers of data count.
+    one `medium` (a key of MEDIA). A value that is None is unknown and does not limit the rate, with
+    two exceptions: an unknown link has LINK_BYTES_PER_S, and an unknown number of metadata servers
+    is taken as the number of servers.
     """
 
     file_system: str
@@ -114,8 +118,9 @@ Units = Mapping[str, Floats]
 
 
 def units(systems: Sequence[IoHardware]) -> Units:
-    """Returns, for each resource, the stated rate or the number of instances of each system. A
-    value is NaN if it is unknown."""
+    """Returns for each resource an array with one value for each system: the stated rate of all
+    instances for links and devices, and the number of instances for other resources. A value is NaN
+    if it is unknown."""
     link = np.array([one.link_bytes_per_s or LINK_BYTES_PER_S for one in systems])
     clients = np.array([float(one.clients) for one in systems])
     servers = np.array([float(one.servers or nan) for one in systems])

@@ -12,8 +12,9 @@ from dfslab.models.scaling.hashed_placement import PLACEMENTS
 from dfslab.spec.input_error import InputError
 
 CLIENTS, SERVERS, OPERATION, RATE = "clients", "servers", "operation", metrics.RATE
-# Rounded figures and measuring windows let published tables exceed one operation per client a
-# little: those of COSBench reach 1.01.
+# Tolerance by which a table may exceed one operation in flight per client. Published tables exceed
+# it a little, because figures are rounded and measuring windows differ: tables of COSBench reach
+# 1.01.
 IN_FLIGHT_TOLERANCE = 0.1
 MEAN, P99 = (metrics.time_name(metrics.LATENCY, one) for one in (metrics.MEAN, "p99"))
 PLACED = "placements"
@@ -70,7 +71,7 @@ def _check_in_flight(clients: int, point: Mapping[str, OperationPoint], file: st
     """Raises InputError if rates and mean latencies contradict the number of clients.
 
     By Little's law, rate times mean latency is the number of operations in flight. A client has at
-    most one.
+    most one operation in flight.
     """
     in_flight = sum(one.rate_per_s * one.latency_s_mean for one in point.values())
     if in_flight > (1 + IN_FLIGHT_TOLERANCE) * clients:

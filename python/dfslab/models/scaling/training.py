@@ -2,10 +2,11 @@
 a description of its hardware.
 
 Samples pass the drives, the servers' links, the clients' links and the clients' processors. Each of
-these has a capacity in bytes per second: the stated rate times the share of it that real systems
-attain, or the number of cores over the processor time of a sample. The inverse squares of the
-capacities add up, so that two resources of equal capacity hinder each other and a far larger one
-has no effect. The shares are the same for all systems, and were estimated from published results.
+these resources has a capacity in bytes per second: the stated rate times the share of it that real
+systems attain; for processors, the rate at which all cores can process samples. The inverse square
+of the rate of samples is the sum of the inverse squares of the capacities, so that two resources of
+equal capacity hinder each other and a far larger one has no effect. The shares are the same for all
+systems, and were estimated from published results.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ class TrainingSystem:
     """The hardware that feeds a training: clients, which host the accelerators, and storage.
 
     `client_bytes_per_s` is the rate of all links of one client, and `server_bytes_per_s` that of
-    one server. `drive_bytes_per_s` is the read rate of one of the `drives`. Links, servers and
-    drives that are None are unknown, and do not limit. If `client_cores` is None, CORES are
-    assumed. A system without servers has its drives in the clients.
+    all links of one server. `drive_bytes_per_s` is the read rate of one of the `drives`. Links,
+    servers and drives that are None are unknown, and do not limit the rate. If `client_cores` is
+    None, CORES are assumed. A system without servers has its drives in the clients.
     """
 
     clients: int
@@ -42,8 +43,9 @@ class TrainingSystem:
 
 @dataclass(frozen=True)
 class TrainingLoad:
-    """What one accelerator reads: `sample_bytes` at a time, `accelerator_bytes_per_s` when it never
-    waits. `utilisation` is the share of the time in which it must compute."""
+    """The reads of one accelerator. `sample_bytes` is the size of a sample, and
+    `accelerator_bytes_per_s` the rate of an accelerator that never waits for samples. `utilisation`
+    is the share of the time in which the accelerator must compute."""
 
     sample_bytes: float
     accelerator_bytes_per_s: float
@@ -57,11 +59,12 @@ class TrainingLoad:
 
 @dataclass(frozen=True)
 class Shares:
-    """What real systems attain of their hardware.
+    """The shares of the stated rates that real systems attain, and the processor time of samples.
 
-    `client_link` is the share of a client's links with samples of REFERENCE_BYTES, `exponent` its
-    growth with the size of samples. `server_link` and `drive` are shares of the servers' links and
-    of the drives' rate. `sample_s` and `byte_s` are a core's seconds for a sample and a byte.
+    `client_link` is the attained share of a client's links with samples of REFERENCE_BYTES.
+    `exponent` is the exponent by which this share grows with the size of samples. `server_link` and
+    `drive` are the attained shares of the servers' links and of the drives. `sample_s` and `byte_s`
+    are the seconds that a core needs for each sample and for each byte.
     """
 
     client_link: float
@@ -91,8 +94,9 @@ class Accelerators:
 def capacities(
     system: TrainingSystem, sample_bytes: float, shares: Shares | None = None
 ) -> dict[str, float]:
-    """Returns the capacity of each known resource, in bytes per second of all its instances. The
-    name of clients' processors says if their number was assumed."""
+    """Returns the capacity of each known resource by its name, in bytes per second of all its
+    instances. If the number of cores of a client was assumed, the name of the clients' processors
+    says so."""
     known = USUAL if shares is None else shares
     cores = system.clients * (system.client_cores or CORES)
     sample_s = known.sample_s + sample_bytes * known.byte_s
@@ -109,15 +113,17 @@ def capacities(
 
 
 def rate_bytes_per_s(capacity: dict[str, float]) -> float:
-    """Returns the rate at which samples arrive. It is below the least capacity."""
+    """Returns the rate in bytes per second at which samples arrive. It is lower than the least
+    capacity.
+    """
     return 1 / sqrt(sum(one**-2 for one in capacity.values()))
 
 
 def accelerators(
     system: TrainingSystem, load: TrainingLoad, shares: Shares | None = None
 ) -> Accelerators:
-    """Returns the largest number of accelerators that reach their utilisation; 0 if not even one
-    does."""
+    """Returns the largest number of accelerators for which the storage is fast enough for their
+    required utilisation; 0 if it is too slow even for one."""
     capacity = capacities(system, load.sample_bytes, shares)
     rate = rate_bytes_per_s(capacity)
     exact = rate / load.needed_bytes_per_s
@@ -126,8 +132,9 @@ def accelerators(
 
 
 def link_roofline(system: TrainingSystem, load: TrainingLoad) -> int:
-    """Returns the number of accelerators that the stated rates allow, at least 1: the least of the
-    rates of clients' links, servers' links and drives, with nothing lost."""
+    """Returns the number of accelerators that the stated rates allow, at least 1. The least of the
+    stated rates of clients' links, servers' links and drives limits this number; no losses are
+    counted."""
     whole = Shares(1.0, 0.0, 1.0, 1.0, 0.0, 1e-30)
     rate = min(capacities(system, load.sample_bytes, whole).values())
     return max(1, floor(rate / load.needed_bytes_per_s))

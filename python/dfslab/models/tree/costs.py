@@ -21,8 +21,8 @@ Demands = dict[Station, float]
 # Costs are typed as numbers, but they are arrays when several sets of constants are evaluated
 # together.
 def largest(values: Iterable[float]) -> float:
-    """Returns the largest value, or 0 if there is no larger one. Arrays of shape (sets of
-    constants,) are compared element by element.
+    """Returns the largest value, or 0 if no value is above 0. Arrays of shape (sets of constants,)
+    are compared element by element.
     """
     found = 0.0
     for value in values:
@@ -56,19 +56,18 @@ def is_any(value: float) -> bool:
 
 @dataclass
 class Cost:
-    """The cost of one execution of an operation tree or of a node. Demands have for each station a
-    number of seconds.
+    """The cost of one execution of an operation tree or of a node. Demands map stations to seconds.
 
     `demands`: foreground demand, weighted by the probability that the execution uses each station.
-    `background`: asynchronous demand, which adds load but no latency. `burst`: the `demands` of one
-    unit or repetition, for which concurrent copies queue. At a client's stations, it is that of one
-    copy. `whole`: `burst` at the station that is actually used, not weighted by probability.
-    `limited`: demand at token buckets (disk or adapter with burst credit). It adds no latency while
-    the credit lasts.
+    `background`: asynchronous demand, which adds load but no latency. `burst`: the part of
+    `demands` that belongs to one unit or repetition. It determines how long concurrent copies of
+    the work queue. A client's stations are listed as a single copy in `burst`. `whole`: `burst` at
+    the station that is actually used, not weighted by probability. `limited`: demand at token
+    buckets (disk or adapter with burst credit). It adds no latency while the credit lasts.
 
     `visits` counts acquisitions of each lock. `busy_s` is how long the execution occupies its
-    pipeline stage. `steps` has the times in seconds of the outermost named steps, and of the named
-    steps directly inside them.
+    pipeline stage. `steps` has the costs of the outermost named steps, and of the named steps
+    directly inside them.
     """
 
     latency_s: float = 0.0
@@ -124,8 +123,8 @@ class Cost:
 
 
 def station_bound_s(demands: Demands) -> float:
-    """Returns the time in seconds that the busiest station needs for this work. The work cannot
-    take less.
+    """Returns the time in seconds that the busiest station needs for its part of the demands. The
+    work that causes these demands cannot take less time.
     """
     return largest(d / (s.copies * s.servers) for s, d in demands.items())
 
@@ -134,8 +133,9 @@ def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> fl
     """Returns how long one of several concurrent branches waits, in seconds. It is the longest wait
     at any station that the branches share.
 
-    `together` is the demand of all branches and `own` the cost of the branch. If a branch reaches
-    the station later than the others, their work there is partly done.
+    `together` is the demand of all branches and `own` the cost of the branch. If the branch reaches
+    a station later than other branches, a part of the other branches' work there is already done,
+    so the wait is shorter.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:

@@ -1,6 +1,6 @@
-"""The dirty pages of a deployment's data servers: thresholds, and the share of written data that
-servers write to disk during a run of a single phase. The rest is still in their page caches at the
-end.
+"""The dirty pages of a deployment's data servers: their thresholds, and the share of written data
+that servers write to disk during a run of a single phase. The remaining written data is still in
+the servers' page caches at the end of the run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def data_groups(scenario: Scenario, system: FileSystem) -> list[NodeGroup]:
 
 
 def dirty_pages(scenario: Scenario, system: FileSystem) -> DirtyPages:
-    """Returns the dirty pages of all data servers before a run: none, with the thresholds of the
-    servers' memory."""
+    """Returns the state of the dirty pages of all data servers before a run: there are none yet,
+    and the thresholds follow from the servers' memory."""
     groups = data_groups(scenario, system)
     return DirtyPages(
         sum(one.count * one.memory * one.dirty_background for one in groups),
@@ -38,7 +38,8 @@ def written_back_share(scenario: Scenario, system: FileSystem, volume_bytes: flo
 
     Writers are throttled to the disks' rate once the dirty pages reach their limit. Pages that are
     dirty at the end are written after the run. The disks write all other data while the writers
-    run, so a run takes as long as the slower of the two. Direct writes pass no page cache.
+    run, so a run takes as long as the slower one, disks or writers. Direct writes do not use the
+    page cache, so their share is 1.
     """
     if scenario.workload.cache == "direct":
         return 1.0

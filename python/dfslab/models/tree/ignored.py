@@ -36,8 +36,8 @@ LOCAL_SYMBOLS = (
     *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
     *("touch_rate", "write_call"),
 )
-# Keys of the network whose effect depends on other keys, such as the congestion control on losses,
-# with their defaults.
+# The keys of the network whose effect depends on other keys, with their default values. For
+# example, the congestion control has an effect only if packets are lost.
 TOGETHER: dict[str, float | str] = {"jitter": 0.0, "loss": 0.0, "congestion": "cubic"}
 
 
@@ -68,7 +68,9 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
 
 
 def _acts_on_network(network: Network, key: str, read: set[str]) -> bool:
-    """Returns whether a key of the network has an effect. `read` has the symbols that have one."""
+    """Returns whether a key of the network has an effect on the prediction. `read` has the symbols
+    that have an effect.
+    """
     if key not in TOGETHER:
         return bool(read.intersection(SYMBOLS[key]))
     usual = network.model_copy(update={key: TOGETHER[key]})
@@ -92,8 +94,8 @@ def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
 
 
 def _changes_costs(situation: Situation, constants: Mapping[str, float], key: str) -> bool:
-    """Returns whether an operation costs something else than without the workload's key `key`. It
-    does not if the file system forces data to disk anyway."""
+    """Returns whether the workload's key `key` changes the cost of an operation. It does not if the
+    file system forces data to disk anyway."""
     without = {**constants, **dict.fromkeys(_symbols_of_value(situation, key), 0.0)}
     return any(
         situation.costs(constants, phase) != situation.costs(without, phase)
@@ -163,9 +165,9 @@ def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
 def _throttles(
     situation: Situation, constants: Mapping[str, float], group: NodeGroup, key: str
 ) -> bool:
-    """Returns whether a threshold of dirty pages acts. The limit acts where servers defer writes.
-    The background threshold acts between phases only, where writers reach the limit, and where the
-    usual threshold gives another rate."""
+    """Returns whether a threshold of dirty pages (`key`) has an effect. The limit has one where
+    servers defer writes. The background threshold has one only if there are several phases, writers
+    reach the limit, and the default threshold would give another rate."""
     data = {role.name for role in situation.system.roles if role.kind == "data"}
     if not data & set(group.roles) or not _writes_back(situation):
         return False

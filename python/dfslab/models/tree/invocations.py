@@ -173,7 +173,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
     def seq(self, node: Seq, where: tuple[str, sympy.Expr]) -> list[_Site]:
         found = [site for step in node.steps for site in self.visit(step, where)]
         if len(found) == 1 and isinstance(found[0].node, Call) and found[0].node in node.steps:
-            # If there is only one message, the caller's work around it belongs to the message.
+            # If the sequence has only one message, the caller's work around the message belongs to
+            # the message.
             return [replace(found[0], node=node)]
         return found
 
@@ -193,8 +194,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
         return []
 
     def par(self, node: Par, where: tuple[str, sympy.Expr]) -> list[_Site]:
-        # Equal copies take the time of one copy. Which of several different branches is longest is
-        # unknown.
+        # Equal copies take the time of one copy. With several different branches, it is not known
+        # in advance which one takes the longest.
         return self.visit(node.steps[0], where) if len(node.steps) == 1 else []
 
     def pipeline(self, node: Pipeline, where: tuple[str, sympy.Expr]) -> list[_Site]:

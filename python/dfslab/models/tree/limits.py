@@ -29,9 +29,10 @@ NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think ti
 NOTHING = "waiting that occupies nothing"
 MACHINE = "machine"
 POOLS = ("threads", "lock")
-# Resources are tied if the relief of one alone gains less than the share TIED of what its slowing
-# costs, while the relief of all together gains at least the share JOINED of that. The adapters at
-# both ends of a transfer are tied if they are equally fast.
+# Resources are tied if they are about equally slow. Making one tied resource faster then gains less
+# than the share TIED of what making it slower costs. Making all tied resources faster together
+# gains at least the share JOINED of what making all of them slower costs. For example, the adapters
+# at both ends of a transfer are tied if they are equally fast.
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
 EQUAL = "equally slow, so that only a change of both helps"
@@ -39,9 +40,9 @@ EQUAL = "equally slow, so that only a change of both helps"
 
 @dataclass(frozen=True)
 class _ResourceChange:
-    """A change of one resource, by which its work takes longer or shorter. `symbols` has for each
-    factor by which the time is multiplied the changed symbols with their new values. `parts` has
-    the single changes if several resources change at the same time."""
+    """A change of one resource, by which its work takes longer or shorter. `symbols` maps the
+    factor by which the work's time is multiplied to the changed symbols and their new values.
+    `parts` has the single changes if several resources change at the same time."""
 
     name: str
     kind: str
@@ -54,10 +55,10 @@ def limits_of(
     situation: Situation, constants: Mapping[str, float], prediction: Prediction | None = None
 ) -> list[Limit]:
     """Returns every factor whose small change affects the rate of a closed workload, the largest
-    share first.
+    share first. Factors with a share below LEAST_SHARE are left out.
 
     `constants` has the values of all calibrated constants of the situation, in SI units.
-    `prediction` is the prediction with these constants; None: it is computed here.
+    `prediction` is the prediction with these constants; if it is None, it is computed.
     """
     changes = list(_changes(situation, constants))
     effects = _effects(situation, constants, changes)
@@ -94,11 +95,12 @@ def limits_of(
 
 @dataclass(frozen=True)
 class _Effects:
-    """The effects of changes on the time per operation, as elasticities: per cent of the time for
-    each per cent that a resource takes longer (losses) or shorter (gains).
+    """The effects of changes on the time per operation, as elasticities: per cent by which the time
+    grows for each per cent that a resource takes longer (`losses`), and by which it falls for each
+    per cent that the resource takes shorter (`gains`).
 
     `found` has the unchanged prediction, then two for each change: one with more and one with less
-    time. `time_s`: unchanged time per operation in seconds.
+    time of the resource. `time_s` is the unchanged time per operation in seconds.
     """
 
     found: Predictions
@@ -107,15 +109,17 @@ class _Effects:
     gains: list[float]
 
     def share(self, index: int) -> float:
-        """Returns the elasticity of the time with respect to a change in either direction."""
+        """Returns the elasticity of the time with respect to the change with number `index`: the
+        mean of its loss and its gain.
+        """
         return (self.losses[index] + self.gains[index]) / 2
 
 
 def _effects(
     situation: Situation, constants: Mapping[str, float], changes: Sequence[_ResourceChange]
 ) -> _Effects:
-    """Returns the effects of `changes`, from predictions with more and with less time of each
-    resource."""
+    """Returns the effects of `changes`, from predictions in which the resource of each change takes
+    more and less time."""
     sets: list[dict[str, float]] = [dict(constants)]
     sets += [{**constants, **one.symbols[factor]} for one in changes for factor in _factors()]
     every = {key for one in sets for key in one}
@@ -153,7 +157,8 @@ def _joint(
         merged: dict[str, float] = {}
         for one in tied:
             for key, value in one.symbols[factor].items():
-                # A group of nodes also gets symbols for what stays as declared.
+                # A change of one group of nodes also has symbols for other groups, with the
+                # declared values. Such a symbol must not replace a changed one.
                 if key not in merged or value != _as_declared(base, key):
                     merged[key] = value
         symbols[factor] = merged
@@ -291,7 +296,7 @@ def _is_time(situation: Situation, key: str) -> bool:
 
 def _named(alone: Prediction, change: _ResourceChange) -> str:
     """Returns the name of a change. For a network adapter, the name includes the busier of its two
-    directions. The name of a joint change has those of its parts."""
+    directions. The name of a joint change consists of the names of its parts."""
     if change.parts:
         return " and ".join(_named(alone, one) for one in change.parts)
     if change.kind != "nic":
@@ -310,7 +315,7 @@ def _of_pools(
     situation: Situation, constants: Mapping[str, float], alone: Prediction
 ) -> list[Limit]:
     """Returns the limits that are due to the number of threads in a pool, or to a lock. The work
-    done while holding a thread or a lock has separate shares."""
+    that is done while holding a thread or a lock is not included: it has separate limits."""
     found = []
     for station in sorted({one for one in alone.utilisation if one.kind in POOLS}):
         slow, fast = (situation.rate_with_load(constants, station, factor) for factor in _factors())
@@ -321,8 +326,8 @@ def _of_pools(
 
 
 def text_of(limits: Sequence[Limit]) -> str:
-    """Returns the limits as text: the largest share, and the next one if the largest is below one
-    half. Without limits, the text names waiting that occupies no resource."""
+    """Returns the limits as text: the one with the largest share, and the next one if the largest
+    share is below one half. Without limits, the text names waiting that occupies no resource."""
     if not limits:
         return NOTHING
     found = _words(limits[0])

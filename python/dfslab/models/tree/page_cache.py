@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 # Number of passes over a set of files that are computed one by one. Later passes are taken as equal
-# to the last of these.
+# to the last computed pass.
 FOLLOWED_PASSES = 3
 
 
@@ -49,8 +49,8 @@ class PageCache:
         return replace(self, resident=tuple(one for one in self.resident if one[0] != name))
 
     def used(self, name: str, size_bytes: float) -> PageCache:
-        """Returns the cache after `size_bytes` of a set became its most recently used pages. The
-        least recently used pages of other sets are evicted if memory is short."""
+        """Returns the cache after `size_bytes` of a set became the most recently used pages of the
+        cache. The least recently used pages of other sets are evicted if memory is short."""
         left_bytes = self.capacity_bytes
         found = []
         for key, held_bytes in ((name, size_bytes), *reversed(self.without(name).resident)):
@@ -64,9 +64,9 @@ class PageCache:
         """Reads the first `read_bytes` of a set from front to back. Returns the bytes found in
         memory, and the cache afterwards.
 
-        If only the end of the set is in memory, the beginning is read from disk first. This evicts
-        the end, page by page, before it is reached, unless there is free memory or older sets are
-        evicted instead.
+        If only the end of the set is in memory, the beginning is read from disk first. Unless there
+        is free memory or older sets can be evicted, this evicts the end of the set, page by page,
+        before the reading reaches it.
         """
         held_bytes = self.bytes_of(files.name)
         whole = read_bytes >= files.size_bytes
@@ -133,11 +133,11 @@ class PageCache:
 class DirtyPages:
     """The written data in the memory of the servers that is not on their disks yet.
 
-    The disks write it back while clients go on writing. At `limit_bytes`, writers are throttled to
-    the rate of the disks (vm.dirty_ratio of Linux). While nothing is written, disks go on until
-    `background_bytes` are left (vm.dirty_background_ratio). The rest is written when the last write
-    is `expire_s` seconds ago (vm.dirty_expire_centisecs). `age_s` is the time in seconds since the
-    last write.
+    The disks write this data back while clients go on writing. At `limit_bytes`, writers are
+    throttled to the rate of the disks (vm.dirty_ratio of Linux). While nothing is written, disks go
+    on until only `background_bytes` of it remain (vm.dirty_background_ratio). These remaining bytes
+    are written when the last write is `expire_s` seconds ago (vm.dirty_expire_centisecs). `age_s`
+    is the time in seconds since the last write.
     """
 
     background_bytes: float

@@ -1,10 +1,10 @@
-"""Hands the state of the caches on from phase to phase: what a phase reads from memory, and how
-much of what it writes it has to wait for.
+"""Computes the state of the caches from phase to phase: how much a phase reads from memory, and
+which share of its writes must be on disk before it can end.
 
-The state before the first phase is that of the scenario's `cache`. With "warm", the files that
-exist are in memory as far as they fit. With "cold", the caches are empty at the start of every
-phase, because the load generator drops them there; the steps of a program (phases.steps_of) are one
-phase. With "direct", reads and writes pass no cache.
+The state before the first phase is that of the scenario's `cache`. With "warm", the existing files
+are in memory as far as they fit. With "cold", the caches are empty at the start of every phase,
+because the load generator drops them; the steps of a program (phases.steps_of) count as one phase.
+With "direct", reads and writes do not use the caches.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Access, Share, Stream, Zipf
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Share of a data server's memory that its page cache can take. The kernel and the server's
-# processes have the rest.
+# Share of a data server's memory that its page cache can use. The remaining memory is used by the
+# kernel and the server's processes.
 SERVER_CACHE_SHARE = 0.9
 PREPARED = "prepared"
 READING = frozenset(("read", "pread"))
-# Operations that write bytes of files that exist, in contrast to new files.
+# Operations that write bytes of existing files, in contrast to "write", which writes new files.
 CHANGING = frozenset(("append", "pwrite", "overwrite"))
 
 
 @dataclass(frozen=True)
 class PhaseTimes:
-    """The times of one phase, in seconds, without its pause.
+    """Functions that return the times of one phase, in seconds, without its pause.
 
-    `seconds(phase)` is how long the phase takes with its share `written_back`. `deferred_s(phase)`
-    is how long the disks of the busiest servers need for all deferred writes of the phase.
+    `seconds(phase)` is how long the phase takes if its share `written_back` of deferred writes is
+    written to disk. `deferred_s(phase)` is how long the disks of the busiest servers need for all
+    deferred writes of the phase.
     """
 
     seconds: Callable[[WorkPhase], float]
@@ -105,7 +106,7 @@ class CacheWalk:
     @cached_property
     def throttles(self) -> bool:
         """Whether all phases together write more than the servers may hold as dirty pages. If they
-        do not, no writer ever waits, and no phase has to be timed."""
+        do not, no writer ever waits for disks, so the times of phases are not needed."""
         if self._scenario.workload.cache == "direct":
             return False
         written = sum(self._written_bytes(one) for one in self._phases)
@@ -205,11 +206,14 @@ class CacheWalk:
         read_bytes: float,
         just_written: bool,
     ) -> tuple[dict[str, float], PageCacheState]:
-        """Returns the symbols `cold` and `kept` (shares of the read bytes) for one kind of reads,
-        and the state of the caches after them. There are no symbols if the file was just written.
+        """Returns the symbols `cold` and `kept` for one kind of reads, and the state of the caches
+        after the reads. `cold` is the share of the read bytes that servers read from disk, and
+        `kept` the share that is in the client's memory. There are no symbols if the file was just
+        written.
         """
         if just_written:
-            # The newest file was written by the same phase a moment before.
+            # The phase itself has just written the newest file, so this read does not depend on
+            # earlier phases.
             return {}, state
         sets = state.files[-1:] if self._choice(part, share) == "newest" else state.files
         at_random = self._choice(part, share) in ("uniform", "zipf")
@@ -229,9 +233,9 @@ class CacheWalk:
         return found, replace(state, client=caches[0], server=caches[1])
 
     def _keeps(self, part: PhasePart) -> bool:
-        """Returns whether a client finds pages that it has read or written before in its cache. A
-        transfer that is smaller than a page leaves no valid page there, and the pages of files that
-        several clients use are on other nodes or invalid."""
+        """Returns whether a client finds pages in its cache that it has read or written before. A
+        transfer that is smaller than a page leaves no valid page in the client's cache. The pages
+        of files that several clients use are on other nodes or invalid."""
         shared = "shared" in (self._stream.files, *(one.part.files for one in self._parts))
         return not shared and self._stream.transfer_size_bytes >= PAGE_BYTES
 

@@ -139,10 +139,10 @@ def is_program(part: Phase) -> bool:
 
 def steps_of(index: int, part: Phase, think_time_s: float = 0.0) -> list[PhasePart]:
     """Returns the steps of a program; for any other phase, the phase as a whole. `think_time_s` is
-    the scenario's think time, which holds for phases without one.
+    the scenario's think time, which is used for phases that declare none.
 
-    The clients of a program begin together and do equal work, so they stay together: all of them
-    are at the same step at the same time. The generator does not pause before the first operation.
+    The clients of a program begin together and do equal work, so all of them are at the same step
+    at the same time. The load generator does not pause before the first operation.
     """
     if not is_program(part):
         return [PhasePart(part, index)]
@@ -228,10 +228,12 @@ def _symbols(
 
 
 def together(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Prediction:
-    """Returns the prediction of a whole workload from those of its phases, which run in sequence.
+    """Returns the prediction of a whole workload from the predictions `found` of its phases, which
+    run in sequence.
 
-    The time per operation is the mean over the phases. A percentile is kept only for operations of
-    a single phase: the percentile over several phases does not follow from those of each.
+    The time per operation is the mean over the phases. Percentiles are returned only for operations
+    that occur in a single phase, because percentiles over several phases do not follow from the
+    percentiles of each phase.
     """
     if len(found) == 1:
         return found[0]

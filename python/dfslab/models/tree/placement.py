@@ -1,7 +1,7 @@
 """Maps roles to hardware: the stations of their resources, and the paths of messages between roles.
 
-A station is one kind of resource: of hardware, such as disks, on the nodes of one group; of
-software (threads or locks), of one role.
+A station is either one kind of hardware, such as disks, on the nodes of one group, or the threads
+or the lock of one role.
 """
 
 from __future__ import annotations

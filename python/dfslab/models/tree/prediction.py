@@ -31,7 +31,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 # Standard deviation of the natural logarithm of a constant that a profile holds. It is estimated
 # from pairs of profiles of one busy machine (tests/oracle/test_measured_spread.py).
 MEASURED_SPREAD = 0.2
-# Largest number of phases and sets of constants whose costs a configuration keeps.
+# Largest number of entries in a configuration's cache of costs. An entry has the costs for one
+# phase and one set of constants.
 KEPT_COSTS = 4
 # The values of all calibrated constants, as pairs of key and value.
 Constants: TypeAlias = tuple[tuple[str, float], ...]
@@ -50,8 +51,9 @@ class Situation:
         self.environment = environment(scenario, self.system, workload)
         self.trace = ReplayedOperations(stream) if stream.given else None
         self.caches: CacheWalk | None = None
-        # The key is the work of a phase with the values of the constants. Copies of this
-        # configuration (`at`, `alone`) have the same trees, so they share these costs.
+        # The key is the work of a phase with the values of the constants. The copies of this
+        # configuration that `at` and `alone` return have the same trees, so they use this cache as
+        # well.
         self._last_costs: dict[tuple[str, Constants], dict[str, Cost]] = {}
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
@@ -106,7 +108,8 @@ class Situation:
         self, constants: Mapping[str, float], written_back: float | None = None
     ) -> TreeReader:
         """Returns the reader that evaluates this configuration's trees with these constants.
-        `written_back` is the share of deferred writes that count, by default the mean share."""
+        `written_back` is the share of deferred writes that disks do before the workload can end;
+        None means the mean share over the phases."""
         values = {**self.environment, **constants}
         share = self.written_back if written_back is None else written_back
         return TreeReader(self.placement, values, self.client, share, self.operations or math.inf)
@@ -122,9 +125,9 @@ class Situation:
         return sum(bytes_ * one.written_back for bytes_, one in parts) / sum(written)
 
     def at(self, constants: Mapping[str, float]) -> Situation:
-        """Returns this configuration with the caches that its phases leave behind if the calibrated
-        constants have these values. The constants matter only where writers wait for disks, because
-        how long a phase takes decides how much the disks write meanwhile."""
+        """Returns this configuration with the cache states of its phases for these values of the
+        calibrated constants. The constants affect the cache states only if writers wait for disks:
+        the longer a phase takes, the more the disks write meanwhile."""
         if self.caches is None or not self.caches.throttles:
             return self
         found = copy(self)
@@ -166,8 +169,8 @@ class Situation:
 
     @property
     def symbols(self) -> dict[str, float]:
-        """The symbols that have other values in the only phase of the workload, for all its
-        operations. Empty if there are several phases."""
+        """The symbols whose values in the only phase of the workload differ from those in
+        `environment`, for all operations of the phase. Empty if there are several phases."""
         merged: dict[str, float] = {}
         for own in self.whole.symbols.values() if len(self.phases) == 1 else ():
             merged.update(own)
@@ -184,9 +187,9 @@ class Situation:
     def costs(
         self, constants: Mapping[str, float], phase: WorkPhase | None = None
     ) -> Mapping[str, Cost]:
-        """Returns the cost of each operation with these constants, in one phase or in the whole
-        workload. Callers must not change the costs, because the last ones are kept: a prediction
-        and the notes on it need the same costs."""
+        """Returns the cost of each operation with these constants, in one phase or, if `phase` is
+        None, in the whole workload. The last costs are cached, because a prediction and the notes
+        on it need the same costs. Callers must therefore not change them."""
         phase = phase or self.whole
         if any(isinstance(value, np.ndarray) for value in constants.values()):
             return self._read(constants, phase)
@@ -262,11 +265,12 @@ class Situation:
         return 1.0 / time_s
 
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
-        """Predicts for several sets of the same constants at once, as `predict` does for one
-        set.
+        """Predicts for several sets of values of the same constants in one evaluation. For a single
+        set, `predict` returns the same values.
         """
         if self.caches is not None and self.caches.throttles:
-            # What phases leave in the caches differs between the sets of constants.
+            # The caches are in other states after a phase if the constants have other values, so
+            # each set is solved alone.
             return stacked([self.at(one).predict(one) for one in sets])
         columns = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         # Operation trees are evaluated with arrays in the same way as with numbers.

@@ -60,8 +60,8 @@ OF_PATHS = {"network_latency", "stream_window", "retransmission"}
 
 
 class Varies(Exception):
-    """Raised when several sets of constants are evaluated together and give different counts of
-    repetitions, units or copies.
+    """Raised when several sets of constants are evaluated together, but a number of repetitions,
+    units or copies differs between the sets.
     """
 
 
@@ -70,12 +70,12 @@ def _compiled(
     expression: Symbolic, library: str
 ) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
     """Compiles an expression. Returns the names of its symbols, a function of their values, and 0.
-    For a number without symbols, where no function is needed, returns (), None and the number.
+    For an expression without symbols, returns an empty tuple, None and the expression's value.
     """
     if isinstance(expression, Expr):
         names, found = function(expression, library == "numpy")
         return (names, found, 0.0) if names else ((), None, float(found()))
-    # Here the expression is one of SymPy, which a description may use directly.
+    # The expression is one of SymPy, which a description may use in place of an `Expr`.
     if expression.is_number:
         return (), None, float(symbolic_amount(expression))
     symbols = sorted(expression.free_symbols, key=str)
@@ -245,11 +245,12 @@ class TreeReader(Visitor[str, Cost]):
         share: float,
         ahead_s: float = 0.0,
     ) -> None:
-        """Adds `share` of a demand in seconds at a station to `cost`. A client's whole demand is on
-        its own node.
+        """Adds `share` of a demand in seconds at a station to `cost`. The demand of a client counts
+        fully at the client's node.
 
-        `ahead_s` is the burst credit of a token bucket in seconds. If it is above 0, the whole
-        demand is also added to `cost.limited`, otherwise to the demands for which concurrent copies
+        `ahead_s` is the burst credit of a token bucket in seconds; 0 if the station is no token
+        bucket. At a token bucket, the whole demand is also added to `cost.limited`. At another
+        station, the demand is also added to `cost.burst`, the demands for which concurrent copies
         queue.
         """
         alone = role == self._client
@@ -354,8 +355,9 @@ class TreeReader(Visitor[str, Cost]):
         return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
     def par(self, node: Par, where: str) -> Cost:
-        """Returns the cost of parallel branches. The latency is that of the slowest branch or the
-        time of the busiest station, whichever is larger. Without copies, the cost is zero."""
+        """Returns the cost of parallel branches. The latency is that of the slowest branch
+        including its wait, or the time of the busiest station, whichever is larger. Without copies,
+        the cost is zero."""
         copies = self.count(node.copies)
         if not copies:
             return Cost()
@@ -365,8 +367,8 @@ class TreeReader(Visitor[str, Cost]):
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
-        # A client's adapter carries the data of all copies, a server's adapter only those of its
-        # own copy.
+        # The token bucket of a client is charged with the data of all copies, and that of a server
+        # with the data of one copy only.
         for station in total.limited:
             if not self._is_clients(station):
                 total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
@@ -406,8 +408,8 @@ class TreeReader(Visitor[str, Cost]):
         first = self._held_up(first)
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
-            # A first unit that visits a station several times leaves servers free for the next
-            # unit.
+            # While the first unit visits the station several times, one visit after the other, the
+            # other servers of the station are free for the next units.
             unit_s = self._concurrency * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
@@ -416,8 +418,9 @@ class TreeReader(Visitor[str, Cost]):
 
     def repeat(self, node: Repeat, where: str) -> Cost:
         """Returns the cost of a repeated body: that of one repetition, times the number of
-        repetitions. Raises Varies if the number differs between the sets of constants while
-        concurrent copies queue."""
+        repetitions. If concurrent copies of the body queue, a repetition takes at least as long as
+        the busiest station needs for all copies. Raises Varies if the number of repetitions then
+        differs between the sets of constants."""
         count = self.value(node.count)
         turn = self.visit(node.body, where)
         total = turn.times(count)
@@ -431,7 +434,7 @@ class TreeReader(Visitor[str, Cost]):
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
         """Returns the demand in seconds at a token bucket for `count` repetitions, each of which
-        uses a newly chosen server. `turn` is the cost of one repetition.
+        selects a server again. `turn` is the cost of one repetition.
         """
         if self._is_clients(station):
             return count * turn.limited[station]

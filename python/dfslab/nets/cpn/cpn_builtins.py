@@ -200,7 +200,8 @@ class Builtins:
             names[name] = names[other]
 
     def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
-        """Returns a function that raises InputError with `reason`. `name`: its name in the file."""
+        """Returns a function whose call raises InputError with `reason`. `name`: its CPN ML
+        name."""
 
         def run(given: Sequence[CpnValue]) -> CpnValue:
             raise self.evaluator.wrong(name, reason)
@@ -208,8 +209,8 @@ class Builtins:
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the elements of a tuple that must have `count` elements (else InputError).
-        `name`: the called function, for the message."""
+        """Returns the elements of a tuple. Raises InputError if their number is not `count`. `name`
+        is the name of the called function for the message."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
@@ -347,8 +348,8 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset to a list. Raises InputError if the number of any token is not known
-        while the file is read."""
+        """Converts a multiset to a list. Raises InputError if the numbers of its tokens are not
+        known while the file is read, unless its tokens are those of one list, which is returned."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
@@ -369,8 +370,8 @@ class OfColours:
         self.colours = evaluator.colours
 
     def named(self, name: str, context: str) -> CpnValue | None:
-        """Returns the function that has a name such as `colour_set.function`; None if the name
-        contains no colour set."""
+        """Returns the function `colour_set.function` or `of_colour_set'constructor`; None if the
+        name contains no colour set of the file, or the colour set has no such function."""
         tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
         if tested and tested[1] in self.colours.sets:
             return self.is_made_by(tested[1], tested[2], context)
@@ -402,7 +403,7 @@ class OfColours:
         return None
 
     def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
-        """Returns a test whether `constructor` made a value; None if it is unknown."""
+        """Returns a test whether `constructor` made a value; None if no such one is declared."""
         kind = self.colours.sets[colour].kind
         if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
             return None
@@ -440,8 +441,8 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Returns the position of a value in its colour set if `word` is "ord", its name if
-        "mkstr". For "col", `value` is a position, and the value at it is returned."""
+        """If `word` is "ord", returns the position of `value` in its colour set; if "mkstr", its
+        name; if "col", the value at the position `value`."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         texts: list[CpnValue] = [
@@ -487,8 +488,7 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns the product of `count` and the entry's count, and their joint condition or
-        None."""
+        """Returns the product of the counts, and the conjunction of the conditions (None: none)."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

@@ -44,7 +44,8 @@ COMMON: dict[str, ValueType] = {
     "TIME": INT,
     "STRING": TEXT,
 }
-# Names that the engine's inscription language reserves. A colour with such a name is renamed.
+# Names that the inscription language of the engine reserves. A colour with one of these names is
+# renamed.
 TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "length", "at", "cons")
 
 
@@ -64,11 +65,12 @@ class Colours:
     def __init__(self) -> None:
         self.sets: dict[str, ColourSet] = {}
         self.enums: dict[str, list[str]] = {}
-        # The error for each colour set that could not be read. It is raised only for a net that
-        # uses the colour set.
+        # The error of each colour set that could not be read, by the name of the colour set. The
+        # error is raised only if a net uses this colour set.
         self.broken: dict[str, InputError] = {}
         self.names: dict[Struct, str] = {}
-        # The colours of records that lists contain. No place has such a colour.
+        # The record types that are element types of lists, by the names of their colours. No place
+        # has such a colour.
         self.held: dict[str, Struct] = {}
 
     def add(
@@ -137,7 +139,7 @@ class Colours:
         raise InputError(context, words(kind), "is no type of a token's field")
 
     def record_name(self, kind: Struct, context: str) -> str:
-        """Returns the name of the colour for those records of the type `kind` that lists contain.
+        """Returns the name of the colour for records of the type `kind` that are elements of lists.
         The colour is added if it is new."""
         if kind not in self.names:
             self.names[kind] = self.free("pair")
@@ -175,7 +177,8 @@ class Colours:
 
     def element(self, value: CpnValue, kind: ValueType | None, context: str) -> Leaf:
         """Converts a value to text of the engine's language for use as an element of a list.
-        `kind`: the type of the value. A record or an inner list becomes one record."""
+        `kind`: the type of the value. A record becomes one record value. So does an inner list,
+        because lists cannot contain lists directly (see `boxed`)."""
         if isinstance(kind, ListType):
             inner = self.leaf(value, context)
             name = self.record_name(boxed(kind), context)
@@ -208,7 +211,8 @@ class Colours:
 
     def fitted_fields(self, value: Rec, kind: Struct, colour: str, context: str) -> Rec:
         """Returns a record with the field types of the record type `kind`. Constant whole numbers
-        become real numbers where needed. Raises InputError if a field has another type."""
+        become real numbers if `kind` has a real field for them. Raises InputError if the type of a
+        field does not fit."""
         made = []
         for (label, wanted), (_, one) in zip(kind.fields, value.fields, strict=True):
             if wanted == REAL and isinstance(one, Leaf) and one.kind == INT and one.known:
@@ -247,9 +251,9 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """Returns the colours that the net definition needs. Each key is a colour's name, and its
-        value has the name and type name of each field. The colours are those of the colour sets in
-        `used`, and of records in lists."""
+        """Returns the colours that the net definition needs: those of the colour sets in `used`,
+        and those of records in lists. Each key is a colour's name, and its value has the name and
+        the type name of each field."""
         made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
@@ -257,7 +261,7 @@ class Colours:
         while waiting:
             for name in waiting:
                 made[name] = self.fields(self.held[name], context)
-            # The lists in a record may have added further colours.
+            # The call of `fields` may have added colours for lists within these records.
             waiting = [name for name in self.held if name not in made]
         return made
 
@@ -283,8 +287,8 @@ class Colours:
 
 
 def boxed(kind: ListType) -> Struct:
-    """Returns a record type whose one field has the list type `kind`. It is used for a list within
-    a list, because lists cannot contain lists directly."""
+    """Returns a record type whose only field has the list type `kind`. In a list of lists, each
+    inner list is put into such a record, because lists cannot contain lists directly."""
     return Struct((("value", kind),))
 
 

@@ -44,8 +44,9 @@ HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations in a text one by one, so that one that cannot be
-    parsed does not affect the others."""
+    """Parses the `val` and `fun` declarations in a text one by one, so that an error in one
+    declaration does not affect the others. Yields them in order; a declaration with an error has no
+    tree."""
     text = _opened(uncommented(text))
     depth, heads = 0, []
     for found in re.finditer(rf"\b(let|in|end|{HEADS})\b|\"(?:[^\"\\]|\\.)*\"", text):
@@ -66,8 +67,8 @@ def declarations(text: str, context: str) -> Iterator[Declaration]:
 
 
 def _opened(text: str) -> str:
-    """Returns the text of declarations without `local … in … end`: the declarations inside such a
-    block are written one after another."""
+    """Returns the text of declarations in which each block `local … in … end` is replaced by the
+    declarations that it contains."""
     pieces, opened, at = [], list[str](), 0
     for found in re.finditer(r"\b(let|local|in|end)\b|\"(?:[^\"\\]|\\.)*\"", text):
         word = found[0]
@@ -109,8 +110,8 @@ class Declarations:
         box = net.find("globbox")
         for element in self.elements(box) if box is not None else ():
             self.declare(element)
-        # Declarations alone add no colour of records in lists to the net. Only places and functions
-        # that use such a colour add it.
+        # Reading the declarations has added colours for records in lists. They are removed here,
+        # and only places and functions that use such a colour add it again.
         self.colours.held.clear()
 
     def elements(self, box: ET.Element) -> Iterator[ET.Element]:
@@ -144,9 +145,9 @@ class Declarations:
                 self.name_constant(name)
 
     def name_constant(self, name: str) -> None:
-        """Turns a declared number into a named constant of the net definition, so that its value
-        can be changed there. Other values, and numbers whose name is not valid in the engine's
-        language, are left as they are."""
+        """Turns a declared number into a named constant of the net definition, so that a user of
+        the definition can change its value. Other values, and numbers whose name is not valid in
+        the engine's language, are not made constants."""
         value = self.evaluator.globals.get(name)
         number = isinstance(value, Leaf) and value.known and value.kind in (INT, REAL)
         if isinstance(value, Leaf) and number and clean(name) == name:
@@ -154,8 +155,9 @@ class Declarations:
             self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
 
     def reference(self, name: str, text: str) -> None:
-        """Declares a reference (`globref`) with its initial value as its constant value. Raises
-        InputError if the file assigns to the reference."""
+        """Declares a reference (`globref`) with its initial value as its constant value. If the
+        file assigns to the reference or the value cannot be read, the error is stored, and only
+        nets that use the reference are rejected."""
         context = self.evaluator.context = f"globref {name}"
         try:
             if name in self.assigned:
@@ -283,9 +285,9 @@ class Declarations:
         self.evaluator.constructors.add(word)
 
     def union(self, name: str, kind: ET.Element, context: str) -> None:
-        """Declares a union type as a record. It has a tag, which names the constructor of a value,
-        and a field for each constructor that has an argument. The fields of all other constructors
-        are zero."""
+        """Declares a union type as a record. The record has a tag, which names the constructor of a
+        value, and a field for each constructor that has an argument. In a value, only the field of
+        the value's constructor has the argument; the other fields are zero."""
         payloads: list[tuple[str, ValueType]] = []
         tags = []
         for one in kind.findall("unionfield"):
@@ -330,7 +332,8 @@ class Declarations:
 
     def subset(self, name: str, other: str, kind: ET.Element, context: str) -> None:
         """Declares the colour set `name`, which is a subset of the colour set `other`. The file
-        either gives a function that selects its values, or lists them."""
+        gives either a function that is true for the values of the subset, or a list of these
+        values. Raises InputError if it gives neither."""
         of = self.colours.known(other, context)
         by, listed = kind.find("by"), kind.find("with")
         if by is not None:

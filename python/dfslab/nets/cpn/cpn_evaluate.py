@@ -1,9 +1,9 @@
 """Evaluates expressions of CPN ML while a file is read. Parts whose values depend on a run are
 converted to text of the engine's inscription language.
 
-Values that depend on tokens become text. All other values are computed at once, so recursion over
-known numbers and lists is unrolled. A recursion over values that are known only during a run
-becomes a function of the net.
+Values that depend on tokens become text. All other values are computed while the file is read, so a
+recursion over known numbers and lists is unrolled. A recursion over values that are known only
+during a run becomes a function of the net.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Evaluator:
         self.calls = self.deep = 0
         self.stamps = False
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
-        # Function that makes a random value a local of the transition; None if that is impossible.
+        # Turns a random value into a local of a transition; None if no transition is being read.
         self.hoist: Callable[[Leaf], Leaf] | None = None
-        # Function for calls that are evaluated during the run; set by `CalledFunctions`.
+        # Handles a call that only a run can evaluate; set by `CalledFunctions`.
         self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
-        # Function that returns the value of a name with a dot, such as `CS.all`; None if unknown.
+        # Returns the value of a name with a dot, such as `CS.all`; None for an unknown name.
         self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
-        # The reason in the error message for a name that is not declared.
+        # The reason that the error message gives for an unknown name.
         self.unknown = "is not declared"
 
     def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
@@ -83,8 +83,8 @@ class Evaluator:
     # Declarations of values and functions.
 
     def declare(self, found: Declaration) -> None:
-        """Adds the names of a declaration, each with its value, or with the error if it cannot be
-        read."""
+        """Adds the names of a declaration, each with its value. If the declaration cannot be read,
+        each name gets the error instead."""
         for name in found.names:
             self.globals.pop(name, None)
             self.broken.pop(name, None)
@@ -112,8 +112,7 @@ class Evaluator:
         return made
 
     def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
-        """Returns the values of the names in a pattern of `val`. Raises InputError if it may not
-        match."""
+        """Returns the values of a pattern's names; InputError if the pattern may not match."""
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
             raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
@@ -279,8 +278,8 @@ class Evaluator:
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
         if condition.draws and self.hoist is None:
-            # A function has no locals. A random condition is therefore passed as the argument of
-            # another function, so that it is drawn once.
+            # A function of the net has no locals. So that a random condition is drawn only once, it
+            # is passed as an argument to an additional function.
             truths = (Tree("bool", "true"), Tree("bool", "false"))
             clauses = self.clauses(tree, zip(truths, tree.parts[1:], strict=True))
             return self.call(Closure("if", clauses, env), [condition])
@@ -299,8 +298,8 @@ class Evaluator:
                 pattern, bound = part.parts[0].parts
                 found = self.value(bound, inner)
                 if draws(found):
-                    # A function has no locals. A random value is therefore passed as the argument
-                    # of another function, so that it is drawn once.
+                    # A function of the net has no locals. So that a random value is drawn only
+                    # once, it is passed as an argument to an additional function.
                     rest = Tree("let", "", (*parts[at + 1 :], body))
                     clauses = self.clauses(part, [(pattern, rest)])
                     return self.call(Closure("let", clauses, inner), [found])
@@ -313,12 +312,12 @@ class Evaluator:
         return self.call(Closure("case", tuple(clauses), env), [self.value(subject, env)])
 
     def function(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates `fn`. The function keeps the values of the names around its definition."""
+        """Evaluates `fn`. The function stores the values of the local names around it."""
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns clauses made from pairs of pattern and body. A second call for the same tree
-        returns the same objects, since functions are identified by them."""
+        """Returns clauses of pairs of pattern and body. A second call for the same tree returns the
+        same objects, because functions are identified by their clauses."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -343,7 +342,7 @@ class Evaluator:
         return self.apply(self.value(head, env), self.value(argument, env))
 
     def is_known(self, name: str, env: Env) -> bool:
-        """Returns whether a name is declared, by `env`, by the file or by CPN ML."""
+        """Returns whether a name is local (in `env`), declared in the file, or predefined."""
         known = name in env or name in self.globals or name in self.broken
         return known or self.dotted(name, self.context) is not None
 
@@ -354,7 +353,7 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to its next argument. The function runs once it has all."""
+        """Applies a function to its next argument. It is evaluated when no argument is missing."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -367,8 +366,9 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If its text contains one twice, random
-        arguments become locals of the transition, so that they are drawn once (else InputError)."""
+        """Returns the arguments of a predefined function. If it `repeats` an argument, random
+        arguments become locals, so that they are drawn once (InputError where locals are
+        impossible)."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -377,8 +377,8 @@ class Evaluator:
         return [self.once(one) for one in given]
 
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Calls a function of the file with all its arguments. The call is evaluated at once if
-        possible, and otherwise becomes a call of a function of the net."""
+        """Calls a function of the file with all its arguments. The call is evaluated while the file
+        is read if possible, and otherwise becomes a call of a function of the net."""
         self.calls += 1
         if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
             raise self.wrong(
@@ -435,8 +435,8 @@ class Evaluator:
         return value
 
     def once(self, value: CpnValue) -> CpnValue:
-        """Returns the value, in which random parts are replaced by locals of the transition
-        (computed once per firing). Where locals are impossible, the value is returned unchanged."""
+        """Returns the value with its random parts replaced by locals of the transition, which are
+        computed once per firing. Where locals are impossible, the value is returned unchanged."""
         if self.hoist is None or not draws(value):
             return value
         if isinstance(value, Leaf):

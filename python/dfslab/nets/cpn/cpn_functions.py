@@ -38,7 +38,8 @@ FUNCTIONS_MOST, ROUNDS_MOST, COPIES_MOST = 1_000, 5, 100
 
 @dataclass
 class _Made:
-    """The name of a function of the net, and the type of its result as far as it is known."""
+    """The name of a function of the net, and the type of its result. The type is UNKNOWN until the
+    function's body has been evaluated."""
 
     name: str
     result: ValueType = UNKNOWN
@@ -46,8 +47,9 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Written:
-    """A function of the net as text of the engine's language. A function of the file whose result
-    is a record becomes several functions of the net, whose names begin with `whole`."""
+    """A function of the net as text of the engine's language. If the result of a function of the
+    file is a record, the function becomes several functions of the net, one for each field. `whole`
+    is the common start of the names of these functions, or the name of a single function."""
 
     parameters: dict[str, str]
     result: str
@@ -69,7 +71,8 @@ class CalledFunctions:
 
     @property
     def context(self) -> str:
-        """Returns how error messages name the declaration or inscription that is being read."""
+        """Returns the words by which error messages name the declaration or inscription that is
+        being read."""
         return self.evaluator.context
 
     def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
@@ -96,7 +99,8 @@ class CalledFunctions:
 
     def names(self, made: _Made) -> list[str]:
         """Returns the names of the net's functions that represent one function of the file. If the
-        result is a record, there is one for each field of it."""
+        result of that function is a record, there is one function of the net for each field of the
+        record."""
         if not isinstance(made.result, Struct):
             return [made.name]
         return [f"{made.name}_{label}" for label, _ in flat(made.result)]
@@ -111,7 +115,8 @@ class CalledFunctions:
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
         made = self.made[key] = _Made(self.free(name))
-        # `key` contains the ids of these objects, so the objects must stay alive.
+        # `key` contains the ids of these objects. While they exist, no other object gets the same
+        # ids.
         self.kept.append((closure, given))
         outside, evaluator.hoist = evaluator.hoist, None
         deep, evaluator.deep = evaluator.deep, 0
@@ -198,8 +203,8 @@ class CalledFunctions:
 
 
 class _Abstract:
-    """Replaces those parts of a call's arguments that are known only during a run by parameters of
-    a function."""
+    """Replaces the parts of a call's arguments that are known only during a run. Parameters of a
+    function of the net take their places."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -232,8 +237,9 @@ class _Abstract:
         return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
 
     def closure(self, closure: Closure) -> tuple[Any, Closure]:
-        """Replaces, in a function, those outer values that are known only during a run by
-        parameters. Returns a key and the new function."""
+        """Replaces values that a function takes from outside its definition by parameters, if they
+        are known only during a run. Returns a key and the new function. Two functions with equal
+        keys can use the same function of the net."""
         names = set().union(*(free_names(one) for one in closure.clauses))
         for clauses in closure.group.values():
             names |= set().union(*(free_names(one) for one in clauses))
@@ -250,8 +256,8 @@ class _Abstract:
         return key, Closure(closure.name, closure.clauses, env, closure.group, given)
 
     def is_outside(self, value: CpnValue) -> bool:
-        """Returns whether a value that a function takes from outside its definition is known only
-        during a run."""
+        """Returns whether a value that a function takes from outside its definition, or a part of
+        it, is known only during a run."""
         if isinstance(value, Closure):
             env = value.env
             inner = set().union(*(free_names(one) for one in value.clauses))

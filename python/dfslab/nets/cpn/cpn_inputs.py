@@ -62,8 +62,8 @@ class Taken:
 @dataclass(frozen=True)
 class Wanted:
     """A condition that a part of a token must equal an expression. `whole` is true if the
-    expression is the entire term on the arc, such as `f(x)`. Then its value may also be several
-    tokens."""
+    expression is the entire term on the arc, such as `f(x)`. The value of an entire term may also
+    be a multiset of several tokens."""
 
     arc: FileArc
     expression: Tree
@@ -128,7 +128,7 @@ class Inputs:
             self.bind(term, arc)
 
     def unbound(self) -> str:
-        """Returns the reason in the error message for a name that no input arc binds."""
+        """Returns the reason that the error message gives for a name that no input arc binds."""
         bound = ", ".join(self.env) or "none"
         return f"is bound by no input arc, nor is it declared (bound: {bound})"
 
@@ -178,7 +178,7 @@ class Inputs:
 
     def fit(self, term: Tree, token: CpnValue, arc: FileArc) -> None:
         """Binds the new names of a pattern to parts of a token. For a name that is already bound,
-        the condition is added that both values are equal."""
+        adds the condition that the part of the token equals the value of the name."""
         holes: list[Tree] = []
         found = matched(self.holed(term, holes), token, self.evaluator)
         if found is None:
@@ -226,14 +226,15 @@ class Inputs:
                 self.conditions += split(equal(one.part, value, self.evaluator))
 
     def require(self, one: Wanted, value: CpnValue) -> None:
-        """Adds the condition that a part of a token equals a value. The value is first converted to
-        the colour set of the token."""
+        """Adds the condition that the part of a token in `one` equals a value. The value is first
+        converted to the colour set of the arc's place."""
         fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
-        """Makes an arc take all tokens of the multiset `value`. The token that the arc already
-        takes must equal the first of them, and further tokens are taken for the others."""
+        """Makes an arc take all tokens of the multiset `value`. The arc already takes one token,
+        which must equal the first token of the multiset. One more token is taken for each other
+        token of the multiset. Raises InputError if the multiset is empty or too large."""
         arc, values = one.arc, list[CpnValue]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:
@@ -254,8 +255,9 @@ class Inputs:
         """Returns the tokens of a multiset that depends on tokens from other arcs. A function of
         the net computes them as a list.
 
-        The number of tokens must be known: it must be the same for all values of the names that the
-        multiset uses, whose colour sets must be small. Otherwise InputError is raised.
+        The number of tokens must be known while the file is read. So the multiset is evaluated for
+        all values of the names that it uses. Raises InputError if the number of tokens is not the
+        same for all of them, or if the colour sets of the names have too many values.
         """
         names = sorted(name for name in free_names(one.expression) if name in self.env)
         context, counts = one.arc.context, set[int]()

@@ -41,8 +41,8 @@ class PatternReader(Protocol):
     constructors: set[str]
 
     def wrong(self, value: object, reason: str) -> InputError:
-        """Returns an InputError for a value. Its key is the declaration or inscription that is
-        being read."""
+        """Returns an InputError for a value. The error's key names the declaration or inscription
+        that is being read."""
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
         """Applies a function of the file to one argument and returns the result."""
@@ -57,8 +57,9 @@ class Match:
     condition: Leaf | None = None
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
-        """Combines this match with another one. If both bind the same name, the condition is added
-        that the two values are equal. Returns False if the combination never matches."""
+        """Combines this match with the match `other`. If both matches bind the same name, the
+        condition is added that its two values are equal. Returns False if the combination never
+        matches."""
         if other is None:
             return False
         conditions = [one for one in (self.condition, other.condition) if one is not None]

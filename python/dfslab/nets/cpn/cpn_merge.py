@@ -47,8 +47,8 @@ class MergeReader(Protocol):
     context: str
 
     def wrong(self, value: object, reason: str) -> InputError:
-        """Returns an InputError for a value. Its key is the declaration or inscription that is
-        being read."""
+        """Returns an InputError for a value. The error's key names the declaration or inscription
+        that is being read."""
 
     def bag(self, value: CpnValue) -> Bag:
         """Converts a value to a multiset of tokens."""
@@ -73,9 +73,9 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 def compared(
     left: str, word: str, right: str, drawn: bool = False, other: str | None = None
 ) -> Leaf:
-    """Returns the comparison `left word right`, together with the opposite comparison. `other`:
-    operator of the opposite comparison; None: the operator that is opposite to `word`; "": there is
-    no opposite."""
+    """Returns the comparison `left word right`, which also stores the text of its opposite
+    comparison. `other` is the operator of the opposite comparison. If `other` is None, it is the
+    operator that is opposite to `word`; if `other` is "", the comparison has no opposite."""
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
     return Leaf(f"({left} {word} {right})", BOOL, draws=drawn, opposite=opposite)
@@ -91,8 +91,8 @@ def negated(value: Leaf) -> Leaf:
 
 
 def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
-    """Returns whether a condition is the negation of one of the conditions in `before`. If so, it
-    is true whenever all conditions in `before` are false."""
+    """Returns whether a condition is the negation of one of the conditions in `before`. Such a
+    condition is true whenever all conditions in `before` are false."""
     return any(one is not None and negated(one).text == condition.text for one in before)
 
 
@@ -142,9 +142,9 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
-    """Returns a value of the type `kind` whose evaluation stops the run with an error. It is the
-    value of a function for arguments that match no clause. For a multiset, it is the empty
-    multiset, which does not stop the run."""
+    """Returns a value of the type `kind` whose evaluation stops the run with an error. A function
+    has this value for arguments that match none of its clauses. Only for the type of a multiset,
+    the result is the empty multiset, which does not stop the run."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):
@@ -210,8 +210,9 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
             return constant(found, result)  # type: ignore[arg-type]
     drawn = left.draws or right.draws
     if word in COMPARED:
-        # Comparisons with the real value NaN are false, and so are their opposites. Therefore
-        # comparisons of reals are stored without an opposite.
+        # A comparison with the real value NaN is false, and the opposite comparison is false as
+        # well, so it is not the negation. Therefore comparisons of reals are stored without an
+        # opposite.
         whole = REAL not in (left.kind, right.kind)
         return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
     return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)
@@ -219,7 +220,8 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
 
 def computed(word: str, left: Any, right: Any) -> Any:
     """Returns the result of an operator for two known numbers. Returns None if the result is an
-    error, such as an overflow. The operator is then kept, so that the run reports the error."""
+    error, such as an overflow; the caller then leaves the operation to the run, which reports the
+    error."""
     if word in COMPARED:
         return COMPARED[word](left, right)
     if word in ("/", "//", "%") and right == 0:

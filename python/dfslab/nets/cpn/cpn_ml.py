@@ -199,8 +199,8 @@ class _MlParser:
         return self.ended(self.inner())
 
     def ended(self, tree: Tree) -> Tree:
-        """Returns the tree. Raises InputError if the text continues after it or if it is nested too
-        deeply."""
+        """Returns `tree`. Raises InputError if the text continues after the tree's text, or if the
+        tree is nested too deeply."""
         if self.peek():
             self.stop()
             raise self.wrong(f"'{self.peek()}' is not expected")

@@ -81,8 +81,8 @@ def _file_of_element(net: ET.Element) -> NetFile:
 def _parse(text: str) -> ET.Element:
     if len(text) > CHARACTERS_MOST:
         raise InputError("cpn", len(text), f"at most {CHARACTERS_MOST} characters")
-    # The document type that CPN Tools writes only names a grammar, so it is removed. Files that
-    # declare XML entities are rejected.
+    # The document type declaration that CPN Tools writes only names a grammar, so the declaration
+    # is removed. Files that declare XML entities are rejected.
     text = re.sub(r"<!DOCTYPE[^\[>]*>", "", text, count=1)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError("cpn", None, "entities are not read")
@@ -184,7 +184,8 @@ class _CpnReader:
         return net.document()
 
     def monitors(self, net: ET.Element) -> FileMonitors:
-        """Returns the monitors of the file, translated for the engine."""
+        """Returns the monitors of the file `net`, translated for the engine, and the reasons why
+        others could not be translated."""
         names = {
             key: words(node) or key
             for page in self.pages.values()
@@ -196,8 +197,8 @@ class _CpnReader:
         return MonitorTranslator(enabled_monitors(net), self.nodes, self.known, levels).all()
 
     def constants(self) -> dict[str, float]:
-        """Returns the declared constants. Those with the name of an enumeration's value are left
-        out."""
+        """Returns the declared constants by name. Constants that have the same name as a value of
+        an enumeration are left out."""
         taken = {value for values in self.colours.enums.values() for value in values}
         return {key: one for key, one in self.known.constants.items() if key not in taken}
 
@@ -311,9 +312,9 @@ class _CpnReader:
         return made
 
     def delay_first_tokens(self) -> None:
-        """Delays initial tokens that become available after time zero. For each place and time, the
-        tokens are put into an additional place, and a transition takes them from there at time zero
-        and puts them into the original place with the delay."""
+        """Delays initial tokens that become available after time zero. For each place and time, an
+        additional place gets the tokens. At time zero, an additional transition takes the tokens
+        from there and puts them into the original place with the delay."""
         for (name, delay), rows in self.later.items():
             own = self.free(f"{name} at {delay:g}")
             self.places[own], self.sets[own] = Place(own, UNIT, rows), self.sets[name]
@@ -330,10 +331,10 @@ class _CpnReader:
     def ports(
         self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Returns a dictionary from the id of each port of a copied page to the name of the port's
-        socket. A port is a place of the copied page that represents a place of `page`, its socket.
-        The file has pairs of ids: `(port,socket)(port,socket)`. `names` has the names of the places
-        of `page` by their ids."""
+        """Returns for each port of a copied page, by the port's id, the name of its socket. A port
+        is a place of the copied page; its socket is the place of `page` that replaces it. The file
+        has pairs of ids: `(port,socket)(port,socket)`. `names` has the names of the places of
+        `page` by their ids. Raises InputError if an id is unknown."""
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
         found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
         for port, socket in found:

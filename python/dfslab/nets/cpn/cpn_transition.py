@@ -3,7 +3,7 @@ tokens, and conditions on these fields become the guard.
 
 In CPN ML an arc names the parts of a token, as in `(c, s)`. In the engine's language an arc names
 the whole token, and inscriptions refer to its fields, as in `t1.f2`. If several input arcs use the
-same name, the guard requires that these fields are equal.
+same name for parts of their tokens, the guard requires that these parts are equal.
 """
 
 from __future__ import annotations
@@ -93,8 +93,9 @@ class TransitionReader(Inputs):
         finally:
             self.evaluator.hoist = None
         if delay is not None and free:
-            # The transition must return the value of a variable that no arc binds without delay.
-            # Therefore the transition's delay is added to each of the other output arcs.
+            # The value of a variable that no arc binds is taken from a place, and must be put back
+            # without delay. So the transition itself gets no delay; the delay is added to each of
+            # its other output arcs instead.
             delay = delay if delay.known else self.local(delay)
             puts = [_later(one, delay.text) for one in puts]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
@@ -117,7 +118,7 @@ class TransitionReader(Inputs):
 
     def bound_by_guard(self, guards: list[Tree]) -> list[Tree]:
         """Uses guards that are equations, such as `[n = m + 1]`, to bind names that no arc binds.
-        Returns the other guards."""
+        Returns the guards that were not used."""
         left = []
         for guard in guards:
             name, value = self.definition(guard)
@@ -142,8 +143,9 @@ class TransitionReader(Inputs):
         return "", None
 
     def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
-        """Finds the variables that neither arcs nor guards nor the code segment bind. Each may take
-        any value of its colour set. Raises InputError if such a colour set is too large."""
+        """Finds the variables that are bound by neither arcs nor guards nor the code segment. Each
+        of these variables may take any value of its colour set. Raises InputError if the colour set
+        of one of them is too large."""
         later = set(code.names) if code else set()
         trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
         trees += [code.action] if code and code.action else []
@@ -174,12 +176,12 @@ class TransitionReader(Inputs):
         return f"{self.name}, any {variable}"
 
     def free_place(self, name: str, colour: str, members: list[CpnValue]) -> Place:
-        """Returns a place with all values of a colour set (`members`). The transition takes the
-        value of the variable `name` from this place and puts it back."""
+        """Returns a place with all values of a colour set (`members`) as tokens. The transition
+        takes the value of the variable `name` from this place and puts the value back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
-        # If no condition restricts the values, the engine draws one at random. Otherwise the values
-        # are tried in turn.
+        # If no condition restricts the values, the engine draws one at random. Otherwise the engine
+        # tries the values one after another.
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
         # The unit colour is only a placeholder. The colour of the place is set when the whole file
@@ -236,8 +238,8 @@ class TransitionReader(Inputs):
             self.env.update(self.evaluator.bound(code.output, value))
 
     def local(self, value: Leaf) -> Leaf:
-        """Adds a local with a value to the transition. The local is computed once per firing.
-        Returns the name of the local as an expression."""
+        """Adds a local with the expression `value` to the transition. The local is computed once
+        per firing. Returns an expression that consists of the local's name."""
         name = f"v{len(self.locals) + 1}"
         while name in self.env or name in self.known.constants:
             name += "_"
@@ -300,9 +302,9 @@ class TransitionReader(Inputs):
         yield Put(place, token, wait, count.text)
 
     def token(self, value: CpnValue, arc: FileArc) -> list[Inscription] | str:
-        """Converts a value to the fields of a token of the arc's place, each as text of the
-        engine's language. If the value is a whole token that the transition takes, returns the name
-        of the variable that holds the token."""
+        """Converts a value to a token of the arc's place. Returns the fields of the token, each as
+        text of the engine's language. If the value is an unchanged token that the transition takes,
+        returns the name of the variable that is bound to this token instead."""
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]

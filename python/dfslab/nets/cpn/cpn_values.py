@@ -74,8 +74,8 @@ class Leaf:
     kind: Plain | ListType
     constant: Any = MISSING
     draws: bool = False
-    # For a comparison: the text of the opposite comparison. For a conjunction: the texts of the
-    # conditions that `&&` joins.
+    # `opposite` is set for a comparison: the text of the opposite comparison. `conditions` is set
+    # for a conjunction: the texts of the conditions that `&&` joins.
     opposite: str = ""
     conditions: tuple[str, ...] = ()
 
@@ -208,8 +208,9 @@ def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | ListType]]:
 
 
 def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
-    """Returns a value of the type `kind`. `texts` has the texts of its fields, in the order of the
-    function `flat`. `base`: the text of the whole value."""
+    """Returns a value of the type `kind`. `texts` has the text of each field of the value, in the
+    order of the function `flat`. `base` is the text of the whole value; it is used only if the
+    value is a record."""
     if isinstance(kind, Struct):
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
         return Rec(fields, kind.union, base)
@@ -260,7 +261,8 @@ def kind_of(value: CpnValue) -> ValueType:
 
 
 def joined(left: ValueType, right: ValueType) -> ValueType | None:
-    """Returns a type that fits the values of both types; None if there is none."""
+    """Returns a type to which the values of both types belong. Returns None if there is no such
+    type."""
     if left == right or right == UNKNOWN:
         return left
     if left == UNKNOWN:

@@ -96,8 +96,8 @@ class _CpnWriter:
             made.text = "fun " + " and ".join(texts) + ";"
 
     def sort(self, kind: str) -> str:
-        """Returns the name of the colour set in the file that corresponds to a type of the
-        engine."""
+        """Returns the name of the file's colour set that corresponds to the engine's type
+        `kind`."""
         return self.lists.get(kind) or SORTS.get(kind, kind)
 
     def declare_colour(self, name: str, taken: set[str]) -> None:
@@ -150,8 +150,8 @@ class _CpnWriter:
 
     def variable(self, name: str, sort: str, context: str) -> str:
         """Returns the name of a variable in the file, and declares the variable if needed. In a
-        file, a variable has one type, so if a name is used with a second type, the variable of that
-        type gets another name."""
+        file, each variable has one type. If the net uses the name `name` with several types, the
+        variables of the second and further types get names that contain the type."""
         own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
         if own not in self.variables:
             self.variables[own] = sort

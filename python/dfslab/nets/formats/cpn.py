@@ -6,7 +6,7 @@ from dfslab.nets.contract import NetFormat
 from dfslab.nets.cpn import cpn_read, cpn_write
 
 TITLE = "CPN Tools: coloured Petri nets with monitors"
-# Files of CPN Tools begin with this element, after an XML declaration and a document type.
+# The root element of files of CPN Tools, which follows an XML declaration and a document type.
 ROOT = b"<workspaceElements"
 
 

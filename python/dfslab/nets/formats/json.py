@@ -41,8 +41,8 @@ def read(text: str) -> NetFile:
 
 
 def write(net: NetDefinition) -> str:
-    """Returns the definition of a net as JSON, with its keys in the order in which people read
-    them."""
+    """Returns the definition of a net as JSON. The keys are in an order that suits human
+    readers."""
     return json.dumps(ordered(net), indent=1) + "\n"
 
 

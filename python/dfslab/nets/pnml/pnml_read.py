@@ -27,7 +27,8 @@ IGNORED = {"name", "graphics", "toolspecific"}
 
 def read(text: str) -> NetDefinition:
     """Converts PNML text to a flat net definition. In a place/transition net, tokens have no
-    fields; a symmetric net keeps its colours. Raises InputError for any other content."""
+    fields; in a symmetric net, tokens have the fields of their colours. Raises InputError for any
+    other content."""
     root = _parse(text)
     if _tag(root) != "pnml":
         raise InputError("pnml", _tag(root), "the outermost element must be pnml")

@@ -50,8 +50,8 @@ class Symmetric:
     def __init__(self, net: ET.Element) -> None:
         self.block = ET.Element("block", id="declarations")
         self.variables: dict[str, str] = {}
-        # For the id of each sort: its colour set and its number of values. For the id of each
-        # constant: its value in CPN ML and its colour set.
+        # `sorts` has for the id of each sort its colour set and its number of values. `constants`
+        # has for the id of each constant its value in CPN ML and its colour set.
         self.sorts: dict[str, tuple[str, int]] = {}
         self.constants: dict[str, tuple[str, str]] = {}
         self.context = "declaration"
@@ -66,7 +66,8 @@ class Symmetric:
                 yield from (inner for inner in one if tag(inner) != "comment")
 
     def wrong(self, value: str, reason: str) -> InputError:
-        """Returns an InputError for a value. Its key is the declaration that is being read."""
+        """Returns an InputError for a value. The error's key names the declaration that is being
+        read."""
         return InputError(self.context, value, reason)
 
     def colour(self, name: str, kind: ET.Element) -> None:
@@ -202,7 +203,7 @@ class Symmetric:
 
     def moved(self, element: ET.Element, step: int) -> str:
         """Translates the successor (`step` 1) or predecessor (`step` -1) of a value in a cyclic
-        enumeration."""
+        enumeration. Raises InputError if the number of values of the enumeration is not known."""
         (inner,) = self.terms(element) or [""]
         sort = self.sort_of_term(next(one for one in element.iter() if tag(one) in ATOMS))
         count = {name: count for name, count in self.sorts.values()}.get(sort, 0)

@@ -19,9 +19,10 @@ def is_computed(run: FinishedRun) -> bool:
 
 
 def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
-    """Returns the changes that gain most, each with its interval, or the reason why they are
-    withheld. The list is empty if no gains were computed. If no change gains more than 2 %, the
-    list says so."""
+    """Returns the changes of the configuration that raise the rate most, each with its interval, or
+    the reason why the changes are withheld. The list is empty if no gains were computed. If no
+    change raises the rate by more than 2 %, the only entry of the list is a sentence that states
+    this."""
     advised = run.find(Advised)
     if advised is None or not is_computed(run):
         return []
@@ -49,8 +50,8 @@ def _change(one: Recommendation) -> str:
 def closing(run: FinishedRun) -> list[str]:
     """Returns the sentences that commands print last for a run: what was observed, what limits the
     rate, and which change would gain most. If no gains were computed, the last sentence names the
-    command that computes them, which needs a run's folder. The list is empty if the run has no
-    rates."""
+    command that computes gains. This sentence is left out for a run of a table, because the command
+    needs a run's folder. The list is empty if the run has no rates."""
     answer = verdict(run)
     if answer is None:
         return []

@@ -14,10 +14,11 @@ MEASURED = "measure"
 
 
 def fastest(run: FinishedRun) -> str:
-    """Returns a sentence on the file systems of a run: the one with the highest rate in most
-    workloads, and how many times as fast it is as each other one. Each factor is the median over
-    the workloads that both ran, with the smallest and the largest one. Returns "" if the run does
-    not compare file systems, or if no workload ran on two of them."""
+    """Returns a sentence on the fastest file system of a run, which is the one with the highest
+    rate in most workloads. For each other file system, the sentence states how many times as fast
+    the fastest one is: the median, the smallest and the largest ratio of rates over the workloads
+    that both ran. Returns "" if the run does not compare file systems, or if no workload ran on two
+    of them."""
     found = run.find(SystemsComparison)
     if found is None:
         return ""
@@ -41,7 +42,7 @@ def fastest(run: FinishedRun) -> str:
 
 def _method(found: SystemsComparison) -> str:
     """Returns the method whose rates are compared: `measure` or, if nothing was measured, the first
-    one."""
+    method with rates; "" if there is none."""
     methods = [row.method for row in found.rows if row.measure == "rate"]
     return MEASURED if MEASURED in methods else next(iter(methods), "")
 
@@ -56,8 +57,8 @@ def _factor(middle: float, low: float, high: float, system: str) -> str:
 
 
 def _noise(run: FinishedRun) -> str:
-    """Returns a sentence on missing repetitions; "" if some configuration was measured twice, or
-    if nothing was measured."""
+    """Returns a sentence that each configuration was measured only once; "" if some configuration
+    was measured more than once, or if nothing was measured."""
     repeated = [len(one.results) for one in by_configuration(run.of_method(MEASURED))]
     if not repeated or max(repeated) > 1:
         return ""

@@ -23,8 +23,8 @@ REPETITIONS = 10
 class Unknown:
     """A question that the run leaves open.
 
-    `command`: the command whose result would answer it; "" if there is none. `section`: name of the
-    section of the page that has details; "" if there is none.
+    `text`: what is not known. `command`: the command whose result would answer the question; "" if
+    there is none. `section`: name of the section of the page that has details; "" if there is none.
     """
 
     text: str
@@ -35,7 +35,9 @@ class Unknown:
 @dataclass(frozen=True)
 class FirstScreen:
     """The first screen of a run's HTML page: the answer of the run in the same sentences as in the
-    terminal, the changes of the configuration that would gain most, and the open questions."""
+    terminal, the changes of the configuration that would gain most, and the open questions
+    (`unknown`). `is_measured`: whether the answer is about measured rates; otherwise it is about
+    predicted rates."""
 
     answer: RunAnswer
     is_measured: bool
@@ -85,9 +87,9 @@ def _of_models(run: FinishedRun) -> list[Unknown]:
 
 
 def _of_changes(run: FinishedRun) -> list[Unknown]:
-    """Returns the command that computes the gains of changes, as an open question. Returns an empty
-    list if the run already has these gains, or if the results are from a table, because the command
-    needs a run's folder."""
+    """Returns one open question: the gains of changes are not computed, with the command that
+    computes them. Returns an empty list if the run already has these gains, or if its results are
+    from a table, because the command needs a run's folder."""
     if is_computed(run) or run.is_of_table:
         return []
     return [Unknown(f"{NOT_COMPUTED}.", "dfslab advise RUN")]

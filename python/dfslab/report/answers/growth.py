@@ -10,9 +10,9 @@ import numpy as np
 from dfslab.report.answers.rates import ConfigurationRate
 
 # Bounds on the growth of the rate from the fewest to the most clients. The growth counts as
-# proportional if it is at least PROPORTIONAL times the growth of the clients. The rate counts as
-# flat if it grows by at most the factor FLAT. Both are choices: repetitions usually differ by up to
-# a fifth.
+# proportional if it is at least PROPORTIONAL times the growth of the number of clients. The rate
+# counts as flat if it grows by at most the factor FLAT. Both bounds are choices: the rates of
+# repetitions usually differ by up to a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
 
 
@@ -47,8 +47,9 @@ def _conclusion(growth: float, clients: float) -> str:
 
 
 def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]:
-    """Returns (fewest clients, most clients, growth of the rate) for each group of configurations
-    that differ only in the number of clients and the size of files."""
+    """Returns (fewest clients, most clients, growth) for each group of configurations that differ
+    only in the number of clients and the size of files. The growth is the rate with the most
+    clients divided by the rate with the fewest clients."""
     groups: dict[str, dict[int, float]] = {}
     for one in rates:
         labels = {

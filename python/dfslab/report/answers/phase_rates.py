@@ -17,8 +17,8 @@ MOST_PHASES = 12
 @dataclass(frozen=True)
 class PhaseRates:
     """One phase of a configuration: its operations per second, and its bytes per second (None if no
-    file data is moved). Both are means over the repetitions. `limit`: what limits a predicted phase
-    most, with its share of the time."""
+    file data is moved). Both rates are means over the repetitions. `limit`: the strongest limit of
+    a predicted phase, with its share of the phase's time; "" if no limit is predicted."""
 
     name: str
     rate: Metric
@@ -73,7 +73,8 @@ def _phases(result: Result) -> list[tuple[str, Metric, float]]:
 
 
 def _mean(rates: Sequence[Metric]) -> Metric:
-    """Returns the geometric mean; a single rate keeps its own interval."""
+    """Returns the geometric mean of `rates`. If there is only one rate, it is returned with its own
+    interval."""
     return rates[0] if len(rates) == 1 else geometric_mean([one.value for one in rates])
 
 

@@ -1,6 +1,6 @@
 """The summary of predictions in sentences: the predicted rates and what limits them.
 
-It needs no finished run, so `dfslab predict` starts without the studies of runs.
+This module needs no finished run, so `dfslab predict` starts without importing the studies of runs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ NOT_COMPUTED = "What a change would gain was not computed"
 class RunAnswer:
     """Sentences that summarise a run. A sentence that the results do not support is empty.
 
-    `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
-    would raise the rate, or what to measure next. `is_withheld`: true if the results support no
-    statement on what limits the rate. `compared`: which of several file systems is fastest.
+    `observed`: the measured or predicted rates. `limit`: what limits the rate and how certain this
+    limit is, or why the limit is withheld. `advice`: what would raise the rate, or what to measure
+    next. `is_withheld`: true if the results support no statement on what limits the rate.
+    `compared`: which of several file systems is fastest.
     """
 
     observed: str
@@ -62,9 +63,9 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
 
 
 def closing_of_predictions(results: Sequence[Result]) -> list[str]:
-    """Returns the sentences that `dfslab predict` prints last. `dfslab predict` computes no gains
-    of changes, so the last sentence names the command that does. The list is empty if there is
-    nothing to summarise."""
+    """Returns the sentences that `dfslab predict` prints last. `dfslab predict` does not compute
+    what changes would gain, so the last sentence names the command that computes these gains. The
+    list is empty if there is nothing to summarise."""
     answer = of_predictions(results)
     return [] if answer is None else [*answer.sentences, gains_hint("SCENARIO")]
 

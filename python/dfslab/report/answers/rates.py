@@ -71,9 +71,9 @@ def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
 
 
 def _mean(group: Sequence[Result], key: str) -> Metric | None:
-    """Returns the geometric mean of a metric over the results in which it is known; None if there
-    are none. A single metric keeps its interval. If a value is not positive, returns the first
-    metric."""
+    """Returns the geometric mean of a metric over the results that have the metric; None if no
+    result has it. If only one result has the metric, returns this metric with its own interval. If
+    a value is not positive, returns the metric of the first result that has it."""
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None
@@ -81,8 +81,9 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:
-    """Returns the longest time in seconds among the operations of a configuration; None if no times
-    are known. `statistic`: "mean", or a quantile such as "p99"."""
+    """Returns the time in seconds of the slowest operation of a configuration; None if no times are
+    known. `statistic`: the statistic of the operation's latency that is compared, "mean" or a
+    quantile such as "p99"."""
     operations = {name for one in group for name in operations_of(one)}
     keys = [metrics.key(metrics.LATENCY, statistic, name) for name in operations]
     means = [mean.value for key in keys if (mean := _mean(group, key)) is not None]
@@ -90,9 +91,10 @@ def _slowest(group: Sequence[Result], statistic: str) -> float | None:
 
 
 def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Returns short names of configurations, in the same order. A key that is determined by an
-    earlier key is left out, such as the size of a file that follows from the number of clients. The
-    earlier key determines nothing in a configuration that does not have it."""
+    """Returns short names of configurations, in the same order. A key whose value follows from the
+    value of an earlier key is left out of the names. For example, the size of a file may follow
+    from the number of clients. A key is not left out if some configuration has this key but not the
+    earlier key."""
     every = [dict(one) for one in configurations]
     keys = list(dict.fromkeys(key for one in every for key in one))
     for later in reversed(keys):
@@ -173,9 +175,10 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 
 def interval(metric: Metric) -> TableCell:
-    """Returns a cell with the interval of a metric relative to its value, such as "4 %". An
-    interval of 100 % or more is written as a factor, such as "×÷2.1". The cell has a dash if there
-    is no interval or a value is not positive."""
+    """Returns a cell with the half-width of a metric's interval relative to the metric's value,
+    such as "4 %"; the larger of the two half-widths counts. An interval that reaches a factor of 2
+    or more is written as a factor, such as "×÷2.1", and from a factor of 1000 on as "unknown". The
+    cell has a dash if there is no interval, or if its lower end or the value is not positive."""
     if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
         return TableCell(None, DASH)
     factor = max(metric.high / metric.value, metric.value / metric.low)
@@ -185,15 +188,15 @@ def interval(metric: Metric) -> TableCell:
 
 
 def limit_of(result: Result) -> str:
-    """Returns the strongest limit of a predicted configuration, with its share of the time if the
-    method states shares; "" if the method names no limit."""
+    """Returns the strongest limit of a predicted configuration, followed by the share of time that
+    this limit takes, if the method states shares; "" if the method names no limit."""
     share = f" ({result.limits[0].share:.0%})" if result.limits else ""
     return f"{limit_name(result)}{share}"
 
 
 def limit_name(result: Result) -> str:
-    """Returns the strongest limit of a predicted configuration, without its share of the time; ""
-    if the method names no limit."""
+    """Returns the name of the strongest limit of a predicted configuration, without the share of
+    time that this limit takes; "" if the method names no limit."""
     return result.limits[0].name if result.limits else result.binding
 
 

@@ -103,8 +103,9 @@ class ReplayReport:
         return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
 
     def totals_s(self) -> tuple[float, list[float]] | None:
-        """Returns the time of all calls with known durations in seconds: in the recording, and in
-        each repetition. Returns None if the recording has no durations."""
+        """Returns (time in the recording, times in each repetition of the replay), in seconds. Each
+        time is the sum over all calls whose recorded duration is known. Returns None if no recorded
+        duration is known."""
         known = [one for one in self.times if one.recorded_s_mean is not None]
         if not known:
             return None
@@ -115,8 +116,8 @@ class ReplayReport:
         return sum(one.recorded_s for one in known), each
 
     def sentences(self, directory: str) -> list[Paragraph]:
-        """Returns one to three sentences: what was replayed, how the times compare, and under which
-        conditions they hold."""
+        """Returns one to three sentences: what was replayed, how its times compare with the
+        recorded times, and under which conditions this comparison holds."""
         found = [self._what(directory), self._compared(), self._conditions()]
         return [Paragraph(one) for one in found if one]
 
@@ -136,8 +137,8 @@ class ReplayReport:
         return text
 
     def _shortfall(self) -> str:
-        """Returns why operations are missing: errors, the time limit, or both. An error explains
-        one missing operation of one repetition."""
+        """Returns why operations are missing: errors, the time limit, or both. Each error counts as
+        the reason for one missing operation of one repetition."""
         reasons = []
         if self.errors:
             plural = "s" if self.errors > 1 else ""
@@ -234,9 +235,9 @@ def report(survey: TraceSurvey, results: Sequence[Result]) -> ReplayReport:
 def _operation(
     name: str, planned: Counter[str], survey: TraceSurvey, results: Sequence[Result]
 ) -> OperationTimes | None:
-    """Returns the times of one kind of operation. Returns None if a repetition did not complete any
-    such operation. Returns None also for the creation of a file by an open call, because its time
-    is added to that of the open."""
+    """Returns the times of one kind of operation; None if a repetition completed no operation of
+    this kind. Returns None also for the creation of a file by an open call, because the time of the
+    creation is added to the time of the open."""
     durations = [
         one
         for given, one in zip(survey.replay.given, survey.replay.durations_s, strict=False)

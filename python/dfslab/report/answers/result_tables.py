@@ -32,9 +32,9 @@ def result_tables(results: Sequence[Result]) -> list[Table]:
 
 
 def rate_tables(results: Sequence[Result], title: str) -> list[Table]:
-    """Returns a table with the rate of each configuration by one method. A table that is wider than
-    a small terminal and has operations of several units is split into one table for each unit, such
-    as files read/s. Notes on all of them follow the last table."""
+    """Returns a table with the rate of each configuration by one method. If the table is wider than
+    a small terminal and its operations have several units, it is split into one table for each
+    unit, such as files read/s. Notes that apply to all these tables follow the last table."""
     whole = rates.rate_table(results, title)
     groups: dict[str, list[Result]] = {}
     for one in results:

@@ -1,5 +1,5 @@
 """The answer of a trace in one to three sentences: where the time goes, which faster step would
-shorten the whole most, and how certain that is."""
+shorten the end-to-end time most, and how certain this saving is."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_NAME = 60
 # the 90 % interval of a mean of 20 calls whose standard deviation equals the mean is 0.37 of the
 # mean in either direction.
 FEW_TREES = 20
-# Savings below this fraction of the end-to-end time are not given as an answer. The same bound is
-# used in studies/traces/gain.py for narrow intervals.
+# Savings below this fraction of the end-to-end time are too small to be named as the answer. The
+# constant of the same name in studies/traces/gain.py has the same value.
 NOTABLE = 0.02
 SURE, UNSURE = "faster", "cannot tell"
 
@@ -56,9 +56,9 @@ def _of_entry(entry: Entry) -> str:
 
 
 def _best_step(profile: TraceProfile) -> str:
-    """Returns a sentence on the step with the largest saving: what it would gain, and how certain
-    that is. If only counters are known, the sentence says that gains are unknown. Returns "" if no
-    savings were computed."""
+    """Returns a sentence on the step with the largest saving: how much a faster step would save,
+    and how certain the saving is. If the profile has only counters, the sentence states that
+    savings are unknown. Returns "" if no savings were computed."""
     savings = profile.savings
     if profile.counted:
         return "Counters hold no call trees, so what a faster step would gain is not known."

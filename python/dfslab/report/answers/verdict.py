@@ -28,7 +28,8 @@ TOO_NOISY = 0.2
 # configurations is at most this fraction. This is a choice: a model with a larger error confuses
 # one resource with another.
 CREDIBLE = 0.5
-# The sentence that replaces a conclusion from the growth of rates with the number of clients.
+# A conclusion from the growth of rates with the number of clients is replaced by this sentence if
+# other programs used much processor time.
 BUSY_MACHINE = (
     "What limits is withheld: without the other programs, rates may grow differently with clients. "
     "Repeat on a quiet machine."
@@ -124,8 +125,8 @@ def _too_noisy(noise: float) -> str:
 
 
 def best_model(scores: dict[str, ErrorScore]) -> str | None:
-    """Returns the model with the smallest median error on held-out configurations; None without
-    such errors. Baselines do not count as models."""
+    """Returns the model with the smallest median error on held-out configurations; None if no model
+    has such an error. Baselines do not count as models."""
     known = {
         name: one.median_abs_error
         for name, one in scores.items()

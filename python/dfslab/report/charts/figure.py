@@ -9,9 +9,9 @@ from typing import Literal
 Numbers = Sequence[float | None]
 Mark = Literal["", "circle", "square", "diamond", "triangle"]
 Dash = Literal["solid", "dash", "dot"]
-# The shapes of points, in the order in which they are given to series.
+# The shapes of points, in the order in which they are assigned to series.
 MARKS: tuple[Mark, ...] = ("circle", "square", "diamond", "triangle")
-# The styles of lines, in the order in which they are given to series.
+# The styles of lines, in the order in which they are assigned to series.
 DASHES: tuple[Dash, ...] = ("solid", "dash", "dot")
 
 
@@ -92,8 +92,8 @@ class VerticalLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with its title. All panels of a figure share the scales of both axes.
-    `x_axis`, `y_axis`: axes of this panel alone, if it does not share them."""
+    """One small chart with its title. The panels of a figure share the scales of both axes, except
+    where a panel has its own: `x_axis`, `y_axis`; None for the shared axis."""
 
     title: str
     series: Sequence[Series] = ()

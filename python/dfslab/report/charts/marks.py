@@ -13,7 +13,7 @@ from dfslab.report.charts.scale import Scale
 
 # Radius of points, radius of faint points, and half the height of the interval on a bar, in pixels.
 RADIUS, FAINT_RADIUS, END = 4.0, 2.6, 3.0
-# The share of a category's height that its bars fill together.
+# The bars of one category fill this share of the category's height.
 FILLED = 0.74
 SAMPLE = (24, 12)
 _DASHES = {"solid": "", "dash": "6 4", "dot": "1.5 3.5"}

@@ -31,8 +31,8 @@ SHADES = {
 }
 # The colours of series to which no colour is assigned, in the order of use.
 SEQUENCE = tuple(SHADES)
-# Names of two special colours: the text colour for measurements, and grey for bounds and lines of
-# reference.
+# Names of two special colours: the text colour, which measurements have, and grey, which bounds and
+# reference lines have.
 MEASURED, REFERENCE = "ink", "grey"
 # Each method has one fixed colour in all charts.
 _METHODS = {

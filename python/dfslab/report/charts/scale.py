@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dfslab.report.charts.figure import Axis
 from dfslab.spec import units
 
-# Approximate largest number of intervals between ticks. More would make labels overlap in a panel.
+# Approximate largest number of intervals between ticks. With more intervals, tick labels would
+# overlap in a panel.
 MOST_TICKS = 5
 # Possible distances between the ticks of a linear scale, as multiples of a power of ten.
 STEPS = (1.0, 2.0, 5.0, 10.0)
@@ -23,7 +24,7 @@ class Scale:
     """The mapping from values to pixels along one axis.
 
     `low`, `high`: the values at the ends of the axis. `start`, `end`: the positions of these ends
-    in pixels. `ticks`: (value, label) pairs, ascending.
+    in pixels. `log`: whether the mapping is logarithmic. `ticks`: (value, label) pairs, ascending.
     """
 
     low: float
@@ -60,8 +61,8 @@ def scale(axis: Axis, values: Iterable[float | None], start: float, end: float) 
 
 
 def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
-    """Returns the values at the two ends of an axis, with some space around the data. Without data,
-    the ends are 1 and 10 on a logarithmic axis, otherwise 0 and 1."""
+    """Returns (lower end, upper end) of an axis, with some space around the values `known`. Without
+    values, the ends are 1 and 10 on a logarithmic axis, otherwise 0 and 1."""
     if not known:
         return (1.0, 10.0) if axis.log else (0.0, 1.0)
     low, high = min(known), max(known)
@@ -76,9 +77,9 @@ def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
 
 
 def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
-    """Returns a pair (value, label) for each tick between two values. A logarithmic axis of bytes
-    has ticks at powers of two, other logarithmic axes mostly at powers of ten, linear axes at even
-    distances."""
+    """Returns a pair (value, label) for each tick between `low` and `high`. A logarithmic axis of
+    bytes has ticks at powers of two, other logarithmic axes mostly at powers of ten, linear axes at
+    even distances."""
     if axis.unit == "B" and axis.log:
         values = _powers_of_two(low, high)
     elif axis.log:
@@ -103,9 +104,9 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Returns the tick values of a logarithmic axis: powers of ten and, if the values span less
-    than two decades, also 2 and 5 times powers of ten. Values that span less than half a decade get
-    evenly spaced ticks."""
+    """Returns the tick values of a logarithmic axis from `low` to `high`: powers of ten and, if
+    this range is less than two decades, also 2 and 5 times powers of ten. A range of less than half
+    a decade has evenly spaced ticks."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     spans = math.log10(high / low)
     if spans < 0.5:

@@ -20,7 +20,7 @@ BAR_ROW, BAR_LEAST = 15, 30
 # Width in pixels of a character of tick labels, and largest width of the labels of categories.
 CHARACTER, WIDEST_LABEL = 6.0, 180
 # Space in pixels around the drawing area. BARE_TOP replaces TOP if the vertical axis has
-# categories, because it then has no title above it.
+# categories, because such an axis has no title above it.
 TOP, BARE_TOP, RIGHT, BOTTOM = 22, 4, 14, 36
 
 
@@ -57,7 +57,8 @@ def figure(
 
 
 def _values(panel: Panel, of_x: bool) -> Iterator[float | None]:
-    """Yields the values of a panel along one axis, including the ends of intervals."""
+    """Yields the values of a panel along its horizontal axis (`of_x`) or its vertical axis,
+    including the ends of intervals."""
     for one in panel.series:
         yield from one.x if of_x else one.y
         if one.across == of_x:
@@ -68,8 +69,8 @@ def _values(panel: Panel, of_x: bool) -> Iterator[float | None]:
 
 
 def _with_limits(axis: Axis, values: Iterable[float | None]) -> Axis:
-    """Returns the axis with limits that fit the values. An axis that already has limits or
-    categories is returned unchanged."""
+    """Returns the axis with limits that are computed from the values. An axis that already has
+    limits or categories is returned unchanged."""
     if axis.limits or axis.categories:
         return axis
     found = scale(axis, values, 0, 1)

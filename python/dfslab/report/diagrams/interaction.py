@@ -54,7 +54,8 @@ class Lifeline:
 
 @dataclass(frozen=True)
 class Message:
-    """A message between lifelines; `sort` is UML's messageSort: synchCall, asynchCall or reply."""
+    """A message from the lifeline `sender` to the lifeline `receiver`; both are names of lifelines.
+    `sort` is UML's messageSort: synchCall, asynchCall or reply."""
 
     name: str
     sender: str
@@ -133,8 +134,9 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """Returns the position of the server of `role` that this lifeline calls: its own position
-        if the role is its own, else the position in `copies`, else 1."""
+        """Returns the position of that server of `role` that this lifeline calls. If `role` is the
+        role of this lifeline, this is the lifeline's own position; otherwise the position in
+        `copies`, or 1 if `copies` has none."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
@@ -214,13 +216,14 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return f"i ≤ {self._names.text(count, 5)}"
 
     def _line(self, role: str, where: _Place) -> str:
-        """Returns the name of a lifeline of `role`. If the role is a chain, it is the lifeline of
-        the server that `where` calls."""
+        """Returns the name of the lifeline of `role` that `where` uses. If the role is a chain,
+        this is the lifeline of one of its servers, otherwise the role's only lifeline."""
         chain = self._chains.get(role)
         return chain.name(where.member(role)) if chain else role
 
     def _end(self, role: str, where: _Place) -> _Place:
-        """Returns the last drawn server of a role's chain as the acting lifeline."""
+        """Returns the lifeline of the last drawn server of a role's chain, or the only lifeline of
+        a role that is no chain."""
         chain = self._chains.get(role)
         return replace(where, role=role, number=chain.drawn if chain else 1)
 
@@ -310,8 +313,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
         """Returns the events of a loop whose iterations are drawn at successive servers of a chain.
 
-        If `moves` is true, the caller is in the chain, too, and moves back by one server in each
-        iteration.
+        `moves`: whether each iteration ends at a server of the chain. If the caller is in the
+        chain, too, it then moves back by one server in each iteration.
         """
         events: list[Event] = []
         for number in range(1, chain.drawn + (node.count == chain.count)):
@@ -360,10 +363,8 @@ def _answers(node: Node) -> bool:
 
 
 def _called(event: Event, name: str) -> Event:
-    """Returns the event.
-
-    If it is an answer without a name, it gets `name`, the name of the message that it answers.
-    """
+    """Returns the event unchanged, except that an answer without a name gets `name`, the name of
+    the message that it answers."""
     if isinstance(event, Message) and not event.name:
         return replace(event, name=name)
     return event

@@ -29,8 +29,8 @@ class Legend:
         return [f"{label} = {self.text(one.operands[0])}" for one, label in self.labels.items()]
 
     def _labelled(self, value: Expr) -> Expr:
-        """Returns the expression in which each named amount or condition has its label as its
-        name."""
+        """Returns a copy of the expression in which each named amount or condition has its label
+        instead of its name."""
         if not isinstance(value, Expr) or value.is_leaf:
             return value
         if value.name == "named":

@@ -3,15 +3,16 @@ stereotypes from this module."""
 
 from __future__ import annotations
 
-# Of a node of the deployment, and of the lifeline of a role.
+# Stereotypes of a node of the deployment, and of the lifeline of a role.
 NODE = ("HwComputingResource", "CommunicationEndPoint")
-# Of a link between two nodes.
+# Stereotype of a link between two nodes.
 LINK = "CommunicationMedia"
-# Of an attribute that a scenario can set.
+# Stereotype of an attribute that a scenario can set.
 ATTRIBUTE = "Configurable"
-# Of the hardware inside a node, by the name of the part.
+# Stereotypes of the hardware inside a node, by the name of the hardware part.
 HARDWARE = {"Processor": "HwProcessor", "Disk": "HwDrive", "Memory": "HwRAM"}
-# Of an execution, by the kind of the resource that works. A delay uses no resource.
+# Stereotypes of an execution, by the kind of the resource that works. A delay and a step use no
+# resource.
 EXECUTION = {
     "cpu": "PaStep",
     "disk": HARDWARE["Disk"],

@@ -17,7 +17,8 @@ from dfslab.spec.steps.node import Call, Node, walk
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import Parameter
 
-# The hardware parts of a node, each with the kinds of parameters that are its attributes.
+# The hardware parts of a node. The value of each part has the kinds of parameters that become
+# attributes of the part.
 PARTS = {
     "Processor": ("processors", "cores", "frequency"),
     "Disk": ("disk_read_rate", "disk_write_rate", "disk_latency"),
@@ -27,8 +28,8 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Attribute:
-    """A configurable property of a UML class: its key in the description, its unit, and its id in
-    Wu 2013's Table 1."""
+    """A configurable property of a UML class: its key in the description (`name`), its unit, and
+    its id in Wu 2013's Table 1 (`paper`; "" if the table lacks it)."""
 
     name: str
     unit: str
@@ -56,7 +57,8 @@ class HardwarePart:
 
 @dataclass(frozen=True)
 class Machine:
-    """A node of the deployment, and the class of the software that is deployed there."""
+    """A node of the deployment, with its attributes and hardware parts. `deployed`: name of the
+    class of the software that runs on the node."""
 
     name: str
     deployed: str
@@ -67,7 +69,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Uml:
-    """All UML elements of one file system's description."""
+    """All UML elements of one file system's description. `links`: pairs of roles that exchange
+    messages."""
 
     name: str
     classes: tuple[Class, ...]
@@ -118,8 +121,8 @@ def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[At
 
 
 def _owner(system: FileSystem, key: str) -> str:
-    """Returns the first role with a step whose formulas contain the parameter `key`. If there is
-    none, returns the client."""
+    """Returns the first role with a step whose formulas contain the parameter `key`. If no step
+    contains it, returns the client's role."""
     for tree in system.operations.values():
         for node in walk(tree):
             acting = not isinstance(node, Call) and node.acting
@@ -131,7 +134,8 @@ def _owner(system: FileSystem, key: str) -> str:
 
 
 def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple[Attribute, ...]:
-    """Returns the configurable hardware attributes of a role that affect some operation.
+    """Returns the hardware attributes of a role that a scenario can set. `rows`: the parameters
+    that are considered.
 
     `kinds`: kinds of parameters to include; if empty, all kinds.
     """

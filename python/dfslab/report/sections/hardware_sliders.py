@@ -37,7 +37,8 @@ NOW = " (now)"
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: for each quantity a slider with the rates at its setting, and a table of all
-    settings. If nothing is predicted, returns the reason; None if no study looked at it."""
+    settings. If nothing is predicted, returns the reason as HTML. Returns None if the study of
+    these settings was not made for the run."""
     found = study.find(SliderPoints)
     if found is None:
         return None
@@ -77,8 +78,8 @@ def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> M
 
 
 def _labels(found: SliderQuantity, first: int) -> list[str]:
-    """Returns the names of the settings. `first`: index of the one that is marked as present, if
-    it is present in all columns."""
+    """Returns the names of the settings. If the setting with index `first` is the present one in
+    all columns, its name is marked as present."""
     is_common = len(set(found.present)) == 1
     return [
         one.label + (NOW if is_common and place == first else "")
@@ -87,8 +88,9 @@ def _labels(found: SliderQuantity, first: int) -> list[str]:
 
 
 def _rates(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Iterator[Markup]:
-    """Yields, for each column, its name, a bar of its interval and its rate at each setting. The
-    script of the page shows the setting of the slider."""
+    """Yields the HTML of each column: its name, a bar for the interval of the rate, and the rate.
+    The HTML has these data for all settings of the slider; the script of the page shows those of
+    the selected setting. A column without any known rate is left out."""
     for place, operation in enumerate(operations):
         every = [one.rates[place] for one in found.settings]
         known = [one for one in every if one is not None]
@@ -106,22 +108,24 @@ def _rates(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Iter
 
 
 def _ends(known: Sequence[Metric]) -> tuple[float, float]:
-    """Returns the ends of the scale of the rates, in natural logarithms."""
+    """Returns (lower end, upper end) of the scale on which rates are drawn, as natural logarithms
+    of the rates."""
     lows = [math.log(one.low or one.value) for one in known]
     highs = [math.log(one.high or one.value) for one in known]
     return min(lows), max(max(highs), min(lows) + 1e-9)
 
 
 def _places(rate: Metric, ends: tuple[float, float]) -> str:
-    """Returns the places of a rate's lower end, value and upper end on a logarithmic scale, in per
-    cent."""
+    """Returns three positions on a logarithmic scale, as text in per cent of its length: the lower
+    end of a rate's interval, the rate, and the upper end of the interval."""
     low, high = ends
     values = (rate.low or rate.value, rate.value, rate.high or rate.value)
     return " ".join(f"{100 * (math.log(one) - low) / (high - low):.1f}" for one in values)
 
 
 def _text(rate: Metric | None, now: Metric | None) -> str:
-    """Returns the rate at a setting with its interval, and the present rate if it is another."""
+    """Returns the text of the rate at a setting with its interval, followed by the present rate
+    `now` if it differs. A setting without a rate (None) gets a text that says so."""
     if rate is None:
         return "not possible, or not predicted"
     text = f"{number(rate.value)}/s ({_interval(rate)})"
@@ -144,7 +148,8 @@ def _cell(rate: Metric | None) -> Markup:
 
 
 def _title(one: SliderOperation, operations: Sequence[SliderOperation]) -> str:
-    """Returns the head of a column: what its rate counts, and the configuration that it is for."""
+    """Returns the head of a table column: the file system if there are several, what the column's
+    rate counts, and the configuration whose rates the column has."""
     systems = {other.file_system for other in operations}
     system = f"{one.file_system}: " if len(systems) > 1 else ""
     unit = unit_of(one.operations)

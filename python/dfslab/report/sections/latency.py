@@ -35,8 +35,8 @@ CURVES: Mapping[str, tuple[str, Dash]] = {
     "histograms": ("", "solid"),
     "response_histograms": (", from the scheduled start", "dot"),
 }
-# Least number of operations in a run for each statistic to be shown. With fewer operations, a
-# quantile would depend only on the slowest operation.
+# A statistic of a run is shown only if the run has at least this number of operations. With fewer
+# operations, a quantile would depend only on the slowest operation.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
@@ -47,7 +47,7 @@ NOTE = (
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: charts of the distributions of selected configurations, and a table of the
-    quantiles of all configurations."""
+    quantiles of all configurations. None if no latency was measured."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
         groups.setdefault(result.point_id, []).append(result)
@@ -63,7 +63,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
-    """Returns the table rows of one configuration, one row for each operation.
+    """Returns the table rows of one configuration: for each operation one row with the latency and,
+    if response times are known, one with the time from the scheduled start.
 
     `group`: the results of the configuration's repetitions.
     """
@@ -179,9 +180,9 @@ def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash)
 
 
 def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
-    """Returns the indices of the points of a curve that are drawn. A point is left out if its time
-    and its share both differ little from those of the point drawn before it. The last point is
-    kept."""
+    """Returns the indices of the points of a curve that are drawn. A point is left out if it
+    differs little, both in time and in the fraction of operations, from the preceding drawn point.
+    The last point is always drawn."""
     chosen = [0]
     for place in range(1, len(times)):
         before = chosen[-1]

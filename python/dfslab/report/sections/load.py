@@ -28,7 +28,8 @@ TITLE = "Load generator and rates"
 ORDER = 32
 EMPTY = "No load was measured."
 LONG_TABLE = 24
-# A chart of the rate per second is drawn only for runs with more than this number of seconds.
+# A chart of the operations completed in each second is drawn only for runs of more than this number
+# of seconds.
 FEWEST_SECONDS = 5
 MOST_CURVES = 5
 NOTE = (
@@ -49,7 +50,7 @@ NOTE_STEADY = (
 class MeasuredRun:
     """One measured run, with its workload report and its load generator report.
 
-    Runs of external programs have no such reports.
+    Runs of external programs are not represented by this class, because they have no such reports.
     """
 
     result: Result
@@ -64,7 +65,7 @@ CellText = Callable[[Sequence[MeasuredRun]], str]
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: a table of all configurations, a table of their phases, and charts of longer
-    runs."""
+    runs. None if no run has a report of the load generator."""
     groups: dict[str, list[MeasuredRun]] = {}
     for result in study.of_method("measure"):
         # A run of an external program has no report of the load generator.
@@ -141,8 +142,8 @@ def _own_time(group: Sequence[MeasuredRun]) -> str:
 
 def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
     """Returns a function that makes the text of a table cell from the repetitions of a
-    configuration. For a workload with several phases it omits the runs, because the phases have a
-    separate table."""
+    configuration. The function ignores repetitions of workloads with several phases, because a
+    separate table shows each phase."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
@@ -213,8 +214,8 @@ def _bytes(value: float) -> str:
 def _filled(
     head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
 ) -> tuple[list[str], list[Any]]:
-    """Removes the columns of a table that have only dashes, except the first `always` columns.
-    Returns the remaining (head, rows)."""
+    """Removes each column that has only dashes from a table, except if it is one of the first
+    `always` columns. Returns (head, rows) without the removed columns."""
     kept = [
         place
         for place in range(len(head))

@@ -64,10 +64,11 @@ def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
 
 
 def _chart(sets: ScoresBySet, noise: float) -> Markup:
-    """Returns the HTML of a chart of the median errors as bars.
+    """Returns the HTML of a chart of the median errors as bars. `noise`: relative noise between
+    repetitions, drawn as a vertical line; 0 or not finite if unknown.
 
     The ideal bound is left out, because it is no prediction and its bar would be much longer than
-    the others.
+    the other bars.
     """
     methods = [
         m

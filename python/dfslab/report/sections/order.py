@@ -21,7 +21,7 @@ EMPTY = "No load that was held out ran on several configurations."
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: the measured and predicted ratios of rates, and how many pairs of
-    configurations are predicted in the right order."""
+    configurations are predicted in the measured order. None if there are no such workloads."""
     comparison = study.find(Comparison)
     found = orders(comparison.rows) if comparison is not None else []
     if not found:

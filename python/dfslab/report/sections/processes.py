@@ -36,7 +36,8 @@ NOTE = (
 class ComparedWorkload:
     """A workload that may have been run both by threads and by processes.
 
-    `varied`: the other varied keys of the workload, as text.
+    `operations`: the types of its operations, as text. `varied`: its varied keys other than clients
+    and processes, as text. `clients`: number of clients.
     """
 
     operations: str
@@ -46,7 +47,8 @@ class ComparedWorkload:
 
 class ThreadsAndProcesses(NamedTuple):
     """The rates of one workload. `threads`: rate with all clients as threads of one process.
-    `apart`: rate with the clients in several processes. `processes`: number of these processes."""
+    `apart`: rate with the clients distributed over several processes. `processes`: number of these
+    processes."""
 
     work: ComparedWorkload
     processes: int
@@ -55,8 +57,8 @@ class ThreadsAndProcesses(NamedTuple):
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: a chart with one row for each workload, which shows the rate with threads and
-    the rate with processes, and a table."""
+    """Returns HTML: a chart and a table. The chart has one row for each workload, which shows the
+    rate with threads and the rate with processes. None if no workload was measured with both."""
     pairs = _pairs(study)
     if not pairs:
         return None

@@ -31,7 +31,7 @@ NOTE = (
 )
 THREADS, PROCESSES = "threads", "processes"
 Places = dict[int, list[Result]]
-# A group is the name of a series (a curve of a chart) with the results of that series, by number
+# The series (curves of a chart) by name. A series has the results of its configurations, by number
 # of clients.
 Groups = dict[str, Places]
 
@@ -85,11 +85,12 @@ def way(result: Result) -> str:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
-    """Adds the results on one node to each curve in `panel_of` whose clients run on several nodes.
+    """Adds a first point to each curve in `panel_of` whose clients run on several nodes: the
+    results of a run on one node.
 
-    Results on one node belong to a curve over processes or threads, so they are taken from the
-    curve of the same name there. A curve over nodes stays as it is if the number of its clients on
-    a node varies, or if no result on one node has that number of clients.
+    These results are taken from the curve over threads or processes that has the same name. A curve
+    over nodes is not changed if the number of clients per node varies, or if no result on one node
+    has this number of clients.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
@@ -101,11 +102,11 @@ def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
 
 
 def _one_each(result: Result) -> bool:
-    """Returns whether a result belongs to the series over processes, whose first point is one
+    """Returns whether a result belongs to the series over processes although it may have only one
     process with one client.
 
-    The number of clients alone does not decide: a result with one client may also be the first
-    point of the series over threads. So the scenario's keys decide.
+    The first point of the series over processes and the first point of the series over threads both
+    have one client. So the decision depends on whether the scenario varies the number of processes.
     """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
@@ -126,7 +127,7 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
 def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
     """Returns the speed-up of one group of configurations as series: the curve of the means, the
     points of the single repetitions, and the line of proportional growth. The speed-up is the rate
-    divided by the rate at the first number of clients."""
+    divided by the rate at the smallest number of clients."""
     rates = _rates(places)
     first = next(iter(rates))
     repeated = [

@@ -40,12 +40,12 @@ BURST_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML. It has the measured response times over the number of clients, the fitted laws
-    (formulas for these curves) with their residuals and the evidence for each law, the ratios of
+    """Returns HTML: the measured response times over the number of clients, the fitted laws
+    (formulas for these curves) with their residuals, the evidence for each law, the ratios of
     server capacities at different processor shares, and the responses to bursts of requests. The
-    last two are left out if they were not analysed.
+    ratios and the responses to bursts are left out if they were not analysed.
 
-    None if no server was analysed.
+    Returns None if no server was analysed.
     """
     found = study.find(ServerLaw)
     if found is None:

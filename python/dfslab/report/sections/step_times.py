@@ -72,7 +72,7 @@ def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoin
 
 def _deployed(one: StepAtPoint) -> dict[str, Value]:
     """Returns the varied keys and values of a configuration, without the file size and without the
-    keys in COUNTS."""
+    numbers of clients, operations and bytes (COUNTS)."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
@@ -101,8 +101,8 @@ def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
 
 
 def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
-    """Returns the ends of the time axis; None if no time is positive. The ends are the smallest and
-    the largest measured or predicted time, with a margin.
+    """Returns (lower end, upper end) of the time axis in seconds; None if no time is positive. The
+    ends are the smallest and the largest measured or predicted time, with a margin.
 
     Intervals of the predictions do not widen the axis and may be cut, because the interval of a
     fitted function that does not match the data spans many decades.
@@ -119,10 +119,11 @@ def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
 
 
 def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
-    """Groups configurations into lines over the file size. A line has each size at most once.
+    """Groups configurations into lines of a chart over the file size. A line has each size at most
+    once.
 
     At each size, the first line has the configuration with the most clients, the second line the
-    configuration with the next number of clients, and so on.
+    configuration with the second largest number of clients, and so on.
     """
     lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():

@@ -28,7 +28,7 @@ NOTE = (
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: charts of selected configurations, and a table of all steps.
 
-    None if no step was measured and modelled.
+    Returns None if no step was both measured and modelled.
     """
     comparison = study.find(Comparison)
     found = [r for r in (comparison.rows if comparison else []) if r.steps.get("measure")]
@@ -60,9 +60,11 @@ def first_chart(study: FinishedRun) -> Markup:
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
-    """Returns the configurations that get a chart: the first and the last of every operation type.
+    """Returns the configurations that get a chart, at most MOST_CHARTS: the first and the last of
+    every operation type.
 
-    If there are many types, only the middle configuration of each type gets a chart.
+    If two charts for each type would be more than MOST_CHARTS, only the middle configuration of
+    each type gets a chart.
     """
     kinds: dict[str, list[ComparedPoint]] = {}
     for row in rows:

@@ -84,8 +84,8 @@ def _scope(study: FinishedRun) -> Markup:
 
 
 def _chart(study: FinishedRun) -> Markup:
-    """Returns the HTML of the first screen's chart. It compares file systems, or else shows the
-    rates of the operation type with the most configurations."""
+    """Returns the HTML of the first screen's chart. If the run compares file systems, the chart
+    shows their rates, otherwise the rates of the operation type with the most configurations."""
     if compared := systems.charts(study):
         return compared[0]
     groups = throughput.by_operations(study)
@@ -96,9 +96,10 @@ def _chart(study: FinishedRun) -> Markup:
 
 
 def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
-    """Returns the HTML of a chart of how the time of an operation is spent: its measured steps, or
-    else the shares of resources according to the first model that states them. The result is empty
-    if neither is known."""
+    """Returns the HTML of a chart of how the time of an operation is spent. It shows the measured
+    steps or, if no steps were measured, the shares of the resources according to the first model
+    that states shares. The result is empty if neither is known, or if the answer of the run is
+    withheld and no steps were measured."""
     if chart := steps.first_chart(study):
         return chart
     if found is None or found.answer.is_withheld:
@@ -128,8 +129,8 @@ def _figures(study: FinishedRun) -> Markup:
 
 
 def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
-    """Returns the rates predicted by the first method that is no baseline and has rates; else
-    []."""
+    """Returns the rates predicted by the first method that is no baseline and predicts rates; an
+    empty list if there is no such method."""
     for method in study.methods:
         if method not in BASELINES and (found := by_configuration(study.of_method(method))):
             return found
@@ -181,8 +182,9 @@ def _interval(metric: Metric, unit: str) -> str:
 def _tile(
     caption: str, value: str, under: str, interval: str = "", rate: ConfigurationRate | None = None
 ) -> Markup:
-    """Returns the HTML of one key figure. If the page cache may have served its operations, the
-    figure is marked."""
+    """Returns the HTML of one key figure: `caption`, `value`, `interval` and the line `under` the
+    value. If `rate` was measured and the page cache may have served its operations, the figure is
+    marked."""
     cached = rate is not None and rate.results[0].method == "measure" and is_from_memory(rate)
     mark = Markup(' <mark class="cache">{}</mark>').format(FROM_MEMORY) if cached else Markup("")
     lines = [Markup('<dd class="under">{}</dd>').format(one) for one in (interval, under) if one]

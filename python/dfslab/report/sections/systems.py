@@ -24,8 +24,8 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
-# In one row of a chart, the points of the file systems are apart by this fraction of the row's
-# height.
+# The points of two file systems in one row of a chart are this fraction of the row's height apart,
+# so that they do not overlap.
 SHIFT = 0.16
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
@@ -57,7 +57,8 @@ def _by_workload(
     rows: Sequence[SystemsRow], study: FinishedRun
 ) -> list[tuple[str, list[SystemsRow]]]:
     """Returns pairs (name of a workload, its rows), in the order of the scenario. If a workload
-    moves bytes, only its rows with throughput are kept, otherwise its rows with rates."""
+    moves bytes, only the rows with its throughput are included, otherwise the rows with its
+    rate."""
     groups: dict[str, list[SystemsRow]] = {}
     for row in rows:
         groups.setdefault(str(row.labels.get(WORKLOAD, study.scenario.workload.name)), []).append(
@@ -71,7 +72,8 @@ def _by_workload(
 def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) -> Markup:
     """Returns the HTML of one workload's chart, with points for each file system. There is a panel
     for each measure and each way to distribute the clients."""
-    # A configuration may have a row for reads and a row for writes. It gets only one name.
+    # A configuration may have a row for reads and a row for writes. Both rows get the name of the
+    # configuration.
     name = naming({str(_varied(row)): _varied(row) for row in rows}.values())
     groups: dict[tuple[str, str], list[SystemsRow]] = {}
     for row in rows:

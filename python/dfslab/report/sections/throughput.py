@@ -29,8 +29,8 @@ TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
 ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
-# A model gets no line of its own if its predictions differ by at most this fraction from those of
-# another model. This is a choice: it is about the width of a line.
+# A model has no separate line if its predictions differ by at most this fraction from those of
+# another model. This is a choice: the fraction is about the width of a line.
 SAME = 0.02
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
 MEASURED = (
@@ -47,7 +47,8 @@ Described = Mapping[str, Mapping[str, float | str]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: one chart for each operation type, with a panel for every number of clients."""
+    """Returns HTML: one chart for each operation type, with a panel for every number of clients.
+    None if no configuration has a rate."""
     groups = by_operations(study)
     if not groups:
         return None
@@ -61,8 +62,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _explained(study: FinishedRun) -> str:
-    """Returns the explanation of the points and lines that the charts have. It also states whether
-    the page cache may have served the data."""
+    """Returns the text that explains the points and lines of the charts, and states whether the
+    page cache may have served the data."""
     measured = by_configuration(study.of_method("measure"))
     texts = [MEASURED] if measured else []
     texts += [PREDICTED] if study.methods else []
@@ -71,8 +72,8 @@ def _explained(study: FinishedRun) -> str:
 
 
 def by_operations(study: FinishedRun) -> dict[str, list[Result]]:
-    """Returns the results by the operation types of their workload, without traces and
-    baselines."""
+    """Returns the results with a rate above 0 by the operation types of their workload. Results of
+    traces, baselines and workloads without a stream of operations are left out."""
     groups: dict[str, list[Result]] = {}
     for result in study.settled:
         is_load = result.method not in ("trace", *BASELINES) and has_stream(result.point.scenario)
@@ -170,10 +171,12 @@ def _clients(count: float) -> str:
 
 
 def _axis_of(described: Sequence[Mapping[str, float | str]]) -> str:
-    """Returns the varied key with the most values, which becomes the horizontal axis.
+    """Returns the key that becomes the horizontal axis of the panels: file size, number of clients
+    or transfer size, whichever has the most values.
 
-    Each number of clients has a panel. So a size counts the values that it has within a panel: a
-    file size that follows the number of clients is no axis.
+    If the axis is a size, each number of clients has a separate panel. So for a size, only its
+    values within one panel count. A file size that is determined by the number of clients has one
+    value in each panel and does not become the axis.
     """
 
     def values(key: str) -> int:
@@ -203,9 +206,9 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
-    """Drops each method whose predictions equal those of an earlier method. Returns the results
-    that are left and, for each method that is left, its name in the legend, which lists the dropped
-    methods as well."""
+    """Drops each method whose predictions equal those of an earlier method. Returns (results of the
+    remaining methods, names of the remaining methods in the legend by method). A name in the legend
+    also lists the dropped methods that the remaining method stands for."""
     rates: dict[str, dict[str, float]] = {}
     for one in results:
         if one.method != "measure":
@@ -219,8 +222,9 @@ def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
 
 
 def _equal(rates: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Returns whether two methods have predictions for the same configurations that differ by at
-    most SAME."""
+    """Returns whether two methods have predictions for the same configurations, and each two
+    predictions differ by at most the fraction SAME. `rates`, `others`: the predicted rates of the
+    methods, by configuration."""
     return rates.keys() == others.keys() and all(
         abs(math.log(rates[key] / others[key])) <= SAME for key in rates
     )
@@ -271,7 +275,8 @@ def _measured(
 ) -> list[Series]:
     """Returns the repetitions as small points, and the mean of each configuration as a large point.
 
-    A configuration that ran once has the interval of its run, if the run gave one.
+    A configuration that ran once has no small point. Its large point has the interval of the run if
+    the run states an interval.
     """
     crowded = len(places) > len(set(places))
     means = [geometric_mean([r.value(metric) for r in group]) for group in groups]

@@ -96,7 +96,7 @@ def render(study: FinishedRun) -> Markup | None:
 @dataclass(frozen=True)
 class TracePart:
     """One part of the display of a trace. `tab`: the tab that shows the part on the page of a
-    trace."""
+    trace. `body`: HTML of the part; None if the part has no content."""
 
     name: str
     title: str
@@ -113,8 +113,9 @@ def body(profile: TraceProfile) -> Markup | None:
 
 
 def parts(profile: TraceProfile) -> list[TracePart]:
-    """Returns the parts of a trace's display: answer, gains, changes, call trees and rankings. A
-    part without content has no body."""
+    """Returns the parts of a trace's display: answer, gains, changes, call trees and steps. The
+    body of a part without content is None. An empty profile has only the part "answer", without a
+    body."""
     if not profile.roots:
         return [TracePart("answer", TITLE, Tab.ANSWER, None)]
     analysis = TraceAnalysis.of(profile)
@@ -142,8 +143,9 @@ def parts(profile: TraceProfile) -> list[TracePart]:
 
 
 def _answer(profile: TraceProfile) -> Markup:
-    """Returns the HTML of the step that would save most if it were faster, a chart of the steps
-    with the largest savings, and the size of the trace."""
+    """Returns the HTML of the trace's answer: a sentence on the step that would save most if it
+    were faster, the size of the trace, and a chart of the steps with the largest savings. Without
+    computed savings, only the size is returned."""
     size = Markup("<p>{}</p>").format(_compression(profile))
     if not profile.savings or not profile.savings.steps:
         return size
@@ -189,8 +191,8 @@ def _changed(profile: TraceProfile, compared: CohortComparison | None) -> Markup
 
 
 def _rankings(profile: TraceProfile) -> Markup:
-    """Returns the HTML of the rankings of steps and waits, the repetitions of steps, and the
-    clocks."""
+    """Returns the HTML of the trace's steps: rankings of steps and of waits, retried and repeated
+    steps, and the offsets of the hosts' clocks."""
     parts = [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile.ranking)]
     if profile.waits:
         parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"), _steps(profile.waits)]

@@ -19,7 +19,7 @@ KINDS = (CLIENTS, SERVERS, COPIES, LINK, DISK, PROCESSOR, LATENCY, SIZE, SETTING
 # The distance of a change whose values have no ratio, such as switching a setting on. It is the
 # distance of a change that doubles a value.
 DOUBLING = math.log(2)
-# Kinds of change, found by the end of a key. The first entry with an end that matches decides.
+# The kind of a change by the end of its key. The first entry that has a matching end decides.
 _ENDS = (
     (("workload.clients", "workload.nodes", "workload.processes"), CLIENTS),
     ((".adapter.bandwidth",), LINK),
@@ -54,8 +54,7 @@ class Change:
 
 
 def kind_of(key: str) -> str:
-    """Returns the kind of change that setting the dotted `key` is; SETTING if no other kind
-    matches."""
+    """Returns the kind of a change that sets the dotted `key`; SETTING if no other kind matches."""
     if ".disk." in key:
         return DISK
     if key.startswith("deployment.node.") and key.endswith(".count"):

@@ -54,7 +54,8 @@ def parse_change(text: str, scenario: Scenario) -> Change:
 
 
 def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:
-    """Parses several changes. Each text may contain several changes separated by commas."""
+    """Parses several changes. Each text may contain several changes separated by commas. Raises
+    InputError if there is no change, or if a change is wrong."""
     parts = [part.strip() for text in texts for part in text.split(",")]
     if not any(parts):
         raise InputError(KEY, None, 'needs a change, such as "servers +1"')

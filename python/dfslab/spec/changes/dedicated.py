@@ -13,11 +13,12 @@ _NODES = {"client": "client", "metadata": "master", "data": "server"}
 
 
 def dedicated(scenario: Scenario) -> tuple[Scenario, str] | None:
-    """Returns the scenario with dedicated nodes for each kind of role, and a note that says so.
-    Returns None if no node plays roles of several kinds.
+    """Returns (scenario, note). In this scenario, each node that played roles of several kinds is
+    replaced by one dedicated node for each kind, and the note says so. Returns None if no node
+    plays roles of several kinds, or if two node groups would get the same name.
 
-    The new nodes have the hardware of the shared ones. Several processes of a data role on one node
-    become one node each, and the processors are no longer shared between nodes.
+    The new nodes have the hardware of the replaced ones. A node with several processes of a data
+    role is replaced by as many data nodes. No processors are shared between the nodes.
     """
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}

@@ -27,9 +27,9 @@ def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, L
 
 
 def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
-    """Returns the (kind, distance) of the change that turns the configuration `one` into `other`.
-    If several keys of that kind differ, the largest distance counts. Returns None if the
-    configurations are equal, if the differences have several kinds, or if the workload's name,
+    """Returns (kind, distance) of the change that turns the configuration `one` into `other`. If
+    several keys differ, all of the same kind, the largest distance counts. Returns None if the
+    configurations are equal, if the differing keys have several kinds, or if the workload's name,
     cache or arrivals differ."""
     keys = differences(one, other)
     kinds = {kind_of(key) for key in keys}
@@ -41,7 +41,8 @@ def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
 def largest_difference(
     keys: Mapping[str, tuple[LevelValue, LevelValue]],
 ) -> tuple[str, tuple[LevelValue, LevelValue]]:
-    """Returns the key whose two values have the largest distance, with the values."""
+    """Returns (key, (value, other value)) for the key of `keys` whose two values have the largest
+    distance."""
     return max(keys.items(), key=lambda item: _distance(*item[1]))
 
 

@@ -39,7 +39,8 @@ PHRASES = (
 MOST_SLIDERS = 12
 # Steps of a slider for a rate, a size or a time, as factors of the present value.
 FACTORS = tuple(2.0 ** (place / 2) for place in range(-8, 9))
-# A whole number can be changed at most by this factor, and stops at these values.
+# A slider for a whole number stops at the present value and at those values of WHOLE_STOPS that
+# differ from it at most by this factor.
 WIDEST = 16
 _FIRST_STOPS = (1, 2, 3, 4, 6)
 WHOLE_STOPS = (*_FIRST_STOPS, *(n * 2**k for k in range(2, 15) for n in (2, 3)))
@@ -73,8 +74,8 @@ class Slider:
         return [one.label for one in self.stops]
 
     def change(self, position: int) -> str:
-        """Returns the change at a position; "" at the present value. Positions beyond an end are
-        the end."""
+        """Returns the change at a position; "" at the present value. For a position beyond the
+        first or last one, returns the change at the first or last one."""
         position = min(max(0, position), len(self.stops) - 1)
         return "" if position == self.present else self.stops[position].change
 
@@ -90,8 +91,9 @@ def sliders_of(scenario: Scenario) -> list[Slider]:
 
 
 def slider_of(scenario: Scenario, phrase: str) -> Slider | None:
-    """Returns the slider of the subject that a phrase names; None if the scenario has no such
-    subject, or if it cannot be changed by a slider."""
+    """Returns the slider of the subject that a phrase names. Returns None if the scenario has no
+    such subject, if a value of the subject is no number above 0, or if the slider would have only
+    one position."""
     subject = subjects_of(scenario).get(phrase)
     if subject is None or not _is_number(subject):
         return None

@@ -1,5 +1,6 @@
-"""The subjects of changes: each is named by phrases, such as "servers", "client link" or "copies",
-and has the keys of a scenario that a change of it sets."""
+"""The subjects of changes. A subject is what a change acts on, such as the servers or the links of
+the clients. It has phrases that name it in a change ("servers", "client link") and the scenario
+keys that the change sets."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _OF_KIND = {
     "data": ("server", "data server"),
     "metadata": ("metadata server",),
 }
-# Phrases for a node's hardware. An entry's value has the keys of a node group that the phrases
-# stand for, and the SI unit of these keys.
+# Phrases for a node's hardware. A key of the dictionary has phrases of equal meaning. Its value has
+# the keys of a node group that these phrases stand for, and the SI unit of these keys.
 _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
     ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),

@@ -13,9 +13,9 @@ from pathlib import Path
 def home(variable: str, base_variable: str, base_default: str) -> Path:
     """Returns the folder that the environment variable `variable` names.
 
-    If it is not set, the result is the folder `dfslab` in the user's base folder. `base_variable`
-    names the base folder; if it is not set either, the base folder is `base_default` in the user's
-    home folder.
+    If `variable` is not set, the result is the folder `dfslab` in the user's base folder. The
+    environment variable `base_variable` names the base folder; if it is not set, the base folder is
+    `base_default` in the user's home folder.
     """
     if os.environ.get(variable):
         return Path(os.environ[variable]).resolve()

@@ -44,7 +44,8 @@ def text(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
 
 
 def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
-    """Returns the bytes of a file, decompressed. Raises InputError like `text`."""
+    """Returns the bytes of a file, decompressed. Raises InputError for `key` if the file cannot be
+    read or has more than `most_bytes` bytes."""
     _check_kind(key, path)
     parts, size_bytes = [], 0
     for part in _unpacked(key, path):
@@ -182,7 +183,8 @@ def _opened(path: Path) -> BufferedReader:
 
 
 def _unpacked(key: str, path: Path) -> Iterator[bytes]:
-    """Yields the content of a file in parts, decompressed if the file is compressed with gzip."""
+    """Yields the content of a file in parts, decompressed if the file is compressed with gzip.
+    Raises InputError for `key` if the file cannot be read, or if its compressed data is damaged."""
     try:
         with _opened(path) as raw:
             # A pipe cannot be read again, so its first bytes are inspected without removing them.

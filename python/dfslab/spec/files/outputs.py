@@ -151,7 +151,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def _write_durably(path: Path, content: bytes) -> None:
-    """Writes a file that must not exist yet, and waits until it is on the disk."""
+    """Writes a file that must not exist yet, and waits until it is on the disk. Raises OSError with
+    the file's name if this fails."""
     try:
         with path.open("xb") as file:
             file.write(content)

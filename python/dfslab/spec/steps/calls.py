@@ -65,9 +65,8 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
-    """Returns a text that lists which of the calls `names` are modelled by another operation, and
-    by which. The text is empty if there is none.
-    """
+    """Returns a text with a pair "call as operation" for each of the calls `names` that a similar
+    described operation stands for (STAND_INS). Returns "" if there is no such call."""
     stood = [
         f"{name} as {next(other for other in STAND_INS[name] if other in operations)}"
         for name in names

@@ -1,10 +1,10 @@
 """Expressions over parameters, evaluated by plain Python for numbers and by SymPy for formulas.
 
 A description consists of sums, products, Max, Min and the like of symbols, with conditions such as
-`P.copies > 1` or `P.direct | P.cold`. An expression keeps its operations as written. For numbers,
-it is compiled into a Python function. For formulas, `sympify` repeats its operations in SymPy,
-which is imported only then, because it loads slower than all other modules together. SymPy's
-expressions and these can be mixed.
+`P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps its operations as written. For numbers, it is
+compiled into a Python function. For formulas, `sympify` repeats its operations in SymPy, which is
+imported only then, because it loads slower than all other modules together. An operation may
+combine an `Expr` with an expression of SymPy.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
 class Expr:
-    """An operation `name` on `args`. The argument of a symbol is its key, that of a number its
-    value."""
+    """An expression: the operation `name` on `args`. For a symbol, the only argument is its key;
+    for a number, the only argument is its value."""
 
-    # NumPy scalars leave binary operations with an `Expr` to this class.
+    # With this setting, NumPy leaves an operation of a NumPy scalar and an `Expr` to the methods of
+    # `Expr`.
     __array_ufunc__ = None
 
     def __init__(self, name: str, *args: Argument) -> None:
@@ -221,14 +222,16 @@ ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Operand, right: Operand) -> Expr:
-    """Returns the operation `name` on two amounts as an `Expr`; if one of them is a SymPy object,
-    as a SymPy object. Raises TypeError for a condition."""
+    """Returns the operation `name` on two amounts. The result is a SymPy object if one of the
+    amounts is a SymPy object, otherwise an `Expr`. Raises TypeError if one of them is a
+    condition."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
             raise TypeError(f"{readable(one)} is a condition, not a number: use select")
     if mine is None or theirs is None:
-        # SymPy's result is returned in place of an `Expr`; both kinds of expression can be mixed.
+        # The result is an object of SymPy although its type is declared as `Expr`. Both kinds of
+        # expression can be used in further operations.
         mixed: Expr = _COMPUTED[name](
             *(one.symbolic if isinstance(one, Expr) else one for one in (left, right))
         )
@@ -273,7 +276,8 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
 
 
 def _compared(name: str, left: Operand, right: Operand) -> Condition:
-    """Returns a comparison of two operands. Returns NotImplemented if one is an object of SymPy."""
+    """Returns a comparison of two operands. Returns NotImplemented if one is an object of SymPy.
+    Raises TypeError if one is a condition."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
         return cast(Condition, NotImplemented)
@@ -300,7 +304,8 @@ def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
 
 
 def named(name: str, value: Kind) -> Kind:
-    """Returns the amount or condition with a name, which guards and legends of diagrams show."""
+    """Returns the amount or condition `value` with the name `name`. Guards and legends of diagrams
+    show the name instead of the formula."""
     return type(value)("named", name, value)
 
 
@@ -409,7 +414,8 @@ def readable(value: Expr, within: int = 0) -> str:
 
 
 def _negated(value: Expr, within: int) -> str:
-    """Returns the negation of a condition as text. A comparison is inverted instead of negated."""
+    """Returns the negation of a condition as text. A comparison gets the inverse operator: the
+    negation of "a > b" is "a ≤ b". Any other condition follows the word "not"."""
     if value.name in ("gt", "ge") and readable(value) != str(value.operands[0]):
         left, right = (readable(one, _BINDS[value.name]) for one in value.operands)
         return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"

@@ -38,7 +38,7 @@ def seeks_of_unit(
 ) -> Expr:
     """Returns the mean number of head positionings for one of the `units` of a stream, each of
     `unit_bytes`. `stripe_bytes`: largest number of bytes that are contiguous on the disk; None if
-    all are."""
+    the whole stream is contiguous."""
     found: Expr = seeks_of(units * unit_bytes, stripe_bytes) / units
     return found
 

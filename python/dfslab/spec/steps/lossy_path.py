@@ -37,8 +37,8 @@ def tcp_path(network: Network) -> TcpPath:
     if not loss:
         return TcpPath(latency_s, network.window, 0.0)
     in_flight = SEGMENT_BYTES * segments_in_flight(network.congestion, loss, 2 * latency_s)
-    # Each retransmission is lost with the same probability, so the number of retransmissions is
-    # geometric. This is its mean.
+    # Each retransmission is lost with the same probability, so the number of retransmissions of a
+    # segment has a geometric distribution. `again` is the mean of this number.
     again = loss / (1.0 - loss)
     window_bytes = max(float(SEGMENT_BYTES), min(network.window, in_flight))
     return TcpPath(latency_s, window_bytes, again * (LEAST_TIMEOUT_S + 2 * latency_s))
@@ -57,10 +57,11 @@ def mean_latency_s(latency_s: float, jitter_s: float) -> float:
 
 def segments_in_flight(congestion: str, loss: float, round_trip_s: float) -> float:
     """Returns the mean number of segments that a stream has in flight when each segment is lost
-    with the probability `loss`.
+    with the probability `loss`. `congestion`: name of the congestion control. `round_trip_s`:
+    round-trip time in seconds.
 
-    Reno: sqrt(3 / (2 loss)) (Mathis et al. 1997). CUBIC: the larger of that and of equation 6 of
-    RFC 9438. BBR does not reduce its window at a loss: infinite.
+    Reno: sqrt(3 / (2 loss)) (Mathis et al. 1997). CUBIC: the larger of Reno's number and the number
+    by equation 6 of RFC 9438. BBR does not reduce its window at a loss, so the number is infinite.
     """
     reno = math.sqrt(1.5 / loss)
     if congestion == "reno":

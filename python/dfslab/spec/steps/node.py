@@ -46,9 +46,8 @@ class Resource:
 
 @dataclass(frozen=True)
 class Node(ABC):
-    """A node of an operation tree. `name` is its name in traces, formulas and diagrams; "" is no
-    name.
-    """
+    """A node of an operation tree. `name` is its name in traces, formulas and diagrams; "" if the
+    node has no name."""
 
     name: str
 
@@ -296,11 +295,12 @@ class Par(Node):
 
 @dataclass(frozen=True)
 class Pipeline(Node):
-    """A pipeline: `units` equal units pass through `stages`. Stages overlap, and each stage serves
-    one unit at a time.
+    """A pipeline: `units` equal units of data pass through `stages`. Stages overlap, and each stage
+    serves one unit at a time.
 
-    A `Repeat` among the stages stands for that many consecutive stages. A one-way message moves the
-    unit: the next stage, also within a `Repeat`, starts at the receiver (`lands_at`).
+    A `Repeat` among the stages stands for as many consecutive stages as it has repetitions. A
+    one-way message moves the unit: the next stage, also within a `Repeat`, starts at the receiver
+    (`lands_at`).
     """
 
     units: Expr
@@ -412,7 +412,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 def symbols(node: Node) -> dict[str, list[str]]:
     """Returns the symbols that occur in a tree, each with the names of the steps whose expressions
-    contain it, in tree order. A step without a name is listed by its node type."""
+    contain it, in tree order. A step without a name is listed by the name of the nearest named step
+    around it, or as "operation" if there is none."""
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:
@@ -430,8 +431,8 @@ def symbols(node: Node) -> dict[str, list[str]]:
 
 
 def lands_at(node: Node, role: str) -> str:
-    """Returns the role that holds a pipeline's unit after the stage `node`, if `role` held it
-    before. Only one-way messages move the unit."""
+    """Returns the role that holds a pipeline's unit after the stage `node`, if `role` held the unit
+    before this stage. Only one-way messages move the unit."""
     if isinstance(node, Seq) and node.steps:
         for step in node.steps:
             role = lands_at(step, role)

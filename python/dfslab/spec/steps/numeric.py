@@ -64,15 +64,17 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
 
 @lru_cache(maxsize=8192)
 def _code(root: Expr) -> tuple[tuple[str, ...], CodeType]:
-    """Returns the sorted symbol names of `root`, and the byte code that defines the function
-    `found` of their values. The byte code is the same for numbers and for arrays; the functions
-    that it calls (`_space`) differ."""
+    """Returns the sorted symbol names of `root`, and the byte code that defines a function `found`.
+    The arguments of this function are the values of the symbols, and its result is the value of
+    `root`. The byte code is the same for numbers and for arrays; the functions that it calls
+    (`_space`) differ."""
     names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """Returns the source text of an operand. The text of an operation is a variable's name."""
+        """Returns the source text of an expression: a number, or the name of the variable that has
+        the value of a symbol or of an operation."""
         if one.name == "number":
             value = one.value
             if isinstance(value, Fraction):

@@ -92,8 +92,8 @@ def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expressi
 
 
 def disk_write(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
-    """Returns the step that writes `size_bytes` to the disk of `role`. It takes the transfer time,
-    and the disk's latency for each of `seeks` positionings of the head."""
+    """Returns the step that writes `size_bytes` to the disk of `role`. The step takes the transfer
+    time, and the disk's latency for each of `seeks` positionings of the head."""
     return disk_use(role, size_bytes, "write", seeks * symbol(f"{role}.disk_latency"), name)
 
 
@@ -208,12 +208,12 @@ def either(holds: Expr, then: Node, otherwise: Node, name: str = "") -> Either:
 def striped(
     size_bytes: Expr, unit_bytes: Expr, places: Expression, on_one: Callable[[Expr], Node]
 ) -> Either:
-    """Returns the step that works on data which is striped over servers. More than `unit_bytes` of
-    data are on `places` servers in equal parts, which are worked on in parallel. Less data is on
-    one server.
+    """Returns the step that works on data which is striped over servers. If there are more than
+    `unit_bytes` of data, `places` servers have equal parts of them, and the parts are worked on in
+    parallel. Less data is on one server.
 
     `on_one(size)` returns the step for a part of `size` bytes on one server. `places` must not
-    depend on the size, because a Petri net has one branch for each place.
+    depend on the size, because a Petri net has one branch for each of these servers.
     """
     spread = par(on_one(size_bytes / places), copies=places)
     return either(size_bytes > unit_bytes, spread, on_one(size_bytes))

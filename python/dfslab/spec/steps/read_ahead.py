@@ -9,7 +9,7 @@ default, also for FUSE (Linux, mm/readahead.c: get_init_ra_size, get_next_ra_siz
 
 from __future__ import annotations
 
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
 from dfslab.spec.steps.operation import Expression
 from dfslab.spec.systems.parameters import symbol
 
@@ -24,9 +24,9 @@ IN_FLIGHT_BYTES = 2 * WINDOW_BYTES
 def windows_of(size_bytes: Expression) -> Expr:
     """Returns the number of windows, each of them one request, in which the kernel reads the first
     `size_bytes` of a file sequentially; at least 1."""
-    first = Min(WINDOW_BYTES, Max(FIRST_BYTES, 2 * symbol("transfer_size")))
-    second = first + Min(WINDOW_BYTES, 2 * first)
-    third = second + Min(WINDOW_BYTES, 4 * first)
+    first = named("first_window", Min(WINDOW_BYTES, Max(FIRST_BYTES, 2 * symbol("transfer_size"))))
+    second = named("two_windows", first + Min(WINDOW_BYTES, 2 * first))
+    third = named("three_windows", second + Min(WINDOW_BYTES, 4 * first))
     growing = 1 + select(size_bytes > first, 1, 0) + select(size_bytes > second, 1, 0)
-    found: Expr = growing + Max(0, ceiling((size_bytes - third) / WINDOW_BYTES))
-    return found
+    found = growing + Max(0, ceiling((size_bytes - third) / WINDOW_BYTES))
+    return named("read_windows", found)

@@ -10,8 +10,8 @@ from pydantic_core import CoreSchema
 
 from dfslab.documents.document import text_schema
 
-# In the text of a path, "/" separates names. RFC 6901 (JSON Pointer) defines how these two
-# characters are written inside a name.
+# In the text of a path, "/" separates names. A name may itself contain "/" or the escape character
+# "~"; these are written as in RFC 6901 (JSON Pointer).
 _ESCAPES = (("~", "~0"), ("/", "~1"))
 
 

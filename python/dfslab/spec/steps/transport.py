@@ -36,8 +36,8 @@ def stalled_round_trips(size_bytes: Expression, rate: Expression, of: str) -> Ex
 
     Kurose and Ross, section 3.7: P - (2^P - 1) (W / R) / RTT, where W is the initial window in
     bytes, R the rate in bytes/s and RTT the round-trip time in seconds. P is the smaller of two
-    counts: the windows that the message fills before its last, and the windows below the
-    bandwidth-delay product.
+    counts: the number of windows that the message fills before its last window, and the number of
+    windows that are smaller than the bandwidth-delay product.
     """
     windows_held = windows_in_flight(rate)
     filled = named(f"filled_windows_of_{of}", _doublings(1 + expression(size_bytes) / _WINDOW) - 1)

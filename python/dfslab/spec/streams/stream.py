@@ -11,8 +11,8 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Arrival, LognormalGaps, Open, OpenArrival, Stream
 
-# Standard deviation of the natural logarithm of the times between arrivals, for lognormal arrivals.
-# It gives the times a coefficient of variation of 1.3.
+# For lognormal arrivals: standard deviation of the natural logarithm of the times between arrivals.
+# With this value, the times have a coefficient of variation of 1.3.
 LOGNORMAL_SIGMA = 1.0
 
 
@@ -44,8 +44,8 @@ def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
     """Returns the open arrivals that the scenario requests, which replace the workload's own
     arrivals. Returns None if the scenario requests a closed workload.
 
-    If the workload has sessions (several requests of one user), they are kept, and their rate is
-    set so that requests arrive at the requested rate.
+    If the workload has sessions (several requests of one user), the returned arrivals have these
+    sessions, too. The rate of the sessions is set so that requests arrive at the requested rate.
     """
     requested = scenario.workload
     if requested.arrival == "closed":
@@ -65,8 +65,8 @@ def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
 
 
 def operations_per_client(stream: Stream) -> int:
-    """Returns the number of operations of each client over all phases. For a replay, returns the
-    number of operations of the client with the most."""
+    """Returns the number of operations of each client over all phases. For a replay, in which this
+    number may differ between clients, returns the largest number of operations of one client."""
     if stream.given:
         return max(Counter(one.client for one in stream.given).values())
     if stream.phases:

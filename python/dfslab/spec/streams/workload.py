@@ -159,9 +159,10 @@ class Program(Definition[P]):
 class Workload:
     """One workload, as its file describes it.
 
-    `make` is the function `stream` of a workload that the load generator executes; for a program it
-    raises InputError. `argv` is the command line of a program, else None. `for_clients` is that
-    of `Streams`.
+    `make` is the function `stream` of a workload that the load generator executes; for a program,
+    `make` raises InputError. `argv` returns the command line of a program; None for other
+    workloads. `for_clients` is the function `for_clients` of `Streams`; None if the workload has
+    none.
     """
 
     name: str

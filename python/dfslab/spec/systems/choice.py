@@ -44,9 +44,9 @@ class ClientAccess(CheckedModel):
     )
 
 
-# File systems that were renamed. A key is (former name, role). Another file system has the former
-# name now, so a role that only the renamed file system has identifies it. The value is the present
-# name.
+# File systems that were renamed and whose former name now belongs to another file system. A key is
+# (former name, role), a value is the present name. Only the renamed file system has this role, so a
+# deployment with this role means the renamed file system.
 FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
 
 

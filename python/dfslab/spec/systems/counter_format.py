@@ -15,10 +15,11 @@ CostClass = Literal[
 
 @dataclass(frozen=True)
 class Counted:
-    """Sums over all calls of one type; times are in nanoseconds. A sum is None if the server does
-    not report it.
+    """Sums over all calls of one type; times are in nanoseconds. `total_ns`, `min_ns` and `max_ns`
+    are None if the server does not report them.
 
-    `above` is the name of an earlier type of call, whose sums include those of this type.
+    `above` is the name of an earlier type of call, whose sums include the sums of this type; "" if
+    there is none.
     """
 
     step: str

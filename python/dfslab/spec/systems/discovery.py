@@ -27,5 +27,5 @@ class SystemDiscovery:
 
 
 def with_port(host: str, port: int) -> str:
-    """Returns "host:port"; a host that has a port keeps it."""
+    """Returns "host:port". If `host` already has a port, returns `host` unchanged."""
     return host if ":" in host else f"{host}:{port}"

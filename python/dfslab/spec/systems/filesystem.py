@@ -34,7 +34,8 @@ class Role:
 
 
 def host_and_port(uri: str) -> tuple[str, int] | None:
-    """Returns (host, port) of a uri. Raises ValueError if one is missing."""
+    """Returns (host, port) of a uri, never None. Raises ValueError if the scheme, the host or the
+    port is missing."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname or not parsed.port:
         raise ValueError('needs "scheme://host:port"')
@@ -120,16 +121,15 @@ class FileSystem(Facts):
                 assert known, f"{self.name}.{operation}: role {node.acting}?"
 
     def role(self, name: str) -> Role:
-        """Returns the role called `name`. KeyError when the description has none."""
+        """Returns the role called `name`. Raises KeyError if the description has no such role."""
         for role in self.roles:
             if role.name == name:
                 return role
         raise KeyError(name)
 
     def parameter(self, key: str) -> Parameter:
-        """Returns the parameter that a symbol `key` of the operation trees stands for. KeyError
-        when it is not declared.
-        """
+        """Returns the parameter that a symbol `key` of the operation trees stands for. Raises
+        KeyError if the parameter is not declared."""
         role, _, _ = key.partition(".")
         if role in {r.name for r in self.roles}:
             found = hardware(key, self.role(role).kind)

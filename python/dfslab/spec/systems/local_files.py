@@ -18,8 +18,9 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
-# For each key that makes models use a measured line: the rates of the line, and for each of these
-# the rate of the disk that models use if the line's rate was not measured.
+# The rates of measured lines. A line is a time plus bytes divided by a rate; models use it if the
+# key of the entry was measured. The entry has the names of the line's rates. Each rate has "read"
+# or "write": the rate of the node's disk that models use if the rate of the line was not measured.
 RATES_OF_LINES = {
     "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
     "commits": {"commit_rate": "write", "commits_rate": "write"},
@@ -70,9 +71,9 @@ class LocalFiles(CheckedModel):
     )
 
     def completed(self, read_rate: float, write_rate: float) -> LocalFiles:
-        """Returns the values with a rate for the bytes of every measured line: the measured rate,
-        else the rate of the node's disk. `read_rate` and `write_rate` are those of the disk, in
-        bytes per second."""
+        """Returns the values with a rate for the bytes of every measured line: the measured rate
+        or, if the rate was not measured, the rate of the node's disk. `read_rate` and `write_rate`
+        are the rates of the node's disk in bytes per second."""
         known, of_disk = dict(self), {"read": read_rate, "write": write_rate}
         missing = {
             name: of_disk[mode]
@@ -84,5 +85,6 @@ class LocalFiles(CheckedModel):
 
     @property
     def of_calls(self) -> LocalFiles:
-        """The values without those of the disk: direct requests and fsync are not measured."""
+        """A copy without the values of the disk below the file system, as if direct requests and
+        fsync had not been measured."""
         return self.model_copy(update=dict.fromkeys(OF_DISKS, 0.0))

@@ -27,8 +27,9 @@ class ExistingFileSystem:
 
     `file_system` is the name of the description of this file system; "" where there is no
     description. `type`, `source` and `options` are those of the mount; options are separated by
-    commas. `mounted_at` is the mount point; "" where the file system was reached by a uri. `facts`
-    are its attributes and its layout.
+    commas. `servers` are the names of its servers. `mounted_at` is the mount point; "" where the
+    file system was reached by a uri. `version` is the version that the servers report; "" if
+    unknown. `facts` are its attributes and its layout.
     """
 
     file_system: str
@@ -43,8 +44,9 @@ class ExistingFileSystem:
     options: str = ""
 
     def document(self) -> dict[str, Fact]:
-        """Returns the fields as flat JSON data. If there is a mount point, it is one of them; if
-        not, the version of the file system is."""
+        """Returns the fields, except the mount options, as flat JSON data. The data of a mounted
+        file system has the mount point and no version. The data of a file system that was reached
+        by a uri has the version and no mount point."""
         if self.mounted_at:
             return {
                 "mounted_at": self.mounted_at,

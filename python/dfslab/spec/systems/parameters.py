@@ -1,10 +1,10 @@
 """The parameters of file systems: meaning, unit, origin and default of each symbol in an operation
 tree.
 
-The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp). `Rp1` (replication), `Hp1`, `Hp2` (disk),
-`Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for
-parameters that Wu's table lacks. Everything that is printed about parameters is derived from the
-description.
+The ids Dp, Np, Dap and Pp are those of Wu 2013, Table 1. The ids `Rp1` (replication), `Hp1`, `Hp2`
+(disk), `Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are dfslab's
+own, for parameters that Wu's table lacks. Everything that is printed about parameters is derived
+from the description.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 class Parameter:
     """One parameter, that is, one symbol of a file system's description.
 
-    `default` is in the SI `unit`. If the parameter is calibrated, `default` is the median of its
-    prior, and `spread` is the standard deviation of the prior's natural logarithm (1.0: a factor of
-    e either way). A `daemons_only` parameter configures a testbed and occurs in no tree.
-    `testbed_default` is the default on testbeds of dfslab, None if it is `default`.
+    `default` is in the SI `unit`; None: the parameter has no default. If the parameter is
+    calibrated, `default` is the median of its prior, and `spread` is the standard deviation of the
+    prior's natural logarithm (1.0: a factor of e either way). `wu` is the id in Wu 2013's Table 1.
+    A `daemons_only` parameter configures a testbed and occurs in no tree. `testbed_default` is the
+    default on testbeds of dfslab; None if it is `default`.
     """
 
     key: str
@@ -53,9 +54,8 @@ class Parameter:
 
 
 class Parameters:
-    """A file system's own parameters and the common ones. Attribute access, such as `P.copies`,
-    gives the symbol of a parameter.
-    """
+    """The parameters of one file system, and the parameters that all file systems have. Attribute
+    access, such as `P.copies`, gives the symbol of a parameter."""
 
     def __init__(self, *parameters: Parameter) -> None:
         self._own = {parameter.key: parameter for parameter in parameters}
@@ -214,10 +214,10 @@ _HARDWARE = {
 
 
 def hardware(key: str, role_class: str = "*") -> Parameter | None:
-    """Returns the hardware parameter of a key such as `datanode.disk_write_rate`; None when it is
-    unknown.
+    """Returns the hardware parameter of a key such as `datanode.disk_write_rate`; None if the part
+    of the key after the role is unknown.
 
-    `role_class` is "client", "data" or "metadata". It determines the parameter's id in Wu 2013.
+    `role_class`: "client", "data" or "metadata"; the parameter's id in Wu 2013 depends on it.
     """
     role, _, kind = key.partition(".")
     if kind not in _HARDWARE:

@@ -13,8 +13,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.units import parse
 
 UNLIMITED = math.inf
-# The rate in bytes/s that stands for UNLIMITED where a deployment is written down, because a text
-# holds finite numbers only. No hardware reaches it.
+# The rate in bytes/s that stands for UNLIMITED where a deployment is written as text, because a
+# text can have finite numbers only. No hardware reaches this rate.
 RECORDED_UNLIMITED = 1e15
 
 
@@ -27,7 +27,8 @@ def standard(
     disk_bytes_per_s: float = UNLIMITED,
 ) -> Deployment:
     """Returns a deployment with the metadata roles on one node, the data roles on `servers` nodes,
-    and `clients` client nodes. Rates are in bytes/s.
+    and `clients` client nodes. The rates of links and disks are in bytes/s. `delay_s`: one-way
+    latency of the network in seconds.
 
     If `servers` is 0, the file system's default number of data nodes is used. A testbed does not
     limit a rate that is UNLIMITED; a model cannot use such a rate.

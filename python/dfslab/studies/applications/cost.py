@@ -1,9 +1,9 @@
-"""The cost model behind advice from I/O counters: the time of the slowest process is a time for
-each call plus a time for each byte.
+"""The cost model behind advice from I/O counters: the I/O time of the slowest process is the sum of
+a time for each call and a time for each byte.
 
-Counters alone do not say how the time divides into both parts. The time for each byte follows from
-the rate of the storage targets, which is drawn at random; the time for each call is the residual,
-divided by the number of calls. So every saving is a set of values, one for each draw.
+Counters alone do not say how the I/O time divides into these two parts. The time for each byte
+follows from the rate of the storage targets, which is drawn at random; the time for each call is
+the residual, divided by the number of calls. So every saving is a set of values, one for each draw.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # Number of draws of the unknown quantities.
 DRAWS = 128
-# A rate in bytes per second: that of one storage target (disk group, OST), or of one process that
-# reads or writes alone. The median, and the standard deviation of the natural logarithm.
+# The rate in bytes per second of one storage target (disk group, OST), or of one process that reads
+# or writes alone: its median, and the standard deviation of its natural logarithm.
 TARGET_BYTES_PER_S = 1.5e9
 TARGET_SD = 1.0
-# The time in seconds that one large request takes in addition to the time for its bytes. The
-# median, and the standard deviation of the natural logarithm.
+# The time in seconds that one large request takes in addition to the time for its bytes: its
+# median, and the standard deviation of its natural logarithm.
 REQUEST_S = 1e-3
 REQUEST_SD = 1.0
 # Time in seconds of a call that only changes the state of the process, such as a seek.
@@ -72,9 +72,9 @@ class DirectionCost:
     """The time that the slowest process spends in reads, or in writes.
 
     counters: the sums over all processes. time_s: time of the slowest process in these calls.
-    calls: number of these calls in one process. size_bytes: bytes that these calls of one process
-    move. bytes_s: for each draw, the part of the time that the bytes need. calls_s: for each draw,
-    the part that is due to the number and kind of calls.
+    calls: number of these calls in the busiest process. size_bytes: bytes that these calls of the
+    busiest process move. bytes_s: for each draw, the part of the time that the bytes need. calls_s:
+    for each draw, the part that is due to the number and kind of calls.
     """
 
     name: str
@@ -110,8 +110,8 @@ class IoCost:
         """Number of storage targets that work at the same time.
 
         Shared files are used one after the other, so only the targets of one file work at a time.
-        Otherwise each process uses its own files one after the other, so the targets of one file of
-        each process work.
+        Otherwise each process uses its own files one after the other, so one file of each process
+        is in use, with all its targets.
         """
         stripes = max(1, self.counters.stripe_count)
         if self.is_shared:
@@ -119,8 +119,8 @@ class IoCost:
         return stripes * max(1, min(self.counters.files, self.counters.working_ranks))
 
     def _rank_share(self) -> float:
-        """Returns the fraction of all bytes that the busiest process moves. If it is not known,
-        each working process is assumed to move the same."""
+        """Returns the fraction of all bytes that the busiest process moves. If this fraction is not
+        known, each working process is assumed to move the same number of bytes."""
         heaviest, total = self.counters.heaviest_rank_bytes, self.counters.size_bytes
         if heaviest and total:
             return heaviest / total
@@ -128,26 +128,27 @@ class IoCost:
 
     def _part_s(self, sum_s: float) -> float:
         """Returns the seconds that the slowest process spends in calls that took `sum_s` seconds in
-        all processes. Its time is divided among kinds of calls in the same proportions as the
-        sums."""
+        all processes. The time of the slowest process is divided among kinds of calls in the same
+        proportions as the sums over all processes."""
         return self.time_s * sum_s / self.counters.sum_s if self.counters.sum_s else 0.0
 
     @cached_property
     def metadata_s(self) -> float:
-        """Time in opens, closes, stats and seeks."""
+        """Time of the slowest process in opens, closes, stats and seeks, in seconds."""
         return self._part_s(self.counters.metadata_s)
 
     @cached_property
     def target_rate(self) -> Floats:
-        """Draws of the rate of one storage target in bytes per second. It is at least the rate that
-        the log itself shows."""
+        """Draws of the rate of one storage target in bytes per second. A draw is at least the rate
+        that follows from the bytes and times of the log."""
         data_s = self.time_s - self.metadata_s
         shown = self.counters.size_bytes / data_s / self.targets if data_s > 0 else 0.0
         return lognormal(TARGET_BYTES_PER_S, TARGET_SD, 2, shown)
 
     @cached_property
     def request_s(self) -> Floats:
-        """Draws of the time in seconds of one large request besides its bytes."""
+        """Draws of the time in seconds that one large request takes in addition to the time for its
+        bytes."""
         return lognormal(REQUEST_S, REQUEST_SD, 3)
 
     @cached_property
@@ -167,7 +168,8 @@ class IoCost:
 
     @property
     def directions(self) -> tuple[DirectionCost, ...]:
-        """The cost of reads and of writes, whichever of the two the application made."""
+        """The costs of the reads and of the writes; without the reads, or the writes, if the
+        application made none."""
         return tuple(one for one in (self.reads, self.writes) if one.counters.calls)
 
     def _direction(self, name: str, counters: DirectionCounters) -> DirectionCost:
@@ -186,7 +188,7 @@ class IoCost:
 
     def bytes_s(self, size_bytes: float, targets: float) -> Floats:
         """Returns draws of the time in seconds to move `size_bytes` bytes of all processes over
-        `targets` storage targets. No process alone is faster than one target is."""
+        `targets` storage targets. A single process is at most as fast as one storage target."""
         alone = size_bytes * self.rank_share
         found: Floats = np.maximum(size_bytes / targets, alone) / self.target_rate
         return found
@@ -198,7 +200,8 @@ class IoCost:
 
         The requests of all processes to one storage target wait for each other. So the time of a
         request is multiplied by the number of processes that use the target, to a power that is
-        drawn between 0 (served at once) and 1 (served one after the other).
+        drawn between 0 (requests are served simultaneously) and 1 (requests are served one after
+        the other).
         """
         count = min(one.calls, max(1.0, one.size_bytes / self.unit_bytes))
         users = max(1.0, self.counters.working_ranks / self.targets)

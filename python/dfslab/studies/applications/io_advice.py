@@ -63,7 +63,8 @@ class IoAdvice(BaseModel):
 
     program: the application. io_s: I/O time of its slowest process in seconds. run_s: duration of
     the run in seconds; 0 if unknown. changes: recommended changes, the largest saving first.
-    not_worth: changes that gain nothing, each with the reason. notes: what the log does not say.
+    not_worth: changes that save less than the fraction WORTH of the I/O time, each with the reason.
+    notes: what the log does not say.
     """
 
     program: str
@@ -75,8 +76,9 @@ class IoAdvice(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """Returns the advice in a few sentences: the first change, its saving, what is not worth
-        changing, and what the log does not say."""
+        """Returns the advice in a few sentences: the first change and its saving, the fraction of
+        the run's duration that I/O takes (if the duration is known), and what is not worth
+        changing."""
         found = [self._first()]
         if self.run_s > 0:
             share = self.io_s / self.run_s
@@ -185,7 +187,7 @@ def _change(rule: IoRule, found: IoSaving, cost: IoCost) -> IoChange:
 
 
 def _notes(counters: IoCounters) -> Iterator[str]:
-    """Yields what the log does not say, and how the advice depends on it."""
+    """Yields sentences: what the log does not record, and what the advice assumes instead."""
     if not counters.is_slowest_known:
         yield (
             "The log has only sums: the mean over the processes stands for the slowest process. "

@@ -1,5 +1,6 @@
-"""The interface of the rules of advice from I/O counters. A rule knows one change of an
-application's I/O: when the counters call for the change, and how much time it saves."""
+"""The interface of the rules of advice from I/O counters. A rule is about one change of an
+application's I/O. It decides whether the counters call for the change, and computes how much time
+the change saves."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from dfslab.studies.applications.cost import IoCost
 class IoSaving:
     """A change that the counters call for.
 
-    change: what to do, as an order. evidence: the counters that call for the change, as a sentence
-    with numbers. after_s: for each draw of the cost model, the I/O time of the slowest process
-    after the change, in seconds, without the noise of repetitions.
+    change: what to do, as an instruction. evidence: the counters that call for the change, as a
+    sentence with numbers. after_s: for each draw of the cost model, the I/O time of the slowest
+    process after the change, in seconds, without the noise of repetitions.
     """
 
     change: str
@@ -26,11 +27,11 @@ class IoSaving:
 
 @dataclass(frozen=True)
 class IoRule:
-    """A rule: one kind of change.
+    """A rule about one kind of change.
 
-    judge(cost): the saving; a text that says why the change gains nothing here; or None if the log
-    does not have the calls that the rule is about. reason: why the change saves time. source: where
-    the mechanism is described.
+    judge(cost): the saving; a text that says why the change gains nothing for the log; or None if
+    the rule does not apply to the log, for example because the log has no such calls. reason: why
+    the change saves time. source: where the mechanism is described.
     """
 
     name: str

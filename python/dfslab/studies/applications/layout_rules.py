@@ -10,7 +10,7 @@ from dfslab.studies.applications.cost import IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.applications.transfer_rules import size
 
-# The rule for wider striping assumes this number of times as many storage targets as now.
+# The rule for wider striping multiplies the present number of storage targets by this factor.
 WIDER = 4
 # Work counts as uneven if the busiest process moves at least this number of times the mean bytes of
 # a process.
@@ -74,7 +74,7 @@ def _slow_target(cost: IoCost) -> IoSaving | str | None:
         return None
     if cost.time_s < SLOW * mean_s:
         return "slow targets: processes with equal work take similar times"
-    # Among healthy processes, the slowest takes between once and SLOW times the mean.
+    # Among healthy processes, the slowest takes between 1 and SLOW times the mean time.
     after = mean_s * (1 + (SLOW - 1) * uniform(7))
     return IoSaving(
         "avoid the storage target or node of the slowest process",

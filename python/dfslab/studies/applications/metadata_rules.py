@@ -8,9 +8,9 @@ from dfslab.studies.applications.cost import LOCAL_CALL_S, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.applications.transfer_rules import MOST_CALLS, size
 
-# Calls count as too many if there are this number of times as many as necessary.
+# Calls count as too many if their number is at least this multiple of the necessary number.
 TOO_MANY = 2.0
-# Files count as many if there are this number of them for each process.
+# The rule for small files applies only if there are at least this number of files for each process.
 MANY_FILES = 4.0
 # Least ratio of syncs to write calls for which syncs can explain the time of the writes.
 SYNC_SHARE = 0.1
@@ -18,7 +18,7 @@ SYNC_SHARE = 0.1
 
 def _call_s(cost: IoCost) -> float:
     """Returns the mean time in seconds of an open (with its close) or a stat. Seeks change only the
-    state of the process, and count with LOCAL_CALL_S."""
+    state of the process, so each seek is assumed to take LOCAL_CALL_S."""
     counters = cost.counters
     calls = (counters.opens + counters.stats) / counters.working_ranks
     seeks_s = min(cost.metadata_s, LOCAL_CALL_S * counters.seeks / counters.working_ranks)
@@ -104,7 +104,8 @@ def _fewer_syncs(cost: IoCost) -> IoSaving | str | None:
         return None
     if counters.syncs < SYNC_SHARE * one.counters.calls:
         return f"fewer syncs: {counters.syncs:,} syncs for {one.counters.calls:,} writes"
-    # A sync costs at least as much as a write, and may be the reason for all the time.
+    # A sync costs at least as much as a write, and may be the reason for all the time of the
+    # writes.
     least = counters.syncs / (counters.syncs + one.counters.calls)
     share = least + (1 - least) * uniform(7)
     return IoSaving(

@@ -10,15 +10,18 @@ from dfslab.studies.applications.cost import DirectionCost, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 
 MEBI = 1 << 20
-# A property counts as that of the application if at least this fraction of its calls has it.
+# The calls of an application count as having a property, such as being adjacent, if at least this
+# fraction of the calls has it.
 MOST_CALLS = 0.5
 # Reads, or writes, are not examined if they take less than this fraction of the I/O time.
 LEAST_PART = 0.05
-# Calls count as small if there are at least this number of times as many as large requests would
-# be.
+# Calls count as small if their number is at least this multiple of the number of large requests
+# that would move the same bytes.
 SMALL_RATIO = 2.0
-# Reads count as fetching what is then written back only if at least this fraction of the calls
-# switches between reads and writes, and the numbers of reads and writes have at least this ratio.
+# An application counts as reading blocks in order to write them back (read-modify-write) only if
+# reads and writes are of similar number and alternate often. Let N be the larger of both numbers:
+# the smaller number, and the number of switches between reads and writes, must be at least this
+# fraction of N.
 SWITCH_SHARE = 0.25
 # Reads count as repeated if the bytes that are read are at least this number of times the size of
 # the files.
@@ -53,10 +56,10 @@ def _is_random(one: DirectionCost) -> bool:
 def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
     """Returns draws of the fraction of `calls_s` that is due to the number of calls.
 
-    Adjacent calls reach the storage as few large requests if the kernel reads ahead or gathers
-    writes. Then the time is due to something else. Counters do not say whether the kernel does so,
-    so any fraction is equally probable. The kernel does not do so for writes to shared files, which
-    need locks, nor for calls that are not adjacent; for these the fraction is 1.
+    If the kernel reads ahead or gathers writes, adjacent calls reach the storage as few large
+    requests, and the time is not due to the number of calls. Counters do not say whether the kernel
+    does this, so any fraction is equally probable. The kernel gathers neither writes to shared
+    files, which need locks, nor calls that are not adjacent. For these calls, the fraction is 1.
     """
     is_gathered = one.counters.consecutive_share >= MOST_CALLS
     if is_gathered and (one.name == "read" or not cost.is_shared):
@@ -199,8 +202,9 @@ def _read_once(cost: IoCost) -> IoSaving | str | None:
     change = "read each file once and keep it in memory"
     if cost.is_shared:
         change = "let one process read each file and send it to the others"
-    # Repeated reads may have come from a cache, and cost less than the first ones. In half of the
-    # draws all reads cost the same; in the others, the first ones have any larger share.
+    # Repeated reads may have come from a cache, and cost less than first reads. In half of the
+    # draws, all reads cost the same. In the other draws, first reads take a larger share of the
+    # read time, up to all of it.
     share = kept + (1 - kept) * np.maximum(0.0, 2 * uniform(7) - 1)
     return IoSaving(
         change,

@@ -1,2 +1,2 @@
-"""The plausibility rules (the "lie detector"). A rule checks a performance figure against what is
-known of its measurement, and reports a finding if the two contradict each other."""
+"""The plausibility rules (the "lie detector"). A rule compares a performance figure with the known
+facts of its measurement, and reports a finding if the figure contradicts the facts."""

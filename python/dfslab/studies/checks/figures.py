@@ -1,7 +1,7 @@
-"""Reads TOML files of performance figures that were published or remembered.
+"""Reads TOML files with performance figures from any source, such as a data sheet.
 
-Such a file has the title and the source of its figures. Its list `figure` has one table for each
-figure, with the fields of an `Evidence`:
+A file has the title and the source of its figures. Its list `figure` has one table for each figure,
+with the fields of an `Evidence`:
 
     title = "A data sheet"
     [[figure]]

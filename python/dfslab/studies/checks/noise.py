@@ -1,8 +1,9 @@
 """The differences between equal runs, and the smallest difference that a given number of runs can
 detect.
 
-Rates differ by factors, so all computations use their logarithms. The minimum detectable effect is
-that of a two-sided test at 5 % with a power of 80 % (Cohen 1988, section 2.4, with Student's t).
+Rates differ by factors, so all computations use their logarithms. The smallest detectable
+difference is computed for a two-sided test at 5 % with a power of 80 % (Cohen 1988, section 2.4,
+with Student's t).
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class NoiseFloor(BaseModel):
 
     `runs`: number of runs, or of pairs of runs. `spread`: two equal runs differ by less than this
     fraction in nine of ten cases. `detectable`: smallest difference, as a fraction, that a
-    comparison of two such series of runs detects with a probability of 80 %. `bias`: mean
-    difference between the two equal runs of an A/A pair, with its 95 % interval; None where no
-    pairs were made.
+    comparison of two such series of runs detects with a probability of 80 %. `bias`: mean relative
+    difference of the second run of an A/A pair from the first run, with its 95 % interval; None if
+    no pairs were made.
     """
 
     labels: dict[str, str]
@@ -147,8 +148,8 @@ def _named(group: Sequence[NoiseFloor]) -> str:
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
     """Returns a table of noise, with one row for all configurations that have the same values.
 
-    The columns are the number of runs, the spread between them, the smallest difference that can be
-    detected, and, if runs were made in pairs, the bias between the two runs of a pair.
+    The columns are the number of runs, the spread between the runs, the smallest difference that
+    can be detected, and, if runs were made in pairs, the bias between the two runs of a pair.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []

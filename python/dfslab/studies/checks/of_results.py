@@ -41,8 +41,8 @@ ReadOrWrite = Literal["read", "write"]
 
 
 def of_results(results: Sequence[Result]) -> list[Evidence]:
-    """Returns the evidence about all measured results, in their order, and then about the
-    repetitions."""
+    """Returns the evidence about all measured results, in the order of the results, and then the
+    evidence about the repetitions of each configuration."""
     measured = [one for one in results if one.method == METHOD]
     found = [evidence for one in measured for evidence in _of_one(one)]
     return [*found, *_repeated(measured)]
@@ -163,9 +163,10 @@ def _started(operations: Mapping[str, OperationCounts]) -> int:
 
 
 def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
-    """Returns whether the rate reached a steady state; None if the run is too short or has too few
-    operations to decide. If the two halves of the run differ little, the rate counts as steady,
-    whatever the warm-up test decides."""
+    """Returns whether the rate reached a steady state; None if the warm-up test was not made
+    (`steady` is None), or if one half of the run has fewer than LEAST_OF_HALF operations. If the
+    numbers of operations in the two halves differ by at most HALVES_DIFFER, the rate counts as
+    steady, whatever the warm-up test decides."""
     if steady is None:
         return None
     middle = len(seconds) // 2
@@ -199,8 +200,9 @@ def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts])
     """Returns the evidence on caches: the fraction of the data in page caches at the start, and the
     bytes read from disks. The evidence is empty if the state of the caches was not recorded.
 
-    The number of bytes that are read for the first time stays unknown. No rule needs it here,
-    because the instrument rejects cold runs that read too little from disks.
+    The number of bytes that are read for the first time stays unknown. For dfslab's own results, no
+    rule needs this number, because the instrument rejects cold runs that read too little from
+    disks.
     """
     if state is None:
         return Caches()
@@ -226,13 +228,15 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
-    """Returns the deployment's hardware, as far as it is known. `is_known`: the user confirms the
-    declared hardware. On a testbed the declared hardware is enforced, so it is known. The result is
-    empty if the file system is unknown, or if no node group has clients or no node group has data
-    servers.
+    """Returns the deployment's hardware, as far as it is known. `is_known`: whether the user
+    confirms the declared hardware. Memory sizes count as known only then. The rates of lines and
+    disks and the round trip count as known if the user confirms them or a testbed enforces them.
+    The result is empty if the file system is unknown, or if no node group has clients or no node
+    group has data servers.
 
-    In any other deployment, a declared line rate counts as known unless it is the default, which
-    the user may not have checked. The rates of disks count as unknown.
+    In a deployment that is neither confirmed nor a testbed, a declared line rate counts as known
+    unless it is the default, which the user may not have checked. The rates of disks and the round
+    trip count as unknown.
     """
     try:
         system = discover.file_system(scenario.file_system.name)

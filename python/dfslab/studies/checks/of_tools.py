@@ -1,5 +1,6 @@
 """Converts another tool's report to the evidence that the plausibility rules judge. There is one
-piece of evidence on each measurement in the report, and one on the repetitions of a measurement."""
+piece of evidence on each measurement in the report, and one on the repetitions of each repeated
+measurement."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 
 
 def of_report(report: ToolReport, hardware: Hardware | None = None) -> list[Evidence]:
-    """Returns the evidence on each measurement of a tool's report, then that on repetitions, then
-    the evidence that the report itself holds. `hardware`: the deployment, if the user declares it.
-    If the report has a number of client nodes, that number replaces the one in `hardware`."""
+    """Returns the evidence on each measurement of a tool's report, then the evidence on
+    repetitions, then the evidence that the report itself holds. `hardware`: the deployment, if the
+    user declares it. If the report has a number of client nodes, this number replaces the number in
+    `hardware`."""
     single = [_of_one(one, hardware) for one in report.measurements]
     return [*single, *_repeated(report.measurements), *report.evidence]
 

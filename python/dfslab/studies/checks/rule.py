@@ -1,5 +1,5 @@
 """The interface of plausibility rules: a rule judges the evidence about one performance figure and
-reports a contradiction in it.
+reports a contradiction in the evidence.
 
 A module of `studies/checks/rules` declares `NAMES` and `make(name) -> Rule`. Further rules are
 found in the same folder below DFSLAB_PATH and behind entry points of the group `dfslab.rules`.
@@ -20,7 +20,7 @@ from dfslab.documents.evidence import Evidence
 
 class Finding(BaseModel):
     """A contradiction that a rule found: the name of the rule, the figure, the contradictory
-    numbers, why the figure is wrong, and how to settle the question.
+    numbers, why the figure is wrong, and how to find out the correct figure.
 
     `is_doubt`: the numbers do not contradict each other, but the conditions of the run were bad.
     """
@@ -38,10 +38,10 @@ class Finding(BaseModel):
 class Rule:
     """A rule that detects one way in which storage figures are wrong.
 
-    judge(evidence): the contradiction as one sentence with its numbers; None if there is none, or
-    if the evidence is unknown. `reason`: why such a figure is wrong. `settles`: what to measure or
-    ask in order to settle the question. `is_doubt`: a finding of the rule puts a figure in doubt
-    but does not contradict it.
+    judge(evidence): the contradiction as one sentence with its numbers; None if there is no
+    contradiction, or if a fact that the rule needs is unknown. `reason`: why a figure for which the
+    rule fires is wrong. `settles`: what to measure or ask in order to find out the correct figure.
+    `is_doubt`: a finding of the rule puts a figure in doubt but does not contradict it.
     """
 
     name: str

@@ -18,7 +18,7 @@ from dfslab.spec.systems.parameters import Parameter
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
 _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
 # A station (the processors, disks or links of a node group) counts as nearly limiting if its
-# utilisation, divided by that of the busiest station, is at least this value.
+# utilisation is at least this fraction of the utilisation of the busiest station.
 NEARLY_BUSY = 0.5
 _FEWER_COPIES = "data is lost with fewer failed nodes"
 _NOT_FORCED = "data that was written is lost if power fails"
@@ -34,9 +34,9 @@ class CandidateAction:
 
     @property
     def is_joinable(self) -> bool:
-        """Returns whether the search for the best action may combine this action with others. An
-        action that sacrifices something (`risk`) is not combined; nor is one that changes the
-        number of clients unless the change only adds hardware."""
+        """Returns whether the search for the best action may combine this action with others. Two
+        kinds of actions are not combined: actions that sacrifice something (`risk`), and actions
+        that change the number of clients, except by adding hardware."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property
@@ -45,7 +45,7 @@ class CandidateAction:
         return " and ".join(one.text for one in self.changes)
 
     def joined(self, other: CandidateAction) -> CandidateAction:
-        """Returns an action with the changes of both."""
+        """Returns an action with the changes of this action and of `other`."""
         risks = dict.fromkeys(one for one in (self.risk, other.risk) if one)
         return CandidateAction((*self.changes, *other.changes), "; ".join(risks))
 
@@ -132,11 +132,11 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
-    """Returns whether an action relieves a station that is nearly as busy as the busiest station. A
-    station is the processors, the disks or the links of a node group.
+    """Returns whether an action adds capacity to a station that is nearly as busy as the busiest
+    station. A station is the processors, the disks or the links of a node group. An action for
+    which this holds may gain nothing alone, but much in combination with another action.
 
-    `used`: (node group, kind of station, utilisation) of every station. Such an action may gain
-    nothing alone, but much in combination with another action.
+    `used`: (node group, kind of station, utilisation) of every station.
     """
     most = max((share for _, _, share in used), default=0.0)
     for change in action.changes:

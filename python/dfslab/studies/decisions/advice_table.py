@@ -1,5 +1,5 @@
-"""The stored result of advice: recommended actions, actions that are not worth their price, and
-their texts."""
+"""The stored result of advice: recommended actions, and actions that are not worth their price.
+Both are shown as sentences, recommended actions also as a table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Recommendation(BaseModel):
     `operations`: the operations of these configurations. `configurations`: number of configurations
     for which the action is recommended; `total`: number of all configurations. `limit`,
     `next_limit`: what limits the rate before and after the action. `price`: in the currency of the
-    prices. `risk`: what the action sacrifices. `withheld`: why the gain is not reliable; "" if it
-    is. `labels`: the varied keys, with their values, of the configuration for which the gain was
-    predicted.
+    prices. `risk`: what the action sacrifices. `withheld`: the reasons why the gain is not
+    reliable; empty if it is reliable. `labels`: the varied keys, with their values, of the
+    configuration for which the gain was predicted.
     """
 
     operations: list[str]
@@ -48,7 +48,9 @@ class NotWorthIt(BaseModel):
 
 class Recommended(BaseModel):
     """The advice for a run or for a description of a deployment. `source`: name of the scenario.
-    `basis`: "run" if the advice is based on measurements of a run, else "description"."""
+    `basis`: "run" if the advice is based on measurements of a run, else "description". `spared`:
+    actions that gain nothing, although they cost money. `settling`: a sentence with the runs that
+    would measure a gain that is withheld; empty if no gain is withheld."""
 
     source: str
     basis: str

@@ -2,19 +2,19 @@
 
 For gains that a description alone predicts, the error is learnt from changes that were carried out
 (`intervention_error.py`). For gains that a model calibrated on a run predicts, and for kinds of
-change that were carried out on too few file systems, it is learnt from pairs of recorded
-configurations that differ in one thing, as follows. A kind of change that only one of the two
-sources has takes the error from that source.
+change that were carried out on too few file systems, the error is learnt from pairs of recorded
+configurations that differ in one thing, as described below. If only one of the two sources has data
+on a kind of change, the error comes from this source.
 
 The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
 + IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
-term is for changes of the limiting resource. The second is for changes of other resources, because
-the model may have identified the wrong limit.
+term is for changes of the limiting resource. The second term is for changes of other resources,
+because the model may have identified the wrong limit.
 
 The error of a kind of change is described by one number: the standard deviation of the error when a
 value is doubled and the predicted gain is 2. The estimated variance is averaged with the variance
 that holds without recordings (the blind error), so that kinds with few recordings stay near the
-blind error. `verification/changes.py` writes the table.
+blind error. `verification/changes.py` writes the table of errors, `change_errors.json`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ LEAST_SD = 0.02
 
 
 class ErrorOfChange(BaseModel):
-    """One recorded change: natural logarithms of its predicted gain and of its measured gain."""
+    """One recorded change: natural logarithms of its predicted gain and of its measured gain.
+    `recording`: name of the recording that has the change. `distance`: |ln(new value / old
+    value)|."""
 
     basis: Basis
     kind: str
@@ -103,10 +105,11 @@ class ChangeErrors(BaseModel):
     ) -> float:
         """Returns the standard deviation of the model's error of `log_gain`, the natural logarithm
         of the gain predicted for several simultaneous changes. `carried_out`: errors learnt from
-        carried-out changes of such operations; None if there are none.
+        carried-out changes of workloads with the same class of operations ("data" or "metadata");
+        None if there are none.
 
-        The logarithm is divided among the changes in proportion to their distances. The errors of
-        the changes are assumed to be independent. The result is at least LEAST_SD.
+        `log_gain` is divided among the changes in proportion to their distances. The errors of the
+        changes are assumed to be independent. The result is at least LEAST_SD.
         """
         whole = sum(one.distance for one in changes)
         variance = sum(
@@ -117,8 +120,8 @@ class ChangeErrors(BaseModel):
         return max(LEAST_SD, math.sqrt(variance))
 
     def basis_of(self, basis: Basis, kind: str, carried_out: InterventionErrors | None) -> str:
-        """Returns the data on which the interval of a gain stands, as text such as "12 carried-out
-        changes of link on 6 file systems"."""
+        """Returns the data on which the interval of a gain is based, as text such as "12
+        carried-out changes of link on 6 file systems"."""
         own = self.of_kind(basis, kind)
         if carried_out is not None and self._is_learnt(basis, kind, carried_out):
             return carried_out.basis_of(kind)
@@ -127,8 +130,9 @@ class ChangeErrors(BaseModel):
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: str, carried_out: InterventionErrors) -> bool:
-        """Returns whether the error of a kind is that of carried-out changes. Pairs of recorded
-        configurations come first for a model that is calibrated on a run."""
+        """Returns whether the error of a kind is the error that is learnt from carried-out changes.
+        For a model that is calibrated on a run, pairs of recorded configurations take precedence
+        over carried-out changes."""
         has_pairs = basis == "run" and self.of_kind(basis, kind).recordings > 0
         return carried_out.is_learnt(kind) and not has_pairs
 
@@ -142,9 +146,9 @@ class ChangeErrors(BaseModel):
 
 
 def growth(log_gain: float, distance: float) -> float:
-    """Returns the variance of the error of a change, relative to that of a change that doubles both
-    a value and the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value / old
-    value)|."""
+    """Returns the variance of the error of a change, divided by the variance for a change that
+    doubles both a value and the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value /
+    old value)|."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 

@@ -25,7 +25,8 @@ from dfslab.studies.runs import store
 # An interval is computed from this number of sets of values of the model's constants, which are
 # drawn at random.
 DRAWS = 40
-# Largest number of configurations of a sweep for which gains are computed. A note lists the others.
+# Largest number of configurations of a sweep for which gains are computed. Of a larger sweep, this
+# number of configurations is chosen evenly, and a note says so.
 MOST_CONFIGURATIONS = 24
 MODEL = "sequence"
 
@@ -36,7 +37,8 @@ class DecisionInput:
 
     `basis`: "run" if the constants are calibrated on measurements, else "description". `results`:
     the results of the run; empty for a description. `noise_sd`: standard deviation of the natural
-    logarithm of a measured rate, from repetitions. `source`: the scenario file or the run's folder.
+    logarithm of a configuration's mean measured rate, from repetitions. `source`: the scenario file
+    or the run's folder.
     """
 
     source: Path
@@ -116,8 +118,9 @@ def evidence_of_description(scenario: Scenario, source: Path) -> DecisionInput:
 
 
 def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[str]]:
-    """Returns the legal configurations that the sequence model can predict, and notes on the
-    others."""
+    """Returns the legal configurations that the sequence model can predict, at most
+    MOST_CONFIGURATIONS, and notes on the configurations that are left out. Raises InputError if
+    none remains."""
     points, refused = [], []
     for found in scenario.points():
         point = found.model_copy(update={"scenario": _alone(found.scenario)})
@@ -164,8 +167,8 @@ def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> 
 
 
 def _calibration(results: Sequence[Result]) -> Calibration:
-    """Returns the calibration with which the run's predictions were made; if the run has none, fits
-    one.
+    """Returns the calibration with which the run's predictions were made; if the run has no
+    calibration, fits one to the results that are not held out.
 
     Stored predictions contain the constants and their standard errors, but no covariances, which
     are taken as 0.

@@ -35,7 +35,8 @@ class FailRule:
 
 
 def parse_rules(text: str) -> list[FailRule]:
-    """Parses rules that are separated by commas. Raises InputError with what is allowed."""
+    """Parses rules that are separated by commas. Raises InputError if a rule is malformed or its
+    metric is unknown."""
     return [_rule(part.strip()) for part in text.split(",") if part.strip()]
 
 

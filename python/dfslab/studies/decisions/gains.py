@@ -1,5 +1,5 @@
-"""The gain of a change: a ratio of paired predictions with an interval, the probability that it is
-above 1, and a word for its certainty."""
+"""The gain of a change: a ratio of paired predictions with an interval, the probability that the
+ratio is above 1, and a word for the certainty of the gain."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ Sureness = Literal["high", "medium", "low", "cannot tell"]
 # "low". Below LOW, the word is "cannot tell".
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # A predicted gain that changes the rate by less than the fraction NO_GAIN is reported as "none".
-# This states that the true gain changes the rate by less than the fraction SMALL.
+# The word "none" states that the true gain changes the rate by less than the fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
-# Tolerance for noise by which a measured gain may exceed what is physically possible.
+# Because of noise, the natural logarithm of a measured gain may exceed the physically possible
+# value by this amount.
 TOLERANCE = 0.05
 
 
 def sureness_words(statement: str) -> str:
     """Returns the sentence that explains the words for certainty. `statement`: the condition whose
-    probability they describe."""
+    probability the words describe."""
     high, medium, low = (f"{100 * limit:.0f} %" for limit in (HIGH, MEDIUM, LOW))
     return (
         f"How sure: high if {statement} with a probability of {high} and more, medium from "
@@ -44,7 +45,7 @@ class GainEstimate(BaseModel):
 
     `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
     natural logarithm. `low` and `high` bound the factor that a measurement of the change shows, so
-    they also hold the noise of that measurement; `probability` and `sd` do not.
+    they also include the noise of that measurement; `probability` and `sd` do not.
     """
 
     gain: float
@@ -92,7 +93,8 @@ def gain_of(
     noise_sd: float = 0.0,
 ) -> GainEstimate:
     """Returns the gain from `ratios` of the rates predicted after and before a change. The first
-    ratio is for the estimated constants, the others for drawn ones.
+    ratio is for the estimated constants of the model, the other ratios are for constants drawn at
+    random.
 
     `sds`: further independent standard deviations of the log gain, such as the model's error for
     such a change and the noise of repetitions. At least one is above 0. `possible`: bounds of the

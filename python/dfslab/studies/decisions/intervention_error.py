@@ -5,15 +5,15 @@ The error of one carried-out change is ln(predicted gain / measured gain). It ha
 
 - The common error of a trial: all changes of a trial are compared with the same runs of the
   unchanged configuration, so an error of those runs shifts all measured gains of the trial by the
-  same factor. It is the median of the errors of the trial. It is noise of the measurement.
+  same factor. The common error is the median of the errors of the trial, and is measurement noise.
 - The remaining error is the model's. Its variance is `active_sd`^2 * |ln predicted gain| / ln 2 +
   `idle_sd`^2 * distance / ln 2, times a factor of the kind of change. The distance of a change is
-  |ln(new value / old value)|. The first term is for changes that the model expects to act. The
-  second is for resources that the model believes idle.
+  |ln(new value / old value)|. The first term is for changes that the model expects to change the
+  rate. The second term is for changes of resources that the model believes idle.
 
 Each file system has the same weight, regardless of its number of changes. The factor of a kind is
 shrunk towards 1, the factor of all kinds together. Operations that move data and operations that
-only change metadata have separate tables. `verification/intervention_errors.py` writes them.
+only change metadata have separate tables. `verification/intervention_errors.py` writes the tables.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ OperationClass = Literal["data", "metadata"]
 TABLE = Path(__file__).with_name("intervention_errors.json")
 # A change whose predicted |ln gain| is at most this value counts as a change of an idle resource.
 IDLE_LOG_GAIN = 0.02
-# A trial with fewer changes has no common error, because the median of a few errors is mostly the
-# model's error.
+# A trial with fewer than this number of changes has no common error, because the median of a few
+# errors is mostly the model's error.
 FEWEST_OF_TRIAL = 3
 # The factor of a kind of change is averaged with 1, which counts as much as this number of file
 # systems.
@@ -51,9 +51,9 @@ LEAST_IDLE_SD = 0.02
 class CarriedOutError(BaseModel):
     """One change that was predicted and then carried out.
 
-    `file_system`, `workload`: of the unchanged configuration. `trial`: the changes with equal texts
-    here were compared with the same runs of the unchanged configuration. `kind`, `distance`: as in
-    `spec.changes.change.Change`. `predicted`, `measured`: natural logarithms of the gains.
+    `file_system`, `workload`: of the unchanged configuration. `trial`: changes with an equal
+    `trial` were compared with the same runs of the unchanged configuration. `kind`, `distance`: as
+    in `spec.changes.change.Change`. `predicted`, `measured`: natural logarithms of the gains.
     """
 
     file_system: str
@@ -85,7 +85,7 @@ class KindFactor(BaseModel):
 
 class InterventionErrors(BaseModel):
     """The model's error of the natural logarithm of a gain, learnt from carried-out changes of
-    workloads whose operations move data, or of workloads whose operations do not.
+    workloads whose operations move data, or of workloads whose operations only change metadata.
 
     `active_sd`: standard deviation of the error of a change with a predicted gain of 2. `idle_sd`:
     standard deviation of the error when a value is doubled and no gain is predicted. `measured_sd`:
@@ -115,12 +115,13 @@ class InterventionErrors(BaseModel):
         )
 
     def is_learnt(self, kind: str) -> bool:
-        """Returns whether changes of this kind were carried out on enough file systems."""
+        """Returns whether changes of this kind were carried out on at least FEWEST_SYSTEMS file
+        systems."""
         return self.of_kind(kind).file_systems >= FEWEST_SYSTEMS
 
     def basis_of(self, kind: str) -> str:
-        """Returns the data on which the error of this kind stands, as text such as "12 carried-out
-        changes of link on 6 file systems (data operations)"."""
+        """Returns the data on which the error of this kind is based, as text such as "12
+        carried-out changes of link on 6 file systems (data operations)"."""
         own = self.of_kind(kind)
         return (
             f"{own.changes} carried-out changes of {kind} on {own.file_systems} file systems "
@@ -133,8 +134,9 @@ def _growth(active: float, idle: float, log_gain: float, distance: float) -> flo
 
 
 def learnt_from(changes: Sequence[CarriedOutError]) -> list[InterventionErrors]:
-    """Returns the errors that are learnt from carried-out changes, one table for each of "data" and
-    "metadata" whose changes were carried out on at least FEWEST_SYSTEMS file systems."""
+    """Returns the errors that are learnt from carried-out changes: one table for "data" operations,
+    and one for "metadata" operations. A table is omitted if the changes with these operations were
+    carried out on fewer than FEWEST_SYSTEMS file systems."""
     found = []
     for operations in ("data", "metadata"):
         own = [one for one in changes if one.operations == operations]
@@ -224,8 +226,8 @@ def _root_mean_square(values: Iterable[float]) -> float:
 def errors_for(
     operations: OperationClass, tables: Sequence[InterventionErrors] | None = None
 ) -> InterventionErrors | None:
-    """Returns the table for what the operations of a workload do; None if there is none. `tables`:
-    those of the package unless others are given."""
+    """Returns the table for a class of operations; None if there is none. `tables`: the tables to
+    choose from; None for the tables that are stored with the package."""
     known = intervention_errors() if tables is None else tables
     return next((one for one in known if one.operations == operations), None)
 

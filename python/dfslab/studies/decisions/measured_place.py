@@ -1,5 +1,5 @@
-"""Checks whether a run measured a directory with the description of the file system to which it
-belongs."""
+"""Checks whether a run that measured a directory used the description of the file system to which
+the directory belongs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ LOCAL = "local"
 
 def check_is_described(source: Path) -> None:
     """Raises InputError if the run in the folder `source` measured a directory as a plain local
-    one, although the directory is on a mount of a described file system. The models would then be
-    those of a local disk. Any other `source` passes, also if it is no run folder."""
+    directory, although it is on a mount of a described file system. The models of such a run would
+    be those of a local disk. For any other `source`, including one that is no run folder, nothing
+    is raised."""
     if not source.is_dir() or not (source / "scenario.toml").exists():
         return
     choice = read(source / "scenario.toml").file_system

@@ -1,9 +1,9 @@
 """Compares two runs: paired effects with intervals, corrected for the number of comparisons.
 
-The effect of a metric at a configuration is the ratio of its geometric means. Its variance is the
-larger of two: that of the configuration's repetitions, and the pooled variance of the metric over
-all configurations, because few repetitions may agree by chance. Holm's method keeps the probability
-of any false verdict below FALSE_SHARE.
+The effect of a metric at a configuration is the ratio of the metric's geometric means in the second
+and in the first run. Its variance is the larger of two: that of the configuration's repetitions,
+and the pooled variance of the metric over all configurations, because few repetitions may agree by
+chance. Holm's method keeps the probability of any false verdict below FALSE_SHARE.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# A comparison that could only find larger relative changes than this one found nothing out.
+# A comparison without a difference is inconclusive if it could only have detected relative changes
+# above this value (the median over all metrics and configurations).
 NOTHING_FOUND = 1.0
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
-# Configurations are paired by their varied keys. If no pair is found with all keys, the keys with
-# these beginnings are ignored: those of the file system and of the deployment.
+# Configurations are paired by their varied keys. If no pair is found with all keys, the keys of the
+# file system and of the deployment, which begin with these texts, are ignored.
 _IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 
 
@@ -196,8 +197,9 @@ def compare_runs(
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Returns every metric that both runs measured at the same configuration. If there is none,
-    configurations that differ only in the file system and the deployment count as the same."""
+    """Returns every metric that both runs measured at the same configuration. If there is no such
+    metric, configurations that differ only in the file system or the deployment count as the same
+    configuration."""
     for without in _IGNORED:
         first, second = (_logs(results, without) for results in (before, after))
         found = [
@@ -282,8 +284,9 @@ class _Tested:
 
 
 def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
-    """Returns the p-value and the interval of one effect. They are computed from the larger of two
-    variances: that of the pair's own repetitions, and the pooled variance of the metric."""
+    """Returns the p-value, the half-width of the interval and the smallest detectable relative
+    change of one effect. They are computed from the larger of two variances: that of the pair's own
+    repetitions, and the pooled variance of the metric."""
     freedom = max(1, pair.freedom)
     variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)

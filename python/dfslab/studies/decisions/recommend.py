@@ -82,10 +82,11 @@ class _Tried:
 def recommend(
     evidence: DecisionInput, goal: str, prices: Prices, within: float | None = None
 ) -> Recommended:
-    """Returns the best actions for every kind of configuration.
+    """Returns the best actions for every kind of configuration, that is, for configurations with
+    the same operations and the same limit. Only the MOST_GROUPS most frequent kinds are included.
 
-    `within`: largest price of an action. Raises InputError if no configuration has the goal's
-    operation.
+    `within`: largest price of an action. Raises InputError if the goal is unknown, or if no
+    configuration has the goal's operation.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     rows: list[Recommendation] = []
@@ -117,8 +118,9 @@ def recommend(
 
 
 def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
-    """Returns the configurations with the goal's operations, grouped by operations and by what
-    limits them most."""
+    """Returns the configurations with the goal's operations, grouped by operations and by the
+    busiest station; the MOST_GROUPS largest groups, the largest first. Raises InputError if the
+    goal is unknown, or if no configuration has its operation."""
     if goal not in GOALS:
         raise InputError("--goal", goal, f"must be one of {', '.join(GOALS)}")
     groups: dict[tuple[str, str], list[Point]] = {}
@@ -174,7 +176,7 @@ class _Search:
         """Returns the actions with a gain, the best first: single actions, and combinations that
         gain clearly more than each of the actions that they combine.
 
-        An action that sacrifices something or adds clients is never part of a combination.
+        Only actions for which `is_joinable` is true are combined.
         """
         found = [one for one in self.singles if one.log_gain >= NO_GAIN]
         parts = self._parts()

@@ -1,5 +1,5 @@
-"""Predicts the rates at a few settings of each hardware quantity beforehand, for the sliders of a
-run's page, which contains no model."""
+"""Predicts the rates at a few settings of each hardware quantity for the sliders of a run's page.
+They are predicted when the page is written, because the page contains no model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from dfslab.studies.runs.stages import processor_s
 # The quantities that get a slider, as phrases of the language of changes. Predictions for many
 # clients take longest, so they are computed last.
 QUANTITIES = ("servers", "link", "disk", "copies", "clients")
-# The settings of a quantity, as factors of its present value. Whole numbers are the nearest ones.
+# The settings of a quantity, as factors of its present value. The possible setting that is nearest
+# to each product is taken.
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Largest number of operations that have a column, each for one configuration.
 MOST_OPERATIONS = 6
@@ -48,7 +49,7 @@ WOULD_MEASURE = (
 
 class SliderOperation(BaseModel):
     """One column of the figures: the operations of a workload, and the configuration of the run for
-    which their rate is predicted. `file_system`: its name."""
+    which their rate is predicted. `file_system`: name of the file system of this configuration."""
 
     operations: list[str]
     configuration: str
@@ -56,9 +57,9 @@ class SliderOperation(BaseModel):
 
 
 class SliderSetting(BaseModel):
-    """One setting of a quantity. `label`: its value with its unit. `value`: in SI units. `rates`:
-    the predicted rate of each column in operations per second with its 90 % interval; None if the
-    setting is impossible or was not computed."""
+    """One setting of a quantity. `label`: the value as text with its unit. `value`: the value in
+    the SI unit. `rates`: for each column, the predicted rate in operations per second with its 90 %
+    interval; None if the setting is impossible or was not computed."""
 
     label: str
     value: float
@@ -67,8 +68,8 @@ class SliderSetting(BaseModel):
 
 class SliderQuantity(BaseModel):
     """One hardware quantity with its settings, in ascending order. `present`: index of the setting
-    that each column has in the run. `withheld`: why the model's answer is not reliable; the
-    settings are empty then. Otherwise it is empty."""
+    that each column has in the run. `withheld`: why the predictions for this quantity are not
+    reliable, in which case `settings` is empty; "" if they are reliable."""
 
     name: str
     settings: list[SliderSetting]
@@ -78,8 +79,9 @@ class SliderQuantity(BaseModel):
 
 class SliderPoints(StudyResult):
     """The predictions for the sliders of a page. `basis`: "run" if the model's constants are
-    calibrated by the run's measurements, else "description". `reason`: why nothing is predicted,
-    and which command would tell; "" if something is. `notes`: the settings that were left out."""
+    calibrated by the run's measurements, else "description". `reason`: why no rate is predicted,
+    and which command would predict or measure one; "" if `quantities` is not empty. `notes`: the
+    operations, quantities and settings that were left out."""
 
     study = "sliders"
     is_printed_by_run = False
@@ -127,8 +129,8 @@ def slider_points(run: FinishedRun, clock: Callable[[], float] = processor_s) ->
 
 @dataclass
 class _Column:
-    """The configuration for which an operation is predicted. `stored`: the run's prediction of
-    it."""
+    """The configuration for which an operation is predicted. `stored`: the run's prediction for
+    this configuration."""
 
     evidence: DecisionInput
     point: Point
@@ -182,9 +184,9 @@ def _log_half_width(metric: Metric) -> float:
 def _columns(
     evidence: DecisionInput, predicted: dict[str, Result]
 ) -> tuple[list[_Column], list[str]]:
-    """Returns one column for each mix of operations and file system, and notes on those that are
-    left out. Of the configurations of a mix, those with the most clients are considered, and the
-    middle one of them is taken."""
+    """Returns one column for each pair of file system and mix of operations, and notes on the
+    columns beyond MOST_OPERATIONS, which are left out. A column stands for the middle one, in the
+    order of the run, of the configurations with the largest number of clients."""
     groups: dict[tuple[str, ...], list[_Column]] = {}
     for point in evidence.points:
         stored = predicted.get(point.id)
@@ -216,8 +218,8 @@ class _Computed:
     spent_s: float = 0.0
 
     def quantity(self, name: str) -> SliderQuantity | None:
-        """Returns the settings of a quantity; None if no column has it with several possible
-        settings."""
+        """Returns the settings of a quantity. Returns None if no column has the quantity, if fewer
+        than two settings are possible, or if the predictions would take too much processor time."""
         sliders = [slider_of(one.scenario, name) for one in self.columns]
         own = [one for one in sliders if one is not None]
         if not own:
@@ -265,7 +267,7 @@ class _Computed:
         self, name: str, settings: Sequence[SliderSetting], sliders: Sequence[Slider | None]
     ) -> SliderQuantity | None:
         """Returns the quantity without the settings that are impossible in every column; None if
-        only the present one remains."""
+        fewer than two settings remain."""
         kept = [one for one in settings if any(rate is not None for rate in one.rates)]
         if len(kept) < 2:
             return None
@@ -277,7 +279,7 @@ class _Computed:
 
 def _chosen(slider: Slider) -> list[Stop]:
     """Returns the positions of a slider whose values are nearest to FACTORS times the present
-    one."""
+    value."""
     now = slider.stops[slider.present].value
     return [
         min(slider.stops, key=lambda one: abs(math.log(one.value / (factor * now))))

@@ -21,12 +21,13 @@ from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 # configurations.
 FEWEST = 3
 # A measured and a predicted change contradict each other if they have opposite directions and both
-# are larger than this fraction.
+# change the rate by more than the factor 1.05.
 CLEAR_CHANGE = math.log(1.05)
-# Tolerance for noise by which a measured rate may exceed the largest rate that the description
-# allows.
+# Because of noise, a measured rate may exceed the largest rate that the description allows, up to
+# this factor.
 ABOVE_BOUND = 1.10
-# Largest number of pairs of configurations that are compared.
+# If a run has more pairs of configurations than this number, only every n-th pair is compared,
+# where n is the number of pairs // MOST_PAIRS.
 MOST_PAIRS = 300
 
 
@@ -78,8 +79,9 @@ def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> di
 
 
 def _against_baselines(evidence: DecisionInput) -> list[Contradiction]:
-    """Compares the model's errors at held-out configurations with those of each baseline in the
-    run. Returns the contradictions."""
+    """Compares the model's errors at held-out configurations with the errors of each baseline in
+    the run. Returns a contradiction for each baseline whose median error is at most that of the
+    model."""
     held_out = {one.point_id for one in evidence.results if one.point.held_out}
     judged = [key for key in evidence.measured if key in held_out]
     own = _median_error(evidence, evidence.rates_by(MODEL), judged)
@@ -130,8 +132,10 @@ def _above_capacity(
 def _against_pairs(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario], rates: Mapping[str, float]
 ) -> list[Contradiction]:
-    """Compares measured changes between configurations of the run with the predicted ones, by kind
-    of change. Returns the contradictions."""
+    """Compares measured changes of the rate between configurations of the run with the predicted
+    changes, by kind of change. Returns a contradiction for a kind if most changes were measured
+    clearly in the direction opposite to the predicted one, or if the median error of the
+    predictions is at least the median measured change."""
     pairs: dict[str, list[tuple[float, float, str]]] = {}
     for first, second in _pairs(evidence.results, evidence.measured):
         change = change_between(scenarios[first], scenarios[second])
@@ -164,7 +168,8 @@ def _against_pairs(
 
 
 def _pairs(results: Sequence[Result], measured: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Returns pairs of measured configurations, at most MOST_PAIRS, in a reproducible order."""
+    """Returns pairs of measured configurations in a reproducible order, fewer than 2 ×
+    MOST_PAIRS."""
     ids = [key for key in dict.fromkeys(one.point_id for one in results) if key in measured]
     every = list(combinations(ids, 2))
     step = max(1, len(every) // MOST_PAIRS)

@@ -37,10 +37,11 @@ class ChangedOperation(BaseModel):
     """The gain of one change for configurations with the same mix of operations and similar gains.
 
     `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
-    takes less time). `where`: the keys in which these configurations differ from others with the
-    same mix. `limit`: what limits the rate after the change. `before_per_s`, `after_per_s`: rates
-    of the first configuration in operations per second. `withheld`: why the gain is not reliable;
-    "" if it is.
+    takes less time). `total`: number of configurations with this mix. `where`: the values in which
+    the configurations of this row differ from others with the same mix. `limit`: what limits the
+    rate after the change. `before_per_s`, `after_per_s`: rates of the first configuration in
+    operations per second. `withheld`: the reasons why the gain is not reliable; empty if it is
+    reliable.
     """
 
     change: str
@@ -58,8 +59,8 @@ class ChangedOperation(BaseModel):
 
 class WhatIf(BaseModel):
     """The gains of changes. `basis`: "run" if the predictions are calibrated on a run, else
-    "description". `settling`: a sentence with the command that would measure the first change and
-    the duration of that measurement; "" if no gain is withheld."""
+    "description". `settling`: a sentence with the command that would measure the first change whose
+    gain is withheld, and the duration of that measurement; empty if no gain is withheld."""
 
     source: str
     basis: str
@@ -76,7 +77,8 @@ class WhatIf(BaseModel):
         return [_largest(rows) for rows in by_change.values()]
 
     def table(self) -> Table:
-        """Returns a table with one row for each change and mix of operations."""
+        """Returns a table with one row for each change and group of configurations. A group has the
+        same mix of operations and the same gain."""
         columns = [Column(name, "left") for name in ("change", "operations")]
         columns += [Column("gain (90 %)"), Column("P(gain)"), Column("how sure", "left")]
         rows = [
@@ -127,7 +129,8 @@ def _sentence(one: ChangedOperation) -> str:
 
 @dataclass(frozen=True)
 class PairedGain:
-    """The gain of changes for one configuration, with the predictions before and after them."""
+    """The gain of changes for one configuration, with the predictions before and after these
+    changes."""
 
     point: Point
     situation: Situation
@@ -147,8 +150,8 @@ class PairedModel:
         self._before: dict[str, tuple[Situation, Predictions]] = {}
 
     def before(self, point: Point) -> tuple[Situation, Predictions]:
-        """Returns the prepared configuration and its predictions. They are computed once and
-        cached."""
+        """Returns the configuration in the form that the model takes, and its predictions before
+        any change. Both are computed once and cached."""
         if point.id not in self._before:
             situation = situation_of(point.scenario)
             sets = self.evidence.constants(situation)
@@ -201,8 +204,8 @@ def _ratios(before: Floats, after: Floats) -> Floats:
 
 
 def _size_ratio(situation: Situation, changed: Situation) -> float:
-    """Returns the bytes that an operation moves after a change, divided by those before; 1 if it
-    moves none before or after."""
+    """Returns the bytes that an operation moves after a change, divided by the bytes before the
+    change; 1 if the operation moves no bytes before or after the change."""
     before, after = situation.whole.moved_bytes, changed.whole.moved_bytes
     return after / before if before and after else 1.0
 
@@ -211,7 +214,8 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     """Returns the gains of changes, which are given as texts in the language of changes.
 
     With `together`, several changes are also predicted in combination. Raises InputError, which
-    names the change, if a change is unknown, or illegal in every configuration.
+    names the change, if a change is unknown, illegal in every configuration, or without effect in
+    every configuration.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     base = evidence.points[0].scenario
@@ -239,8 +243,8 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 
 
 def bases_of(basis: Basis, changes: Sequence[Change], situation: Situation) -> list[str]:
-    """Returns one sentence for each kind of change: the data on which the interval of its gain
-    stands. `basis`: as in DecisionInput."""
+    """Returns one sentence for each kind of change: the data on which the interval of its gain is
+    based. `basis`: as in DecisionInput."""
     carried_out, errors = errors_for(operations_of(situation)), recorded_errors()
     return [
         f"Interval of {kind}: {errors.basis_of(basis, kind, carried_out)}"
@@ -252,8 +256,9 @@ def _gains_or_dedicated(
     model: PairedModel, texts: Sequence[str]
 ) -> tuple[list[PairedGain], list[str]]:
     """Returns the gains and notes as `_gains` does. If a change is illegal because nodes play
-    several roles, the roles get dedicated nodes first. Otherwise one more server could, for
-    example, be a second metadata server."""
+    several roles, the gains are predicted for configurations in which each role has dedicated
+    nodes. Without dedicated nodes, one more server could, for example, be a second metadata
+    server."""
     try:
         return _gains(model, texts)
     except InputError as error:
@@ -274,7 +279,8 @@ def _gains_or_dedicated(
 
 def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], list[str]]:
     """Returns (gains, notes): the gains of changes for all configurations in which the changes are
-    legal and have an effect, and notes on the other configurations."""
+    legal and have an effect, and notes on the other configurations. Raises InputError if the
+    changes are legal in no configuration or have no effect in any."""
     found, illegal, same = [], [], 0
     for point in model.evidence.points:
         try:

@@ -1,8 +1,9 @@
 """Chooses which legal configurations of a design to run, in which order, and at what cost.
 
 A deployment with a file system is a testbed, which is slow to start; several workloads are run on
-each (a split-plot design). A plan first orders testbeds by information, then chooses workloads for
-each, so that a small budget buys the most informative part. A scenario and seed determine the plan.
+each testbed (a split-plot design). A plan takes the most informative testbeds first, and the most
+informative workloads for each testbed, so that a small budget buys the most informative runs. A
+scenario and its seed determine the plan.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
 
-# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run. They
-# were measured on two cores.
+# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run. The
+# values were measured on a machine with two cores.
 TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_TESTBEDS = 400
@@ -84,7 +85,7 @@ def plan(scenario: Scenario) -> DesignPlan:
 def planned(scenario: Scenario) -> Scenario:
     """Returns the scenario with its design replaced by the planned configurations.
 
-    A scenario without a design is returned unchanged.
+    A scenario without a design, or with a sweep, is returned unchanged.
     """
     if not scenario.design.factor or scenario.sweep:
         return scenario
@@ -94,8 +95,8 @@ def planned(scenario: Scenario) -> Scenario:
 def _within(
     scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[DesignRow]]
 ) -> tuple[list[tuple[DesignRow, ...]], Bill]:
-    """Returns (the rows of the testbeds that fit into the budget, the most informative testbed
-    first; their cost)."""
+    """Returns (the rows of the testbeds that fit into the budget, in the order of `chosen`; their
+    cost). Raises InputError if the first testbed exceeds the budget."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
     testbeds: list[tuple[DesignRow, ...]] = []
@@ -137,8 +138,9 @@ def run_cost_s(scenario: Scenario) -> float:
 def choose(
     allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
 ) -> list[tuple[DesignRow, ...]]:
-    """Returns the rows of each testbed for a design of the given kind, the most informative testbed
-    first."""
+    """Returns the rows of each testbed for a design of the given kind. Testbeds of D-optimal and
+    screening designs are ordered by information, the most informative first. `testbeds`: number of
+    testbeds; 0 for the default. `per_testbed`: runs on each testbed."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
     if kind == "full":
@@ -159,8 +161,9 @@ def choose(
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
     """Returns the number of testbeds of a screening design. All testbeds together have at least as
-    many runs as the smallest multiple of four that exceeds the number of main effects. If there are
-    no testbeds to start (`has_testbeds` is false), returns 1."""
+    many runs as the smallest multiple of four that exceeds the number of main effects. There are
+    also more testbeds than main effects of the factors that are fixed per testbed. If there are no
+    testbeds to start (`has_testbeds` is false), returns 1."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -245,8 +248,8 @@ def scaled(factor: Factor) -> np.ndarray | None:
 
 def _coded(factor: Factor, curved: bool) -> np.ndarray:
     """Returns the values that code a factor's levels in the linear model. The array has one row for
-    each level and one column for each term of the factor. `curved`: numeric factors with three or
-    more levels also get a quadratic term."""
+    each level and one column for each term of the factor. `curved`: whether numeric factors with
+    three or more levels also get a quadratic term."""
     count = len(factor.levels)
     line = scaled(factor)
     if line is None:
@@ -314,8 +317,8 @@ def _split_plot(
     testbeds: int,
     per_testbed: int,
 ) -> list[tuple[DesignRow, ...]]:
-    """Builds a split-plot design greedily: in each step the testbed with the largest information
-    gain, together with its most informative workloads."""
+    """Builds a split-plot design greedily: each step adds the testbed with the largest information
+    gain, together with its most informative workloads. Returns the rows of each testbed."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
     bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))
     known = _Information(coding.columns + 1)
@@ -341,7 +344,8 @@ def _split_plot(
 class _Tables:
     """Columns of the model matrix, separately for testbeds (`upper`) and workloads (`lower`).
 
-    The row of a run is the sum of its testbed's row and its workload's row.
+    The row of a run is the sum of its testbed's row and its workload's row. `free`: indices of the
+    testbeds that are not chosen yet.
     """
 
     upper: np.ndarray

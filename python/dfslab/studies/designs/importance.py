@@ -36,7 +36,7 @@ class Ranking:
     within each regime (a subset of the configurations).
 
     `first_order_sum`: the sum of the blocks' first-order indices. If the sum contradicts the
-    definition of the indices, `refusal` says so and the rest is empty.
+    definition of the indices, `refusal` states the contradiction and the other lists are empty.
     """
 
     first_order_sum: Metric
@@ -106,9 +106,9 @@ def refitted(
     grey: LearntModel,
     wanted: Sequence[DesignRow],
 ) -> list[Floats]:
-    """Returns predictions (log rate) for the rows `wanted`: first those of the model, then those of
-    models that are fitted again to bootstrap samples of testbeds (of configurations if there is one
-    testbed). Each distinct row is predicted once."""
+    """Returns predictions (log rate) for the rows `wanted`: first the predictions of the model,
+    then the predictions of models that are fitted again to bootstrap samples of testbeds (of
+    configurations if there is one testbed). Each distinct row is predicted once."""
     place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
     every = np.array([place[row] for row in wanted])
     points = points_of(scenario, allowed, list(place))

@@ -112,7 +112,8 @@ def _predicted_s(measured: Sequence[Result]) -> float:
 
 def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
     """Kumar 2018's linear regression of each operation's throughput (MB/s) on the factors of the
-    paper's first model: hardware, layout and size of the data. Nothing is log-transformed."""
+    paper's first model: hardware, layout and size of the data. Nothing is log-transformed.
+    Operations with too few runs for the regression are omitted."""
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
     for name in sorted(set(operations)):

@@ -42,8 +42,9 @@ class Legal:
 
     @cached_property
     def blocks(self) -> list[tuple[tuple[int, ...], list[DesignRow]]]:
-        """Returns all blocks. A block is a set of factors that constraints tie together; it is
-        given as a pair of the factors' indices and their legal rows."""
+        """Returns all blocks. A block is a set of factors that constraints make dependent on each
+        other. Each block is a pair (indices of its factors, legal rows of these factors). Raises
+        InputError if a block has no legal row."""
         groups: list[set[int]] = [{index} for index in range(len(self.factors))]
         for names, _ in self._constraints:
             tied = {self._place[name] for name in names}
@@ -138,8 +139,8 @@ class Legal:
         return found
 
     def part(self, hard: bool) -> tuple[int, ...]:
-        """Returns the indices of the factors whose change needs another testbed or, if `hard` is
-        false, of all other factors."""
+        """If `hard` is true, returns the indices of the factors whose change needs another testbed;
+        otherwise returns the indices of all other factors."""
         return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
 
 

@@ -1,6 +1,6 @@
 """Types for the results of a designed sweep's analysis, as stored and printed.
 
-The module `learning` computes them.
+The module `learning` computes these results.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import LearningCurvePoint, Validation
 
-# The margin of log2(1.1), up to which an effect counts as none. A factor that changes the rate by
-# less than a tenth over its whole range has no relevant effect.
+# An effect on log2 of the rate counts as no effect if it is within this margin, log2(1.1), on both
+# sides of 0. A factor that changes the rate by less than a tenth over its whole range has no
+# relevant effect.
 NO_EFFECT = 0.1375
 
 
@@ -63,7 +64,9 @@ class Slope(BaseModel):
 
 class FactorImportance(BaseModel):
     """The importance of one factor by several measures, each with a 90 % interval, and a verdict in
-    words."""
+    words. `first_order`, `total`: variance-based indices by the grey-box model. `share`: the
+    first-order index divided by the sum of the first-order indices of all factors. `measures`:
+    importance from the measured data alone, by the name of the measure."""
 
     factor: str
     first_order: Metric
@@ -112,7 +115,8 @@ class PaperTable(BaseModel):
     6).
 
     `validation` is R² on a random held-out quarter of the rows, as in the paper. Repetitions of a
-    configuration are never divided between fit and validation.
+    configuration are never divided between fit and validation. `negative_share`: the fraction of
+    the rows for which the regression predicts a negative throughput.
     """
 
     operation: str
@@ -142,7 +146,10 @@ class Learning(StudyResult):
 
     `first_order_sum`: sum of the first-order indices of the independent blocks of factors, at most
     1 apart from estimation errors. `importance_refused`: why the importance of factors is withheld;
-    "" if it is not.
+    "" if it is not withheld. `legal`: number of legal configurations. `box`: number of
+    configurations of the full factorial design. `measured_s`, `predicted_s`: seconds that the
+    measurements took, and the seconds predicted for them. `impossible`: for each method, the
+    fraction of physically impossible predictions.
     """
 
     study = "learning"

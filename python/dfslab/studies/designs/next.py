@@ -84,8 +84,8 @@ def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, 
     # scikit-learn has no public attribute for the scale of its targets.
     scale = float(np.ravel(process._y_train_std)[0]) ** 2  # noqa: SLF001
     noise = float(process.kernel_.k2.noise_level) * scale
-    # The Gaussian process adds noise to every variance. The noise is subtracted, so that only the
-    # variance remains that runs can reduce.
+    # The Gaussian process adds noise to every variance. The noise is subtracted, so that the result
+    # has only the variance that runs can reduce.
     return covariance - noise * np.eye(len(points)), max(noise, 1e-9)
 
 

@@ -26,7 +26,8 @@ def encoded(rows: TrainingRows, own: Integers, scale: str) -> tuple[Encoding, Fl
     """Encodes the factors that vary among the rows `own`. Returns (encoding, matrix with a row for
     each of `own`).
 
-    If `scale` is "linear", rates and sizes are in units of 10^6.
+    If `scale` is "linear", columns with values above 10^4, such as rates and sizes in bytes, are in
+    units of 10^6.
     """
     points = [rows.points[i] for i in own]
     encoding = Encoding(factors_of(points), scale)
@@ -69,7 +70,8 @@ def slopes(rows: TrainingRows) -> list[Slope]:
 def _robust(matrix: Floats, target: Floats) -> tuple[Floats, Floats]:
     """Returns (slopes, standard errors) of a regression with Huber's loss.
 
-    A column that depends on others has slope 0 and an infinite standard error.
+    A column that is a linear combination of other columns has slope 0 and an infinite standard
+    error.
     """
     kept = independent(matrix)
     import statsmodels.api as sm

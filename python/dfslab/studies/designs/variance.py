@@ -2,11 +2,12 @@
 
 Y is the log rate, x_i the level of factor i, E and V the mean and variance over the legal rows. The
 first-order index is V(E(Y | x_i)) / V(Y). The total index is E(V(Y | the other factors)) / V(Y),
-where x_i is drawn again from its legal levels given the others (Kucherenko 2012). For independent
-factors these are Sobol's indices. Factors in a common constraint (servers and copies) form a block
-and are dependent: the first-order index of a dependent factor includes effects shared with its
-block, so it may exceed the total index. Blocks are independent of each other, so the first-order
-indices of all blocks sum to at most 1, and what the sum leaves is interaction between blocks.
+where x_i is drawn again from its legal levels given the levels of the other factors (Kucherenko
+2012). For independent factors these are Sobol's indices. Factors in a common constraint (servers
+and copies) form a block and are dependent: the first-order index of a dependent factor includes
+effects shared with its block, so it may exceed the total index. Blocks are independent of each
+other, so the first-order indices of all blocks sum to at most 1, and the difference between the sum
+and 1 is due to interaction between blocks.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Sample:
     """Legal rows from which the indices are computed.
 
     `base`: rows drawn uniformly from the legal set, stratified by block. `blocks`: all blocks of
-    factors, including those of one factor. `redrawn`: for each input, copies of the first rows of
-    `base` in which only that input is drawn again. An input is a factor or a block of several
-    factors (`tied`). The factors come first, the blocks after them.
+    factors, including blocks of a single factor. `redrawn`: for each input, copies of the first
+    rows of `base` in which only that input is drawn again. An input is a factor or a block of
+    several factors (`tied`). The factors come first, the blocks after them.
     """
 
     blocks: tuple[Block, ...]
@@ -64,7 +65,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class RegimeRows:
-    """A subset of the legal rows, for which indices are computed as well.
+    """A subset of the legal rows, for which indices are computed separately.
 
     `keep` is true for the rows of the subset. `reads`: indices of the factors on which `keep`
     depends. Within the subset, these factors are dependent on each other.
@@ -200,8 +201,8 @@ def indices(
 
     `answers`: predictions at `drawn.rows`, first of the model, then of its refits. The first array
     gives the estimates. The intervals include the variance between the fits and the variance of
-    sampling. They treat rows as independent, so for stratified rows they are too wide rather than
-    too narrow. Only rows of the `regime` are used.
+    sampling. The intervals treat rows as independent, so for stratified rows the intervals are too
+    wide rather than too narrow. Only rows of the `regime` are used.
     """
     estimator = _Estimator(drawn, regime)
     random = np.random.default_rng(seed)
@@ -241,7 +242,7 @@ def _stacked(first: Floats, total: Floats, summed: float) -> tuple[Floats, Float
 
 def metric_of(values: Floats) -> Metric:
     """Returns a metric from an array whose first value is the estimate and whose other values are
-    resamples."""
+    resamples. The 90 % interval of the metric comes from the quantiles of all values."""
     low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
     value = float(values[0])
     return Metric(value=value, low=min(float(low), value), high=max(float(high), value))
@@ -250,7 +251,8 @@ def metric_of(values: Floats) -> Metric:
 @dataclass(frozen=True)
 class _Estimate:
     """Estimates for all inputs, in arrays of shape (inputs,). Negative values are not clipped to 0.
-    `first`: the first-order indices after subtraction of `chance`. `summed`: the sum of `first`
+    `chance`: the part of the first-order index that chance alone explains. `first`: the first-order
+    indices after subtraction of `chance`. `total`: the total indices. `summed`: the sum of `first`
     over the blocks."""
 
     first: Floats
@@ -296,7 +298,8 @@ class _Estimator:
 
     def of(self, answer: Floats, random: np.random.Generator | None) -> _Estimate:
         """Returns the estimates from all rows or, if `random` is given, from rows that are drawn
-        with replacement. With fewer than two rows, all estimates are 0."""
+        with replacement. With fewer than two rows, or if all predictions are equal, all estimates
+        are 0."""
         inputs = len(self.numbers)
         if len(self.base) < 2:
             return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
@@ -355,8 +358,8 @@ def _drawn(count: int, random: np.random.Generator | None) -> Integers:
 
 def _dummies(levels: Integers) -> tuple[Floats, Integers]:
     """Returns the dummy columns of all factors, and the index of each column's factor. A column is
-    1 where a factor has a level, and its mean is subtracted. The first level of each factor has no
-    column."""
+    1 in the rows in which its factor has a certain level, else 0; then the mean of the column is
+    subtracted. The first level of each factor has no column."""
     columns, owners = [], []
     for index in range(levels.shape[1]):
         for level in np.unique(levels[:, index])[1:]:

@@ -1,5 +1,5 @@
-"""The result of comparing the rates that a place (a directory or file system) delivers with the
-rates that it should deliver. It has one row for each operation and is shown as sentences and as a
+"""Comparison of the rates that a place (a directory or file system) delivers with the rates that it
+should deliver. The result has one row for each operation, and is shown as sentences and as a
 table."""
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ class PlaceComparison(BaseModel):
     `hardware`: the hardware on which the expectation is based, in words. `fault`: the resource that
     is slower than expected, in words; "" if none is named. `alternatives`: other resources, in
     words, whose slowness explains the rates about equally well. `telling`: an operation that was
-    not measured and whose rate would show which of them is slow; "" if there is none.
-    `narrowing`: the option that would narrow the intervals most; "" if nothing was assumed.
-    `other_work`: the share of a processor that other programs leave to one thread on this machine,
-    in words; "" if no other programs run. `scenario`: the file with the scenario that was used.
+    not measured and whose rate would show which of these resources is slow; "" if there is none.
+    `narrowing`: the command-line option that would narrow the intervals most; "" if nothing was
+    assumed. `other_work`: the share of a processor that other programs leave to one thread on this
+    machine, in words; "" if no other programs run. `scenario`: the file with the scenario that was
+    used.
     """
 
     place: str

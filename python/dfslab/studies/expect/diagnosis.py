@@ -1,11 +1,11 @@
 """Names the resource whose slowness explains best why measured rates are below the expectation.
 
-Every resource of the deployment is made slower by several factors, one at a time. For each change,
-the model predicts by how much the rates of all operations shift. The resource is named whose shifts
-are nearest to the measured residuals, provided that its change is much likelier than no change.
-Residuals are weighted by the inverse covariance of the expectation. A deviation that uncertain
-constants or undeclared hardware can explain is therefore no fault. Resources that explain the rates
-about equally well are all named.
+Every resource of the deployment is made slower by several factors, one resource at a time. For each
+resource and factor, the model predicts by how much the rates of all operations shift. Named as the
+fault is the resource whose predicted shifts are nearest to the measured residuals, provided that
+this slow resource is much likelier than no slow resource. Residuals are weighted by the inverse
+covariance of the expectation. A deviation that uncertain constants or undeclared hardware can
+explain is therefore no fault. Resources that explain the rates about equally well are all named.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
 # Smallest value of twice the log likelihood ratio at which a fault is named. It is the 99.9 %
 # quantile of chi-squared with two degrees of freedom: which resource is slow, and how slow it is.
 LEAST_EVIDENCE = 13.8
-# Resources whose evidence is at most this much below that of the likeliest one are named as well.
-# It is 2 ln 3: the likeliest one is at most three times as likely as they are.
+# Resources whose evidence is at most this much below the evidence of the likeliest resource are
+# named as well. The value is 2 ln 3: the likeliest resource is at most three times as likely as
+# each of the resources that are named as well.
 ALIKE_EVIDENCE = 2.2
 # A round trip is named as a fault if it is at least TRIP_FACTOR times as long as expected and at
 # least TRIP_S seconds longer than expected.
 TRIP_FACTOR, TRIP_S = 2.0, 5e-4
 # A fault is given as the reason why an operation is slow if it lowers the natural logarithm of the
-# operation's rate by more than this.
+# operation's rate by more than this value.
 FELT = 0.1
 
 
@@ -126,9 +127,10 @@ def telling_operation(
     faults: Sequence[SuspectedFault],
     measured_per_s: Sequence[float | None],
 ) -> str:
-    """Returns the name of the operation whose measurement would show which of the `faults` is
-    there: of the operations that were not measured, the one whose rate the faults change most
-    differently. Returns "" if there is none."""
+    """Returns the name of the operation whose measurement would show which of the `faults` is the
+    real one: of the operations that were not measured, the operation whose rate the faults change
+    most differently. Returns "" if the faults change the log rate of every such operation by about
+    the same amount (within FELT)."""
     ranges = {
         planned[at].operation.name: float(np.ptp([one.shifts[at] for one in faults]))
         for at, rate in enumerate(measured_per_s)
@@ -231,8 +233,8 @@ def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
 
 
 def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
-    """Returns the node groups that have a role of this `kind`. If some of them have no other roles,
-    only those are returned."""
+    """Returns the node groups that have a role of this `kind`. If some of these groups have no role
+    of another kind, only these are returned."""
     system = discover.file_system(scenario.file_system.name)
     names = {role.name for role in system.roles if role.kind == kind}
     hosting = [one for one in scenario.deployment.node if names & set(one.roles)]

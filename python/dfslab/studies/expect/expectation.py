@@ -22,10 +22,11 @@ from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 # Quantiles of the draws that bound the 90 % interval.
 LOW, HIGH = 0.05, 0.95
 # Standard deviations of the natural logarithm of a rate. MEASUREMENT_SD is the noise of one
-# measurement of some seconds. The others are the model's own errors for transfers of large files,
-# transfers of small files, and metadata operations. In blind trials on eight testbeds, the median
-# errors of predictions were 10 %, 26 to 32 % and 34 to 44 %. The standard deviation of a normal
-# distribution is the median absolute value divided by 0.6745.
+# measurement of some seconds. The other three are the model's own errors for transfers of large
+# files, transfers of small files, and metadata operations. In blind trials on eight testbeds, the
+# median errors of predictions were 10 %, 26 to 32 % and 34 to 44 %. The standard deviations follow
+# from these medians, because the standard deviation of a normal distribution is the median absolute
+# value divided by 0.6745.
 LARGE_SD, SMALL_SD, METADATA_SD, MEASUREMENT_SD = 0.14, 0.38, 0.49, 0.06
 # A user is advised to declare a hardware fact if it explains more than this share of the variance
 # of the log rates, summed over all operations.
@@ -40,8 +41,8 @@ class Expectation:
     hardware, shape (operations,). `log_draws`: natural logarithms of drawn rates per second, shape
     (draws, operations), without the model's own error. `fact_draws`: natural logarithms of the
     factors by which each hardware fact was multiplied in a draw, shape (draws, facts). `own_sd`:
-    standard deviation of the natural logarithm of each operation's rate that the model's own error
-    and the noise of one measurement cause together, shape (operations,).
+    the standard deviation that the model's own error and the noise of one measurement together
+    cause in the natural logarithm of each operation's rate, shape (operations,).
     """
 
     centre_per_s: Floats
@@ -58,7 +59,7 @@ class Expectation:
 
     def interval_per_s(self, operation: int) -> tuple[float, float]:
         """Returns the 90 % interval, per second, in which the measured rate of an operation should
-        lie."""
+        lie. `operation`: index of the operation."""
         own = self.own_sd[operation] * normal_draws("own", len(self.log_draws))
         draws = self.log_draws[:, operation] + own
         low, high = np.quantile(draws, (LOW, HIGH))
@@ -110,8 +111,8 @@ def expectation(
 
 
 def model_sd(operation: ProbedOperation) -> float:
-    """Returns the standard deviation of the natural logarithm of a predicted rate that the model's
-    own error causes."""
+    """Returns the standard deviation that the model's own error causes in the natural logarithm of
+    a predicted rate."""
     if not operation.moves:
         return METADATA_SD
     return LARGE_SD if operation.large else SMALL_SD

@@ -1,4 +1,4 @@
-"""Compares the rates that a place (a directory or file system) delivers with the expected ones:
+"""Compares the rates that a place (a directory or file system) delivers with the expected rates:
 plans the operations, measures them, and judges the rates."""
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class ExpectationPlan:
 def plan(
     place: DiscoveredPlace, probed: Probed, made: PlaceScenario, time_s: float
 ) -> ExpectationPlan:
-    """Plans a comparison that takes about `time_s` seconds. Raises InputError if that is too short,
-    or if the place has too little space."""
+    """Plans a comparison that takes about `time_s` seconds. Raises InputError if `time_s` is too
+    short, or if the place has too little space."""
     operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory)
     can_empty = place.is_local or place.testbed is not None
     expected = expectation(operations, made.facts, can_empty)
@@ -143,8 +143,8 @@ def _judged(
 
 
 def _not_in_rows(notes: Sequence[str], rows: Sequence[ComparedOperation]) -> list[str]:
-    """Returns the notes that the rows do not show. Rows show a note only if they have no
-    measurement."""
+    """Returns the notes that the rows do not show. A row shows the note on its operation only if
+    the operation was not measured."""
     shown = {f"{one.operation}: {one.note}" for one in rows if one.measured is None}
     return [one for one in notes if one not in shown]
 
@@ -156,7 +156,8 @@ def _caches(place: DiscoveredPlace) -> list[str]:
 
 
 def _note_on(operation: str, notes: Sequence[str]) -> str:
-    """Returns the first note on an operation, without its name; "" if there is none."""
+    """Returns the first note on an operation, without the operation's name; "" if there is no
+    note."""
     prefix = f"{operation}: "
     return next((one.removeprefix(prefix) for one in notes if one.startswith(prefix)), "")
 

@@ -77,7 +77,8 @@ def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> 
         "workload.cache": cache,
     }
     if workload == "sequential_write":
-        # Data is forced to disk. Otherwise the caches of the servers would hide their disks.
+        # Data is forced to disk. Otherwise the rate would be that of the servers' caches, not that
+        # of their disks.
         values["workload.fsync"] = True
     reads = workload == "sequential_read"
     return ProbedOperation(name, values, True, reads, size == LARGE_BYTES)
@@ -93,7 +94,8 @@ def _metadata(operation: str) -> ProbedOperation:
 
 
 WRITE, READ = "sequential_write", "sequential_read"
-# The first three show whether a disk or a link is slow. Later ones are left out if time runs out.
+# The first three operations show whether a disk or a link is slow. Later operations are left out if
+# time runs out.
 OPERATIONS = (
     _transfer("write, 1 stream", WRITE, LARGE_BYTES, 1, "warm"),
     _transfer("read, 1 stream", READ, LARGE_BYTES, 1, "cold"),
@@ -151,8 +153,9 @@ def sweep_of(operations: Sequence[ProbedOperation]) -> list[dict[str, list[Level
 
 
 def check_time(time_s: float, operations: Sequence[ProbedOperation] = ()) -> None:
-    """Raises InputError if `time_s` seconds are too short to measure the `operations`. Without
-    operations, those of a place in memory count, which are the fewest of any place."""
+    """Raises InputError if `time_s` seconds are too short to measure the `operations`. If
+    `operations` is empty, the operations of a place that stores files in memory are used, because
+    no place has fewer."""
     operations = operations or operations_of(in_memory=True)
     least_s = LEAST_S * sum(map(_weight, operations))
     if time_s < least_s:

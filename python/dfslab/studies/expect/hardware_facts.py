@@ -19,7 +19,7 @@ PROCESSOR_SHARE = "share of a processor"
 LOCAL_DISK = "disk of this machine"
 # Standard deviation of the natural logarithm of the processor share, as a multiple of the absolute
 # value of this logarithm. The multiple is large, because the number of other busy threads varies as
-# much as its mean. The standard deviation is at least that of a probed value.
+# much as its mean. The standard deviation is at least PROBED_SD.
 SHARE_SD = 0.5
 # Text for the origin of the processor share, if all hosts of a testbed are emulated on the client's
 # machine.
@@ -69,7 +69,8 @@ class HardwareFact:
 
     @property
     def words(self) -> str:
-        """The words for the property: "server disk", or "disk of this machine" of a directory."""
+        """The words for the property, such as "server disk" or, for a local directory, "disk of
+        this machine"."""
         return self.label or self.name
 
     def text(self) -> str:
@@ -115,18 +116,19 @@ class DiskFact:
 
 def declared_link(option: str, text: str) -> float | None:
     """Parses the rate of a link, such as "25Gbit" or "1 Gbit/s". Returns it in bytes/s; None for an
-    empty text."""
+    empty text. Raises InputError if the text is not a rate above 0."""
     return _quantity(option, text if "/" in text else f"{text}/s", "B/s") if text else None
 
 
 def declared_latency(option: str, text: str) -> float | None:
-    """Parses a one-way latency. Returns it in seconds; None for an empty text."""
+    """Parses a one-way latency. Returns it in seconds; None for an empty text. Raises InputError if
+    the text is not a time above 0."""
     return _quantity(option, text, "s") if text else None
 
 
 def declared_disk(option: str, text: str) -> DiskFact | None:
     """Parses the declaration of a disk, such as "nvme 3 GB/s", "hdd" or "60MB/s". Returns None for
-    an empty text."""
+    an empty text. Raises InputError if the text is neither a kind of disk nor a rate above 0."""
     if not text:
         return None
     found = _DISK.match(text)

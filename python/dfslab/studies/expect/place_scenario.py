@@ -257,7 +257,8 @@ def _deployment(
     if place.is_local:
         roles = {role.name: 1 for role in system.roles}
         group = here.of(_group("machine", 1, roles, disk))
-        # A declared disk replaces what was measured of the disk, not the calls.
+        # A declared disk replaces the measured times of the disk, but not the measured times of
+        # calls.
         files = probed.local_files.of_calls if given.server_disk else probed.local_files
         return Deployment(node=[group.model_copy(update={"local_files": files})])
     groups = []
@@ -319,8 +320,9 @@ def _servers_count(
     notes: list[str],
 ) -> int:
     """Returns the number of data servers. It is the declared number, else the reported number, else
-    the usual number of the file system's description, but at least the number of copies. A number
-    that is assumed is mentioned in `notes`."""
+    the usual number of the file system's description, but at least the number of copies. A sentence
+    is added to `notes` if the number is assumed, or if the declared number differs from the
+    reported one."""
     roles = [role for role in system.roles if role.kind == "data"]
     reported = max((place.discovery.instances.get(role.name, 0) for role in roles), default=0)
     if given.servers:

@@ -81,8 +81,8 @@ def copies_key(system: str) -> str:
 def scenario_of(
     layout: PlanLayout, servers: int, clients: int, workload: Mapping[str, LevelValue]
 ) -> Scenario:
-    """Returns the scenario of a layout with a number of servers and client nodes, and a
-    workload."""
+    """Returns the scenario of a layout with a number of servers and client nodes, and a workload.
+    Raises InputError if the layout has several copies but the file system stores only one."""
     system = discover.file_system(layout.system)
     hardware = {"adapter": {"bandwidth": layout.link}, "memory": MEMORY, "cores": CORES}
     disk = {

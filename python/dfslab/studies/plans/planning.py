@@ -56,9 +56,9 @@ class PlannedDeployment(BaseModel):
 
     `headroom`: largest sustainable load divided by the targets' load; `low` and `high` bound its 90
     % interval. `probability`: probability that the largest sustainable load is above the targets'
-    load. `memory_bytes`: memory that the metadata server needs for all files; 0 if there is no
-    known limit. `binding`: the resource that limits the load. `price`: price in the unit of the
-    table of prices.
+    load. `memory_bytes`: memory that the metadata server needs for all files; 0 if the need is
+    unknown or the targets give no number of files. `binding`: the resource that limits the load.
+    `price`: price in the unit of the table of prices.
     """
 
     system: str
@@ -159,8 +159,9 @@ class _Found:
 def plan(
     target: str, targets: Targets, systems: Sequence[str], copies: int, prices: Prices
 ) -> Planned:
-    """Returns the cheapest deployments of every file system. If no deployment reaches the targets,
-    raises InputError, which states the reasons."""
+    """Returns the MOST_ROWS cheapest deployments, at most one for each layout, over all file
+    systems in `systems` (USUAL_SYSTEMS if it is empty). If no deployment reaches the targets,
+    raises InputError, which states the reason for the first layout."""
     found: list[_Found] = []
     refused: list[str] = []
     for layout in layouts(tuple(systems or USUAL_SYSTEMS), copies):
@@ -241,7 +242,7 @@ def _constants_sd(load: Load, targets: Targets) -> float:
     """Returns the standard deviation of the natural logarithm of the utilisation of the busiest
     station (processor, disk or link), due to uncertain constants of the model. The constants are
     drawn from their priors. Returns 0 if `situation.costs` does not accept arrays of constants, or
-    if nothing is used."""
+    if no station is used."""
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()
     for operation, situation in load.situations.items():

@@ -1,6 +1,6 @@
-"""Computes the capacity of a deployment that executes several operations at once, from the seconds
-for which each operation occupies each station (its demands). A station is a processor, disk or
-link.
+"""Computes the capacity of a deployment that executes several types of operations concurrently,
+from the seconds for which each operation occupies each station (its demands). A station is a
+processor, disk or link.
 
 The utilisation of a station is the sum of rate times demand over all operations (utilisation law).
 The deployment reaches its capacity when the busiest station is fully utilised. The response time of
@@ -26,7 +26,8 @@ from dfslab.studies.plans.targets import BYTES_OPERATIONS, Targets
 
 # Largest number of nodes of a plan, and largest number of clients in a scenario.
 MOST_NODES, MOST_CLIENTS = 10_000, 4096
-# Largest planned utilisation of the bottleneck. Above it, response times grow steeply.
+# Largest planned utilisation of the bottleneck. Above this utilisation, response times grow
+# steeply.
 HEADROOM = 0.7
 # Bytes of one read or write call of a client in a plan.
 TRANSFER = "1 MiB"
@@ -43,7 +44,8 @@ class Load:
 
     def time_s(self, operation: str, label: str) -> float | None:
         """Returns a statistic of an operation's response time in seconds; None if the deployment is
-        saturated. `label`: "mean", or a quantile such as "p99"."""
+        saturated. `label`: "mean", or a quantile such as "p99"; if the model does not predict this
+        quantile, the mean is returned."""
         situation = self.situations[operation]
         full = situation.predict_open(situation.constants, 0.0).largest_rate_per_s
         found = situation.predict_open(situation.constants, min(self.utilisation, 0.999) * full)
@@ -93,7 +95,7 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
     """Returns the smallest legal number of servers that reaches the targets, and the load of these
-    servers.
+    servers. The number is exact up to some 400 servers, and may be 0.5 % too large beyond.
 
     Returns a text with the reason if no number up to MOST_NODES reaches the targets.
     """
@@ -128,7 +130,7 @@ def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
     """Returns the smallest legal number of servers that is at least `servers`, and the load of
-    these servers; None if none of the next 2 × copies numbers is legal."""
+    these servers; None if no number from `servers` to `servers` + 2 × copies is legal."""
     for count in range(servers, min(MOST_NODES, servers + 2 * layout.copies) + 1):
         try:
             return count, load_of(layout, count, clients, targets)

@@ -66,7 +66,7 @@ class Targets:
 
     @property
     def operations(self) -> list[str]:
-        """All operations with a target. Those with a rate come first."""
+        """All operations with a target. Operations with a rate come first."""
         return list(
             dict.fromkeys([*self.rates_per_s(), *(one.operation for one in self.latencies)])
         )

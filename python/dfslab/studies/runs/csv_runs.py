@@ -1,8 +1,9 @@
 """Exports runs as CSV files that other tools can read, and imports such files.
 
 A CSV file has one row for each run: the values of the varied keys as the scenario has them, the
-measurements, and the provenance. A file of the same name with `.json` holds the run's scenario and
-a description of the host.
+measurements, and the provenance. A file of the same name with `.json` describes the rows: their
+number, the incomplete measurements, the number of configurations, and the provenance (host,
+software).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs import completeness
 
 # The column that marks incomplete measurements. A file in which all measurements are complete does
-# not have it.
+# not have this column.
 COMPLETE = "complete"
 RATES = (RATE, THROUGHPUT)
 OWN = ("repetition", "started", "wall_s", *RATES)
@@ -40,8 +41,8 @@ PARTS = (STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], output: Output) -> int:
-    """Writes the measurements to a new CSV file. Writes their origin to a JSON file of the same
-    name, unless the CSV goes to standard output or has no rows.
+    """Writes the measurements to a new CSV file. Writes a description of the rows to a JSON file of
+    the same name, unless the CSV goes to standard output or has no rows.
 
     Returns the number of rows. Raises InputError if one of the two files cannot be written.
     """
@@ -65,7 +66,8 @@ def _measured(results: Sequence[Result]) -> list[Result]:
 def as_csv(results: Sequence[Result]) -> bytes:
     """Returns the measurements as CSV: a header, then one row for each measurement.
 
-    If any measurement is incomplete, the column COMPLETE has 0 in its row and 1 in the other rows.
+    If any measurement is incomplete, the rows have the column COMPLETE: 0 for an incomplete
+    measurement, 1 for a complete one.
     """
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
@@ -97,7 +99,8 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 
 def about(results: Sequence[Result]) -> bytes:
-    """Returns the origin of the CSV rows as JSON: the scenario, the host, and the number of rows.
+    """Returns a description of the CSV rows as JSON: their number, the incomplete measurements, the
+    number of configurations, and the provenance of the first measurement (host, software).
 
     Raises RunFailed if no result has a measurement.
     """
@@ -133,7 +136,8 @@ def _parts(result: Result) -> dict[str, str]:
 def read(path: Path, scenario: Scenario) -> list[Result]:
     """Reads the rows of a CSV file as results of the scenario.
 
-    Raises InputError if the file has another format.
+    Raises InputError if the file has another format, or if the `.json` file of the same name is
+    missing or malformed.
     """
     try:
         rows = list(csv.DictReader(inputs.text("DATA", path, MOST_BYTES).splitlines()))

@@ -25,8 +25,8 @@ class _OnDisk(BaseModel):
 
 
 def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
-    """Reads the findings of a run folder. Returns (findings or None, reason why they cannot be
-    used).
+    """Reads the findings of a run folder. Returns (findings, "") or (None, reason why the findings
+    cannot be used).
 
     Findings are used only if they were computed from inputs with the hash `inputs`. Results of
     studies that are not installed are skipped.

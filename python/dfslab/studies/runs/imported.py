@@ -1,5 +1,5 @@
-"""Stores the results of another tool as a run, with notes on the values in them that cannot be
-right."""
+"""Stores the results of another tool as a run, with notes on the values that contradict a
+plausibility rule."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def is_known(file: Path) -> bool:
 def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = None) -> ImportedRun:
     """Makes a run below `out` from a file that another tool wrote.
 
-    `form`: name of the file's format; "" if the file shows it. `on`: the system that was measured;
-    None if it is unknown. Raises InputError if the file is malformed or of no known format, or if
-    no measurement in it can be described on the system `on`.
+    `form`: name of the file's format; "" to recognise the format from the file. `on`: the system
+    that was measured; None if it is unknown. Raises InputError if the file is malformed or of no
+    known format, or if no measurement in it can be described on the system `on`.
     """
     report = _report(file, form)
     findings = [checked(one) for one in judged(of_report(report))]

@@ -59,7 +59,8 @@ class RateProbe:
     ) -> None:
         """Prepares the probe. Each of its runs is measured in `session` with `options`.
 
-        A closed workload is converted to an open workload with Poisson arrivals.
+        A closed workload is converted to an open workload with Poisson arrivals. Raises InputError
+        if the workload ignores a configured number of operations.
         """
         self._session, self._options = session, options
         self._settings = scenario.run.search
@@ -84,7 +85,8 @@ class RateProbe:
     def __call__(self, rate_per_s: float, number: int) -> RateRun:
         """Runs the workload once at an offered rate in operations per second.
 
-        `number` seeds the random operations, so each run needs another number.
+        `number` seeds the random operations, so each run needs another number. Raises RunFailed if
+        no operation succeeded, and InputError if the workload lacks the objective's operation.
         """
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients

@@ -12,8 +12,8 @@ CONFIDENCE = 0.95
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Returns the half-width of the 90 % interval of the mean, as a fraction of the mean. It is
-    computed by Student's t from the logarithms of the values.
+    """Returns the half-width of the 95 % interval of the mean, as a fraction of the mean. The
+    interval is computed by Student's t from the logarithms of the values.
 
     Logarithms are used because runs differ by factors. The half-width is infinite for fewer than
     two values, or if a value is 0 or less.

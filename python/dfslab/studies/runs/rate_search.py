@@ -48,11 +48,13 @@ class RateRun:
 @dataclass(frozen=True)
 class RateRow:
     """All runs at one requested rate, as a row of the JSON document. The values are means over the
-    runs.
+    runs, except `behind_share`.
 
-    The response-time statistic that the objective limits has an interval; the interval is None for
-    a single run. `behind_share`: how much later than scheduled an operation started at most, as a
-    fraction of the schedule's length.
+    `offered_per_s`: the requested rate. `scheduled_per_s`: the rate of the random schedules.
+    `value_s`: the response-time statistic that the objective limits, with its interval, which is
+    None for a single run. `behind_share`: the largest lag of the runs, as a fraction of the
+    schedule's length. The lag of a run is the time by which its last operation started later than
+    scheduled.
     """
 
     offered_per_s: float
@@ -109,7 +111,7 @@ class RateRuns:
         """Whether at least one run was incomplete or lagged its schedule by more than the allowed
         share.
 
-        If a run lags its schedule, its response times depend on how long it lasts.
+        If a run lags its schedule, its response times depend on the length of the run.
         """
         return not all(run.kept_up for run in self.runs)
 
@@ -154,8 +156,8 @@ class RateRuns:
 class SearchOutcome:
     """Bounds of the highest rate that meets the objective, and the knee of the curve.
 
-    `meets_per_s`: highest rate that significantly meets the objective; None if not even the lowest
-    rate does. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
+    `meets_per_s`: highest rate that significantly meets the objective; None if no such rate was
+    found. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
     between the two are unclear. `knee`: None if the knee lies outside the curve.
     """
 
@@ -179,8 +181,8 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Searches for the highest rate: doubles the rate until the objective fails, then bisects
-    geometrically, then completes the curve.
+    """Searches for the highest rate: doubles the rate until a rate does not meet the objective,
+    then bisects the gap geometrically, then probes further rates to complete the curve.
 
     `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every
     run. `note` receives a line of text about every rate.
@@ -236,7 +238,7 @@ def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
 
 def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
     """Returns (highest rate that significantly meets the objective, lowest rate that significantly
-    fails the objective). Only rates below the second are considered for the first. A value is None
+    fails the objective). The first rate is the highest one below the second rate. A value is None
     if there is no such rate."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails

@@ -1,5 +1,5 @@
-"""Manages run folders. Each result is written at once, so a run can be resumed; an existing run is
-never overwritten.
+"""Manages run folders. Each result is written to disk as soon as it is measured, so a run can be
+resumed; an existing run is never overwritten.
 
 `<root>/<name>/<UTC stamp>/` holds scenario.toml, results/records.jsonl (append-only) with an index,
 traces/, findings.json, summary.json, results.parquet, and `complete` at the end.
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Number of results whose metrics are written to a Parquet table at once.
+# Number of results whose metrics are converted to rows of the Parquet table in one step.
 _ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
 class Store:
-    """One run folder, to which results are added. `resumed`: whether the folder is that of an
-    unfinished run which an earlier command began."""
+    """One run folder, to which results are added. `resumed`: whether an earlier command began this
+    run without finishing it."""
 
     folder: Path
     resumed: bool = False
@@ -83,7 +83,9 @@ class Store:
     def add(self, *results: Result) -> None:
         """Adds results to the folder; when `add` returns, they survive a power failure.
 
-        An earlier result of the same method, configuration and repetition is replaced.
+        An earlier result of the same method, configuration and repetition is replaced. Raises
+        RunFailed if the first line of the file of records is damaged, has another format, or
+        belongs to another scenario.
         """
         names = [self._former(record.key_of(result)) for result in results]
         replaced = [path.name for path in names if path.exists()]
@@ -117,7 +119,7 @@ class Store:
     def finish(self, document: dict[str, JsonValue]) -> list[str]:
         """Writes the summary and the Parquet table of results, and marks the folder as complete.
 
-        Returns notes to print.
+        Returns notes to print, for example that the library for Parquet is missing.
         """
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
         notes, numbers = [], count(0)
@@ -135,8 +137,8 @@ class Store:
             if reason is None:
                 raise
             notes.append(f"results.parquet was not written: {reason}")
-        # If the Parquet library is missing, the results have not been read yet. They are read here,
-        # so that they are counted.
+        # If the Parquet library is missing, the results have not been read yet. Reading them counts
+        # them.
         deque(results, maxlen=0)
         mark = stored_results.completed(next(numbers))
         write_atomically(self.folder / stored_results.COMPLETE, mark)
@@ -145,7 +147,7 @@ class Store:
 
 def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
     """Opens the unfinished run of the same scenario below `root`. Creates a new folder if there is
-    none, or if `fresh` is true.
+    no unfinished run, or if `fresh` is true.
 
     Of several processes that call this function at the same time, one creates the folder and the
     others open it; `Store.locked` then refuses all but one of these processes. Raises InputError if
@@ -236,8 +238,9 @@ def check_folder(folder: Path) -> None:
 
 
 def write_parquet(results: Iterable[Result], path: Path) -> None:
-    """Writes a Parquet file with one row for each metric of each result. The results are taken in
-    parts, so that they need not fit into memory."""
+    """Writes a Parquet file with one row for each metric of each result. The results are read in
+    batches, so that they need not fit into memory. Without any metric, no file is written. Raises
+    RunFailed if the file cannot be written."""
     # A missing library is reported before the results are read.
     schema, given, parts = _schema(), iter(results), list["pa.Table"]()
     import pyarrow as pa

@@ -55,8 +55,9 @@ def result_files(folder: Path) -> list[Path]:
     """Returns the files of single results in a run folder, as earlier versions stored them, ordered
     by name.
 
-    Raises RunFailed with every entry that has the name of a result or of the records but is not a
-    regular file (a link, a pipe, a folder), and if the folder of results is missing.
+    Raises RunFailed if the folder of results is missing, or if an entry has the name of a result or
+    of the records but is not a regular file (a link, a pipe, a folder). The error names all such
+    entries.
     """
     place = folder / "results"
     if not place.is_dir():
@@ -115,7 +116,8 @@ def _descriptions() -> Iterator[Path]:
 def read(folder: Path, inputs: str) -> Stored:
     """Reads the stored findings of a run folder.
 
-    They are used only if they were computed from inputs with the hash `inputs`.
+    The findings are returned only if they were computed from inputs with the hash `inputs`;
+    otherwise `Stored.reason` states why there are none.
     """
     try:
         document = json.loads((folder / FILE).read_bytes())
@@ -130,7 +132,7 @@ def read(folder: Path, inputs: str) -> Stored:
 
 
 def write(folder: Path, inputs: str, findings: dict[str, JsonValue]) -> None:
-    """Stores findings, with the hash `inputs` of what they were computed from.
+    """Stores findings together with `inputs`, the hash of the data from which they were computed.
 
     If the folder is not writable, nothing is stored and no error is raised.
     """

@@ -2,8 +2,8 @@
 models.
 
 Every repetition is one pass over all configurations in a new random order, so that slow drift of
-the machine affects all equally. Stored results are not measured again. A failure at one
-configuration is stored as an incomplete result with a note, and the sweep continues.
+the machine affects all configurations equally. Stored results are not measured again. A failure at
+one configuration is stored as an incomplete result with a note, and the sweep continues.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ def sweep(
     clock: Clock = REAL,
 ) -> list[Result]:
     """Returns the results of every method at every configuration. Raises RunFailed if no run
-    succeeds. `job_s`: expected seconds of one measurement, for the time left until the first one
-    has ended; None: not known. `clock` measures how long the measurements take.
+    succeeds. `job_s`: expected seconds of one measurement, from which the remaining time is
+    computed until the first measurement has ended; None if unknown. `clock` measures how long the
+    measurements take.
 
     A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
@@ -100,18 +101,19 @@ def missing_measurements(scenario: Scenario, methods: Sequence[Method], store: S
 
 
 def _counts(scenario: Scenario, methods: Sequence[Method], store: Store) -> tuple[int, int]:
-    """Returns the number of all measurements of a run, and of those without a stored result."""
+    """Returns (number of all measurements of a run, number of the measurements without a stored
+    result)."""
     jobs = _jobs(scenario.points(), instruments_among(methods), scenario)
     found = [store.find(instrument.name, point.id, number) for instrument, point, number in jobs]
     return len(jobs), found.count(None)
 
 
 def measure_alternately(plans: Sequence[SweepPlan], report: Progress) -> None:
-    """Measures several runs in turn, one job of each, and stores the results in their folders. In
-    every second round the order is reversed, so that linear drift of the machine affects all runs
-    equally.
+    """Measures several runs alternately: each round executes one job of each run. Stores the
+    results in the folders of the runs. In every second round the order is reversed, so that linear
+    drift of the machine affects all runs equally.
 
-    A job that fails is stored as a failure, and the others are measured.
+    A job that fails is stored as a failure, and the remaining jobs are still executed.
     """
     jobs = [
         _jobs(one.scenario.points(), instruments_among(one.methods), one.scenario) for one in plans
@@ -122,7 +124,7 @@ def measure_alternately(plans: Sequence[SweepPlan], report: Progress) -> None:
         for one, own in order if number % 2 == 0 else reversed(order):
             if number < len(own):
                 report(number, rounds, f"round {number + 1}: {one.scenario.name}")
-                # The failure is stored. The sweep that follows tries its configuration again.
+                # The failure is stored. The sweep that follows runs the failed configuration again.
                 with suppress(RunFailed):
                     _measure([own[number]], one, silent_progress)
 
@@ -193,7 +195,7 @@ def _measure(
     job_s: float | None = None,
 ) -> list[Result]:
     """Runs the jobs that have no stored result, and returns the results of all jobs. The reported
-    time left is that of the jobs that still have to run; stored results take none.
+    remaining time is that of the jobs without a stored result.
 
     Raises RunFailed once every configuration has failed.
     """
@@ -202,8 +204,9 @@ def _measure(
     # Configurations that have not been run yet. The set is no longer used after the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
-    # For each job, the number of jobs without a stored result from it on. The first new result
-    # repairs a damaged file, so later jobs may have results that were not found at first.
+    # For each job, the number of jobs without a stored result from this job to the last one. The
+    # first new result repairs a damaged file, so later jobs may have results that were not found at
+    # first.
     missing = _missing_from(jobs, store)
     began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
@@ -251,7 +254,8 @@ def _narrowed(
     clock: Clock,
 ) -> list[Result]:
     """Repeats the measurement of each configuration until its mean has the requested precision, at
-    most up to `most_repetitions` repetitions. Returns the new results."""
+    most up to `most_repetitions` repetitions. Returns the new results. Raises InputError if the
+    metric `run.precise` was not measured."""
     run, more = plan.scenario.run, list[Result]()
     measuring = [one for one in instruments_among(plan.methods) if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):

@@ -1,5 +1,5 @@
 """Compares two cohorts of traces step by step: before and after a change, slow and fast traces, or
-one host and the others.
+one host and all other hosts.
 
 Each step's mean duration is tested by Welch's t in every calling context. If a process (for spans:
 the trace) has several contexts of a step, their merged calls are also tested. P values are
@@ -22,7 +22,7 @@ from dfslab.fleet.shards import Spans
 LEVEL = 0.05
 LEAST_CALLS = 5
 # SLOW_SHARE is the share of the traces of one kind that form the cohort of slow traces; all other
-# traces form the fast one.
+# traces of the kind form the cohort of fast traces.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
@@ -88,8 +88,8 @@ class CohortPair:
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
     """Compares all steps of two profiles.
 
-    The changed steps are sorted by change of self time; the changes of all steps are kept for
-    colours in charts.
+    The changed steps are sorted by change of self time; the changes of all steps are returned as
+    well, for the colours in charts.
     """
     return compare_all([CohortPair("", steps(before.roots), steps(after.roots))])
 
@@ -145,7 +145,8 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
         for host, (count, self_ns, _, total_ns, sd_ns) in node.of.items():
-            # JVM profiles record no spread for processes, so processes are not compared here.
+            # JVM profiles record no standard deviation for each process, so processes are not
+            # compared.
             own = Sums.of(count, total_ns / 1e9, (sd_ns or 0.0) / 1e9, self_ns / 1e9)
             own.paths.add(path)
             of.setdefault(host, {}).setdefault(path, Sums()).add(own)
@@ -160,8 +161,9 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
 
 
 def slow_and_fast(spans: Spans) -> tuple[list[int], list[int]]:
-    """Splits traces into two cohorts: the slowest traces of each kind, and the others. Returns the
-    row numbers of both. Each trace is included as a whole call tree.
+    """Splits traces into two cohorts: the slowest traces of each kind, and all other traces.
+    Returns (row numbers of the spans of the slow traces, row numbers of the spans of the other
+    traces). A trace is included with all its spans.
 
     Traces of a kind with fewer than LEAST_TRACES traces are in neither cohort.
     """
@@ -243,7 +245,7 @@ def _rows(pair: CohortPair) -> list[StepChange]:
 def _row(cohort: str, path: CallPath, one: Sums, other: Sums) -> StepChange:
     """Returns the test of one step, from its sums in both cohorts.
 
-    Its P value is not yet corrected for the number of tested steps.
+    The P value is not yet corrected for the number of tested steps.
     """
     if one.sd_s + other.sd_s > 0:
         import scipy

@@ -2,9 +2,10 @@
 with an interval.
 
 A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
-shortens the operation by the time saved. Work in other threads or processes shortens the operation
-only through the waits of the requesting thread. It does so only while the requesting thread waits
-for the busiest of these logical threads (a pipeline is bounded by its slowest stage).
+shortens the operation by the time saved. Faster work in other threads or processes shortens the
+operation only by shortening the waits of the requesting thread. It shortens these waits only while
+the requesting thread waits for the busiest of the other logical threads (a pipeline is bounded by
+its slowest stage).
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ MOST_STEPS = 200
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
-# Relative standard deviation between runs, which all calls of a run have in common. It is 5 %
-# between fault-free rounds of ten seconds (docs/liu.md). The median between repetitions in
-# verification/data is 2 to 20 %.
+# Relative standard deviation between runs: the differences between runs affect all calls of a run
+# alike. It is 5 % between fault-free rounds of ten seconds (docs/liu.md). The median between
+# repetitions in verification/data is 2 to 20 %.
 RUNS_DIFFER = 0.05
 # Least number of calls for which a standard error is used. With fewer calls, the slow first call
-# dominates it.
+# dominates the standard error.
 LEAST_CALLS = 5
 
 
@@ -72,8 +73,8 @@ class LogicalThread:
 
 
 def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
-    """Returns all steps, sorted by the share of the operations' time that would be saved if the
-    step were faster.
+    """Returns the steps, at most MOST_STEPS, sorted by the share of the operations' time that would
+    be saved if the step were faster.
 
     `factor`: each step is assumed to be this number of times faster.
     """
@@ -114,8 +115,8 @@ def operations(top: MergedStep) -> list[MergedStep]:
 
 
 def threads(root: MergedStep) -> list[LogicalThread]:
-    """The logical threads of an operation: first its own thread, then the threads that run in
-    parallel."""
+    """The logical threads of an operation: first the thread that executes the operation, then the
+    threads that run in parallel."""
     found = [LogicalThread(root.call)]
     open_nodes = [(found[0], root)]
     while open_nodes:
@@ -143,7 +144,8 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
     # The part of the requesting thread's waiting time that the work of the busiest parallel thread
     # explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Paths of the steps in which the operation waited notably long for other threads.
+    # Paths of the steps in which the operation waited for other threads for more than the fraction
+    # NOTABLE of all its waits.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.path.parent

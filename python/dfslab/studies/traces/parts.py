@@ -8,8 +8,8 @@ of the same pipeline is the bottleneck.
 Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most`
 bound the saving by the sums; the upper bound also includes client waits that no pipeline explains.
 The verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs.
-It adds the observed variance between calls, and `gain.RUNS_DIFFER` for variance common to all calls
-of a run, which one trace cannot show.
+This interval adds the observed variance between calls, and `gain.RUNS_DIFFER` for the variance that
+is common to all calls of a run, which one trace cannot show.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ThreadWork:
     receive_ns: int = 0
     bytes: int = 0
     reads: bool = True  # the caller reads, so no data stream comes in
-    spread: float = 0.0  # relative standard error of the mean
+    spread: float = 0.0  # relative standard error of the mean duration of a call
     below: list[ThreadWork] = field(default_factory=list)
 
 
@@ -72,9 +72,10 @@ class Edge:
 
 @dataclass
 class ServerWaits:
-    """How long clients waited for one server: in their own thread (`ns`), or in parallel threads.
+    """How long clients waited for one server: in their own thread (`ns`), or in parallel threads
+    (`concurrent_ns`).
 
-    `calm_ns`: the waits if every call took the median time. Waits beyond that are no network
+    `calm_ns`: the waits if every call took the median time. Longer waits are not due to network
     latency, because network latency is equal for all calls. `served_ns`: time of the server's work.
     """
 
@@ -171,7 +172,7 @@ def _collect(top: MergedStep) -> Parts:
         observed.whole_ns += root.total_ns
         own, *others = gain.threads(root)
         for step in own.steps:
-            # A path with two processes is within a remote call, whose time already includes it.
+            # A remote call's time includes the steps in its server (paths of two processes).
             if step.path.processes == 1:
                 _own_time(step, observed)
         for thread in others:
@@ -301,8 +302,8 @@ def _savings(
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
-    # Any part may have caused unexplained waits, so they raise `most`; a negative value lowers
-    # `least`.
+    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. A
+    # negative value lowers `least`.
     more_ns = _unexplained_ns(observed)
     found = {
         name: (
@@ -313,8 +314,8 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in observed.calls.items():
-        # Threads outside the handlers belong to no call. The time for which they were runnable is
-        # known. The share of this time within calls is estimated as if the time were spread evenly.
+        # Threads outside the handlers belong to no call. Their runnable time is known; its share
+        # within calls is estimated as if it were spread evenly over the process's lifetime.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0

@@ -236,7 +236,8 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
     """Runs an SQL query over the stored traces. Returns (column names, rows). The tables are loaded
     into memory, so the SQL cannot access files.
 
-    Raises InputError if the SQL is wrong or gives too many rows.
+    Raises InputError if the folder has no tables, or if the SQL is wrong, exceeds the limits of
+    time or memory, or gives more than MOST_ROWS rows.
     """
     import duckdb
 

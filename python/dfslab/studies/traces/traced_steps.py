@@ -2,8 +2,8 @@
 by operation.
 
 Spans of the load generator have the step names of descriptions. Call profiles have the names of an
-instrumentation-points file. For them, a file system's facts map call paths to steps (`TRACED`).
-Steps that only the trace or only the description has are reported as such.
+instrumentation-points file. For call profiles, a file system's facts map call paths to steps
+(`TRACED`). Steps that only the trace or only the description has are reported as such.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dfslab.documents.traces.trace_profile import TreeNode
 from dfslab.documents.traces.trace_tree import walk
 from dfslab.result import Step
 
-# Number of steps without a modelled step that are listed, at most. The longest steps are listed
-# first.
+# Largest number of traced steps without a modelled step that are listed. The steps with the largest
+# total time are listed first.
 MOST_ONLY_TRACED = 10
 
 
@@ -113,7 +113,8 @@ def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
 
 
 def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[ModelledStep]:
-    """Returns the traced steps of clients that match no modelled step.
+    """Returns the traced steps of clients that match no modelled step, at most MOST_ONLY_TRACED,
+    the longest total time first.
 
     A step within or around a matching step is left out.
     """

@@ -35,7 +35,8 @@ class CarriedOut(BaseModel):
 
     @property
     def agreement(self) -> Agreement:
-        """Whether the measured gain is inside the predicted 90 % interval."""
+        """Whether the measured gain is "inside" or "outside" the predicted 90 % interval; "not
+        measured" if there is no measured gain."""
         if self.real is None:
             return "not measured"
         return (

@@ -1,5 +1,5 @@
-"""Says whether a change can be carried out where a trial measures: on a testbed of this machine, or
-in an existing directory."""
+"""Determines whether a change can be carried out on the file system that a trial measures: a
+testbed on this machine, or an existing directory."""
 
 from __future__ import annotations
 

@@ -32,8 +32,9 @@ class TrialConfiguration:
 class TimeBudget:
     """The time that a trial may take, in seconds.
 
-    A run only begins if it is expected to end in time. The longest run of the same configuration so
-    far is the expected duration; before its first run, the longest run of any configuration is.
+    A run only begins if it is expected to end in time. The expected duration is that of the longest
+    run of the same configuration so far; before the first run of a configuration, it is that of the
+    longest run of any configuration.
     """
 
     limit_s: float
@@ -99,7 +100,8 @@ def interleaved(
                 if one.name in trial.refused:
                     continue
                 # In a reversed round, the unchanged configuration comes last. The other
-                # configurations are compared with it, so its time is reserved.
+                # configurations are compared with the unchanged one, so the time of its run is
+                # reserved.
                 needed = [one.name] if turn % 2 == 0 or one.name == START else [one.name, START]
                 if not budget.allows(*needed):
                     if at and len(needed) > 1 and budget.allows(START):

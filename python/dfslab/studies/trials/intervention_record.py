@@ -1,10 +1,9 @@
-"""Intervention records: predictions of changes and what the changes gained for real, in an
-append-only file.
+"""Intervention records: predicted and measured gains of changes, in an append-only file.
 
 The file has one JSON document per line (JSON Lines). A line with `event` "prediction" is written
-before anything is measured. A line with `event` "measurement" follows when the trial has ended. It
-names the prediction by `prediction`, the prediction's `id`. The `id` is the SHA-256 digest of the
-prediction's other fields, so a prediction that was altered afterwards is found.
+before anything is measured. A line with `event` "measurement" follows when the trial has ended. Its
+key `prediction` has the `id` of the prediction. The `id` is the SHA-256 digest of the prediction's
+other fields, so a later change of a prediction is detected.
 """
 
 from __future__ import annotations

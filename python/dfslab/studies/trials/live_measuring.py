@@ -18,7 +18,8 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.measured_place import LOCAL
 from dfslab.studies.trials.trial_run import Measuring
 
-# Opens what is needed to measure: a context with the measuring function.
+# A function that returns a context. Within the context, testbeds and folders can be used; the value
+# of the context is the function that measures.
 Opening = Callable[[Notify], AbstractContextManager[Measuring]]
 # Seconds that the start of a testbed takes, and seconds that a run takes in addition to its
 # operations: the load generator starts, and files are prepared and removed.
@@ -47,7 +48,8 @@ def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[
 
 def measurable(scenario: Scenario) -> Scenario:
     """Returns the scenario as a trial measures it: with the method `measure` alone. Raises
-    InputError if it is illegal, or if dfslab cannot reach such a file system here."""
+    InputError if the scenario is illegal, or if it names no testbed, directory or address of its
+    file system and the file system is not local."""
     alone = scenario.with_methods([METHOD])
     check(alone)
     choice = alone.file_system.access

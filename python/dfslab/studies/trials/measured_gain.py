@@ -3,8 +3,8 @@ their repetitions.
 
 The natural logarithm of the ratio is computed for each pair of neighbouring runs, before and after
 the change, so slow drift of the machine cancels. The variance of one log ratio is the larger of
-two: that of the change's own pairs, and that of all changes of the trial together, because few
-pairs may agree by chance.
+two: the variance over the change's own pairs, and the variance over the pairs of all changes of the
+trial, because few pairs may agree by chance.
 """
 
 from __future__ import annotations

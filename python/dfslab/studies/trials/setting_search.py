@@ -27,14 +27,15 @@ from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import PairedModel
 
 # Largest number of settings of a combination. Combinations are made of at most MOST_COMBINED single
-# settings, which are those with the largest expected improvements.
+# settings, namely the settings with the largest expected improvements.
 MOST_SETTINGS, MOST_COMBINED = 3, 7
 # The noise of a measured gain is assumed to be at least this standard deviation of the gain's
 # natural logarithm.
 LEAST_NOISE_SD = 0.02
-# The search ends if no combination is expected to gain more than this fraction.
+# The search ends if no combination is expected to exceed the best measured log gain by at least
+# this value.
 WORTH_A_RUN = 0.005
-# A predicted log gain below this bound means that the setting does not act on the workload.
+# A predicted |log gain| below this bound means that the setting does not act on the workload.
 NO_EFFECT = 1e-9
 # Quantile of the normal distribution that bounds a central interval of 90 %.
 _QUANTILE = NormalDist().inv_cdf(0.95)
@@ -117,7 +118,7 @@ class SettingSearch:
 
     def improvement(self, one: PredictedSetting) -> float:
         """Returns the expected improvement of the natural logarithm of the gain over the best
-        measured one. The log gain of the unchanged configuration is 0."""
+        measured log gain. The log gain of the unchanged configuration is 0."""
         centre, sd = self._posterior(one)
         distance = (centre - self._best) / sd
         normal = NormalDist()
@@ -125,8 +126,8 @@ class SettingSearch:
 
     def next(self, least: float = WORTH_A_RUN) -> PredictedSetting | None:
         """Returns the combination to measure next, which was not measured yet; None if the expected
-        improvement of each is below `least`. Of equally promising combinations it is the one with
-        fewer settings."""
+        improvement of each is below `least`. Of equally promising combinations, the one with the
+        fewest settings is returned."""
         left = [one for one in self.settings if one.members not in self._measured]
         best = max(left, key=lambda one: (self.improvement(one), -len(one.members)), default=None)
         if best is None or self.improvement(best) < least:
@@ -134,8 +135,8 @@ class SettingSearch:
         return best
 
     def learn(self, one: PredictedSetting, log_gain: float, noise_sd: float) -> None:
-        """Updates the errors of the model with the measured log gain of a combination and the
-        standard deviation of its noise."""
+        """Updates the estimated errors of the model with the measured log gain of a combination.
+        `noise_sd`: standard deviation of the measurement noise of this log gain."""
         self._measured.add(one.members)
         self._best = max(self._best, log_gain)
         row = self._row(one)

@@ -61,5 +61,6 @@ def _value(result: Result, goal: str) -> float:
 
 @lru_cache(maxsize=256)
 def _moved_bytes(scenario: Scenario) -> float:
-    """Returns the bytes that a mean operation of the scenario moves; 0 if it moves none."""
+    """Returns the bytes that an operation of the scenario moves on average; 0 if no operation moves
+    bytes."""
     return float(situation_of(scenario).whole.moved_bytes)

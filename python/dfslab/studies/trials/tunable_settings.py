@@ -14,9 +14,10 @@ from dfslab.spec.systems.parameters import Parameter
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.trials.feasible import why_not
 
-# Permissions of the option `--may`. COPIES allows changes of how many failures lose no data. SYNC
-# allows changes of whether written data survives a power failure. _OF_COPIES has the names of the
-# parameters that need COPIES. _OF_SYNC has parts of the names of parameters that need SYNC.
+# Permissions of the option `--may`. COPIES allows changes of the number of failures that the data
+# survives. SYNC allows changes of whether written data survives a power failure. _OF_COPIES has the
+# names of the parameters that need COPIES. _OF_SYNC has parts of the names of parameters that need
+# SYNC.
 COPIES, SYNC = "copies", "sync"
 PERMISSIONS = (COPIES, SYNC)
 _OF_COPIES = ("copies", "replication", "goal", "data_fragments")
@@ -66,7 +67,8 @@ def settings_of(
 
 def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
     """Returns whether the changed scenario protects data less: it forces less data to disk, or a
-    parameter of copies or forced writes is smaller. More data fragments leave fewer for parity."""
+    parameter of copies or forced writes is smaller. More data fragments also protect data less,
+    because fewer fragments remain for parity."""
     if scenario.workload.fsync and not changed.workload.fsync:
         return True
     system = discover.file_system(scenario.file_system.name)

@@ -1,4 +1,5 @@
-"""The result of `dfslab tune`: the settings that were measured, and the one that is kept."""
+"""The result of `dfslab tune`: the settings that were measured, and the combination that is
+kept."""
 
 from __future__ import annotations
 
@@ -30,15 +31,16 @@ class TriedSetting(BaseModel):
 
     @property
     def is_better(self) -> bool:
-        """Whether the setting is better than the start beyond the noise of the measurements."""
+        """Whether the setting is better than the start settings beyond the noise of the
+        measurements, that is, whether the 90 % interval of its measured gain is above 1."""
         return self.real is not None and self.real.low is not None and self.real.low > 1.0
 
 
 class Tuned(BaseModel):
     """The outcome of tuning. `kept`: the combination that is kept; "" if the start settings are
-    kept. `scenario`: the file with the kept settings. `runs`: number of measured runs, those of the
-    start settings included. `noise`: relative standard deviation of one run of the start settings;
-    None if unknown."""
+    kept. `scenario`: the file with the kept settings. `runs`: number of measured runs, including
+    the runs of the start settings. `noise`: relative standard deviation of one run of the start
+    settings; None if unknown."""
 
     source: str
     goal: str

@@ -1,8 +1,9 @@
-"""Searches the best settings of a file system in few real runs, each predicted before it is made.
+"""Searches for the best settings of a file system in few real runs. The gain of a setting is
+predicted before its run.
 
 The start settings are measured before the first and after each other run. A setting is compared
 with the two runs of the start settings around it, so linear drift of the machine cancels. A setting
-is kept only if its gain is above 1 with its whole 90 % interval.
+is kept only if the whole 90 % interval of its gain is above 1.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def tune(
 
 
 def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Progress) -> None:
-    """Measures the start settings, then other settings until the limits are reached."""
+    """Measures the start settings, then other settings until a limit is reached, no setting is
+    promising, or the start settings can no longer be measured."""
     plan, clock = state.plan, state.budget.clock
     _run(state, START, plan.point.scenario, measuring, report)
     for number in range(plan.runs):
@@ -161,7 +163,7 @@ def _search(state: _Tuning, measuring: Measuring, announce: Notify, report: Prog
 
 def _measured(state: _Tuning, measuring: Measuring, report: Progress) -> bool:
     """Measures the setting that was tried last and returns whether it could be measured. If not,
-    the reason is noted."""
+    the reason is stored in the field `refused` of the setting."""
     chosen, one = state.tried[-1]
     try:
         changed = apply(state.plan.point.scenario, chosen.action.changes)

@@ -1,5 +1,5 @@
 """Carries out changes on the real file system and compares their measured gains with the predicted
-ones."""
+gains."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class VerificationPlan:
         return list(found.values())
 
     def announcement(self) -> str:
-        """Returns one sentence on what is measured, how long that is expected to take, and the time
-        after which no further run begins."""
+        """Returns one sentence on what is measured, how long the measurements are expected to take,
+        and the time after which no further run begins."""
         runs = [one for group in self.groups for one in _order(group, self.rounds)]
         expected = units.text(expected_s([one.scenario for one in runs]), "s", 2)
         limit = units.text(self.limit_s, "s", 2)
@@ -122,7 +122,8 @@ def carry_out(
     clock: Clock = REAL,
 ) -> VerifiedAdvice:
     """Carries out the planned changes and returns predicted and measured gains. Each prediction is
-    appended to the file `records` before anything is measured, and each measurement afterwards.
+    appended to the file `records` before anything is measured, and each measurement after all
+    trials.
 
     An interrupt ends the measurements; what was measured until then is recorded and returned.
     Raises RunFailed or InputError if the only unchanged configuration cannot be measured.
@@ -178,8 +179,9 @@ def _trial(
     notify: Notify,
     opening: Opening,
 ) -> Trial:
-    """Measures the changes of one unchanged configuration. If that configuration cannot be measured
-    and there are others, the changes are refused with the reason; otherwise the error is raised."""
+    """Measures the changes of one unchanged configuration. If this configuration cannot be
+    measured, the changes are refused with the reason, unless it is the only unchanged configuration
+    of the plan: then the error is raised."""
     try:
         with opening(notify) as measure:
             return interleaved(
@@ -224,6 +226,7 @@ def _row(
 
 
 def check_rounds(rounds: int) -> None:
-    """Raises InputError if the noise of the measurements would be unknown."""
+    """Raises InputError if `rounds` is less than 2, because the noise of the measurements would
+    then be unknown."""
     if rounds < 2:
         raise InputError("--pairs", rounds, "must be 2 or more, so that the noise is known")

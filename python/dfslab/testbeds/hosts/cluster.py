@@ -126,7 +126,7 @@ class Cluster:
         """Changes the disk rate, bandwidth and processor share of a running host to those of
         `group`.
 
-        Processors that had no limit at the start stay unlimited. Delays do not change.
+        A processor without a limit at the start of the host stays unlimited. Delays do not change.
         """
         host = self.host(name)
         number = self.hosts.index(host)
@@ -205,7 +205,7 @@ class Cluster:
             (name, group, launch_init(log, self._env, self._owned))
             for name, group in self.deployment.nodes()
         ]
-        # Record the processes before anything else can fail, so that the take-down finds them.
+        # Record the processes before any other step can fail, so that a take-down finds them.
         self._held += [switch, *(parent for _, _, parent in parents)]
         started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
         self._remember(processes=[(name, LiveProcess.of(p.pid)) for name, p in started])
@@ -227,8 +227,8 @@ class Cluster:
 
     def _name_hosts(self) -> None:
         names = [f"{host.address} {host.name}" for host in self.hosts]
-        # Each instance of a role gets a name with a number from 0, for systems that distribute data
-        # by a pattern of names.
+        # In addition, each instance of a role gets a host name: the role with a number from 0. Some
+        # file systems distribute data by a pattern of such names.
         for role in sorted({role for host in self.hosts for role in host.roles}):
             names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
         table = "\n".join(["127.0.0.1 localhost", *names, ""])

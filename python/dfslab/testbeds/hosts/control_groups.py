@@ -1,8 +1,8 @@
 """Limits a host's processor, memory and disk by control groups of version 1 or 2.
 
-Version 1 attributes the write-back of dirty pages to the kernel. In version 1 the disk limits are
-therefore set in the root group, with one line for each device. They then apply to direct I/O, fsync
-and write-back alike.
+Version 1 attributes the write-back of dirty pages to the kernel and not to the writing process. In
+version 1 the disk limits are therefore set in the root group, with one line for each device. The
+limits then apply to direct I/O, fsync and write-back alike.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dfslab.spec.clock import REAL, Clock
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 REMOVE_WAIT_S = 5.0
-# The limits of a disk. Each has the file that sets it in version 1, and its key of io.max in
-# version 2.
+# The limits of a disk. Each value has the name of the file that sets the limit in version 1, and
+# the limit's key in the file io.max of version 2.
 DISK = {
     "read_bytes_per_s": ("blkio.throttle.read_bps_device", "rbps"),
     "write_bytes_per_s": ("blkio.throttle.write_bps_device", "wbps"),
@@ -40,16 +40,16 @@ class ControlGroups:
         """Creates the control groups of a host, with their limits. Returns their folders, which the
         host's processes join.
 
-        If disk limits are set in the root group, the root group is included, because a process in
-        another group would escape them.
+        In version 1, disk limits are set in the root group. Its folder is then returned as well,
+        because these limits do not apply to processes in other groups.
         """
         folders = [*self._folders(host, cores, memory_bytes)]
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
     def of(self, host: str) -> tuple[Path, ...]:
-        """Returns the existing folders of the control groups that processes of a host join, as
-        `make` returned them."""
+        """Returns the existing folders of the control groups that processes of a host join. These
+        are the folders that `make` has returned."""
         folders = [found for place in self.folders() if (found := place / host).is_dir()]
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)

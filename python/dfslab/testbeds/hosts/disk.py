@@ -30,7 +30,7 @@ _MAKE = {
 OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
 
 
-# The kernel counts in sectors of this size, whatever the sector size of the device is.
+# The kernel's disk counters count sectors of this size, whatever the sector size of the device is.
 SECTOR_BYTES = 512
 
 

@@ -1,7 +1,8 @@
 """Measures a testbed's emulated links and disks and compares them with the declared hardware.
 
 Everything is measured before daemons start, in well under a second for each kind of link or disk.
-All links are measured concurrently unless that exceeds what this machine can carry.
+All links are measured concurrently, unless the sum of their rates is more than this machine can
+carry (TOGETHER_BYTES_PER_S).
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ DISK_FILE_BYTES = 256 << 20
 LEAST_CUT_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 10.0
-# Links are measured concurrently if the sum of their rates is at most this; otherwise one after the
-# other.
+# Links are measured concurrently if the sum of their rates, in bytes per second, is at most this
+# number. Otherwise they are measured one after the other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# Before attempt n, the measurement pauses for n times this number of seconds, because other work on
-# the machine disturbs measurements for seconds.
+# A measurement that failed n times is repeated after a pause of n times this number of seconds,
+# because other work on the machine disturbs measurements for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -95,7 +96,8 @@ class Check:
 
     def __post_init__(self) -> None:
         within = self.declared is None or abs(self.measured - self.declared) <= self.allowed
-        # A frozen dataclass can set a derived field only in this way.
+        # This is the only way in which a frozen dataclass can set a field that depends on other
+        # fields.
         object.__setattr__(self, "holds", within)
 
 
@@ -133,7 +135,8 @@ def measure(
 
 def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
     """Returns the kinds of the links of a cluster, and the kinds of its rate-limited disks. A kind
-    is a text that describes the hardware, so that equal hardware has the same kind."""
+    is a text that describes the hardware and the tolerance, so that hardware of equal kind need not
+    be measured again."""
     tolerance = cluster.deployment.tolerance
     links = {f"{link} {tolerance}" for link in cluster.links}
     limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
@@ -154,8 +157,10 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """Runs a measurement, and repeats it if a check fails, since other work may disturb single
-    attempts. Of each check, the first result that holds is returned, or else the first result."""
+    """Runs a measurement and returns its checks. While a check fails, the measurement is repeated,
+    up to ATTEMPTS times in all, since other work may disturb single attempts. The result of each
+    check is that of the last attempt in which the check held, or that of the last attempt if it
+    never held."""
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):
@@ -180,9 +185,10 @@ def _checked(work: Callable[[], list[Check]]) -> list[Check]:
 
 def check_links(cluster: Cluster) -> list[Check]:
     """Measures every link in both directions, with streams from each host to the next, and from the
-    last host to the first. A single host has no link to measure.
+    last host to the first. If there is only one host, nothing is measured.
 
-    A stream runs at the rate of the slower of its two links.
+    A stream runs at the rate of the slower of the two links that it uses, so its rate is compared
+    with the smaller declared rate.
     """
     hosts = cluster.hosts
     if len(hosts) < 2:
@@ -212,8 +218,8 @@ def _slower(one: float | None, other: float | None) -> float | None:
 def filled(source: Networked, sink: Networked) -> Iterator[None]:
     """Returns a context in which a TCP stream from `source` to `sink` fills the path.
 
-    Raises OSError if the hosts cannot be connected, or, at the end of the context, if the stream
-    failed or ended within it.
+    Raises OSError if the hosts cannot be connected. If the stream fails or ends before the end of
+    the context, OSError is raised at the end of the context.
     """
     with _sending(source, sink) as (connection, pool):
         over = threading.Event()
@@ -261,7 +267,8 @@ def _sending(
 
 
 def _drain(connection: socket.socket, over: threading.Event) -> None:
-    """Receives until `over` is set. Raises OSError if the stream stalls, fails or ends before."""
+    """Receives until `over` is set. Raises OSError if the stream stalls, fails or ends before
+    `over` is set."""
     connection.settimeout(TIMEOUT_S)
     buffer = bytearray(CHUNK_BYTES)
     _received(connection, buffer)
@@ -271,7 +278,8 @@ def _drain(connection: socket.socket, over: threading.Event) -> None:
 
 def _received(connection: socket.socket, buffer: bytearray) -> int:
     """Receives into `buffer` and returns the number of bytes. Raises ConnectionError if the sender
-    has ended the stream, because a rate that includes the silence afterwards would be too low."""
+    has ended the stream: if the time after the end were included, the measured rate would be too
+    low."""
     count = connection.recv_into(buffer)
     if not count:
         raise ConnectionError("the sender ended the stream during the measurement")
@@ -301,8 +309,8 @@ def send_zeros(connection: socket.socket) -> None:
 
 
 def received_rate(connection: socket.socket) -> float:
-    """Receives for STREAM_S seconds. Returns the rate in bytes per second on the wire, without the
-    first STREAM_SKIP_S seconds."""
+    """Receives for STREAM_S seconds. Returns the rate in bytes per second on the wire. The first
+    STREAM_SKIP_S seconds do not count."""
     return _receive(connection) / PAYLOAD_SHARE
 
 
@@ -323,8 +331,8 @@ def _receive(connection: socket.socket) -> float:
 
 
 def _trips(cluster: Cluster) -> list[Check]:
-    """Measures the round trip from each host to the next one, and compares it with the declared
-    delays. The list is empty if there is only one host."""
+    """Returns one check for each host: the round trip from the host to the next one, compared with
+    the declared delays. The list is empty if there is only one host."""
     hosts, links = cluster.hosts, cluster.links
     if len(hosts) < 2:
         return []
@@ -335,8 +343,8 @@ def _trips(cluster: Cluster) -> list[Check]:
     for source, sink, there, back in around:
         declared = there.delay_s + back.delay_s
         allowed = DELAY_SLACK_S + DELAY_SHARE * declared
-        # A declared delay that is shorter than the machine's own delay is not emulated, so it is
-        # not checked.
+        # If the declared delay is shorter than the delay that packets have on this machine anyway,
+        # it is not emulated, so it is not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
         measured = least_round_trip(source, sink)
         checks.append(Check(source.name, "round trip", promised, measured, allowed))
@@ -421,8 +429,8 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
             for (host, group), measured in zip(chosen, pool.map(work, paths), strict=True):
                 each = group.disk.write_rate if kind == "write" else group.disk.read_rate
                 rate = each * group.disk.count
-                # The kernel splits large requests. A low limit on requests per second would
-                # therefore hide the byte rate, which is then not checked.
+                # The kernel splits large requests. Under a low limit of requests per second, the
+                # limit of bytes per second is never reached, so the byte rate is not checked.
                 is_unknown = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(

@@ -1,9 +1,8 @@
 """Emulates one host by network, mount, UTS and PID namespaces, which the host's first process keeps
 alive.
 
-None of these resources has a name on the machine that would outlive the host. When the host's first
-process (an init that reaps children) is killed, the kernel removes the host's daemons, mounts and
-network adapters.
+The host leaves nothing on the machine: when its first process (an init that reaps children) is
+killed, the kernel removes the host's daemons, mounts and network adapters.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import LiveProcess
 
 IDLE = ["sleep", "infinity"]
-# The first process of a PID namespace adopts its orphans.
+# The first process of a PID namespace adopts the orphaned processes of the namespace.
 INIT = ["tini", "-s", "--", *IDLE]
 FORK_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
@@ -76,8 +75,8 @@ class Host:
         entering = [*prefix(self.init.pid), *words]
         if not self.groups:
             return entering
-        # A process inherits its control groups from its parent. Entering namespaces does not change
-        # them, so the shell joins them first.
+        # A process inherits its control groups from its parent, and keeps them when it enters
+        # namespaces. So the shell first joins the control groups of the host.
         join = "".join(f"echo $$ > {shlex.quote(str(g))}/cgroup.procs; " for g in self.groups)
         return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
@@ -160,9 +159,9 @@ def hold(
     """Starts a process that keeps namespaces alive. If `owned` is true, the process ends when this
     process ends.
 
-    `words` end with the program that keeps the namespaces alive. Only a PID namespace ends all its
-    processes with the first one; elsewhere the program must not have a child, which would outlive
-    the program.
+    `words` end with the program that keeps the namespaces alive. If `words` create no PID
+    namespace, that program must not have a child process, because the child would outlive the
+    program. With a PID namespace, the end of the first process ends all processes of the namespace.
     """
     command = list(words)
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))

@@ -1,5 +1,4 @@
-"""Finds out which kernel features and permissions that testbeds need are available, by trying
-each."""
+"""Tries which of the kernel features and permissions that testbeds need are available."""
 
 from __future__ import annotations
 

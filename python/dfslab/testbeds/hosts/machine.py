@@ -20,7 +20,8 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
     between = deployment.network
     return EmulatedLink(
         rate_bytes_per_s=None if math.isinf(rate) else rate,
-        # A message passes the adapters of two hosts. The receiving host applies the delays of both.
+        # A message passes the adapters of two hosts. The delays of both adapters are emulated at
+        # the receiving host.
         delay_s=between.latency + 2 * group.adapter.latency,
         jitter_s=between.jitter,
         loss=between.loss,
@@ -28,8 +29,8 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Returns the rate limits of a node's disks together, by the name of the limit. Infinite rates
-    are left out."""
+    """Returns the rate limits of all disks of a node in total, by the name of the limit. Infinite
+    rates are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,

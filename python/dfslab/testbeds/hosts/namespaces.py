@@ -17,8 +17,8 @@ Answer = TypeVar("Answer")
 
 
 def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
-    """Returns the words that, in front of a command, make it run in the namespaces of process
-    `pid`.
+    """Returns the words that are put before a command so that the command runs in the namespaces of
+    process `pid`.
 
     `kinds`: the kinds of namespaces to enter.
     """
@@ -26,11 +26,11 @@ def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
 
 
 def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
-    """Runs `work` in the network namespace of process `pid`, with its /proc/sys/net. Returns the
-    result.
+    """Runs `work` in the network namespace of process `pid`, where /proc/sys/net is that of the
+    namespace. Returns the result of `work`.
 
-    A separate thread enters the namespace, so that the rest of this process stays in its own.
-    Raises OSError if the namespace cannot be entered.
+    A separate thread enters the namespace, so that the other threads of this process stay in the
+    present one. Raises OSError if the namespace cannot be entered.
     """
     answer: list[Answer] = []
     failure: list[BaseException] = []
@@ -57,6 +57,6 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
 
 
 def rooted_at(pid: int, path: Path) -> Path:
-    """Returns the path by which this process opens the file that has the path `path` for process
-    `pid`."""
+    """Returns a path in this process's own namespace to the file that has the path `path` in the
+    mount namespace of process `pid`."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

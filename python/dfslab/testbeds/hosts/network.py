@@ -22,15 +22,17 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# Side effects of the emulated network: the burst that a rate-limited adapter lets pass, and the
-# delay from which on a process holds packets back. Deployments declare these effects.
+# Side effects of the emulated network, which deployments declare: `burst`, the bytes that a
+# rate-limited adapter lets pass without delay, and `delay`, the smallest delay in seconds that the
+# delay-line process emulates.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
-# The share of the bytes of a full frame that are payload, as the shaper counts them.
+# The payload's share of a full frame, in bytes of payload per byte that the shaper counts.
 PAYLOAD_SHARE = SEGMENT_BYTES / SHAPED_BYTES
-# For delays below this number of seconds, no delay line is used. It would add more than the
-# declared delay, and the hosts have such a delay without it.
+# Delays below this number of seconds are not emulated by a delay line, because its process would
+# add more than the declared delay. Even without a delay line, packets between the hosts take about
+# this long.
 LEAST_DELAY_S = EMULATION.delay
 
 
@@ -148,10 +150,11 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Returns shell commands that make a host delay incoming packets: by netem if the kernel has
-    it, else by passing them to the process of the delay line.
+    """Returns shell commands that make a host delay incoming packets. If the kernel has netem,
+    netem delays them; otherwise the commands pass them to the process of the delay line.
 
-    A delay on the sending side would throttle the sender's own queues.
+    Packets are delayed at the receiving host, because a delay at the sending host would throttle
+    the sender's queues.
     """
     if kernel.has("netem"):
         parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"

@@ -18,9 +18,10 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 class Reservations:
     """Ports that this process has chosen and on which its daemons may not listen yet.
 
-    A reservation is a socket in Linux' abstract namespace, named after the address and the port:
-    one process of this machine's network can have it, and the kernel removes it with the process.
-    The class is a context manager, whose end releases every reservation.
+    A reservation is a socket in Linux' abstract namespace, named after the address and the port.
+    Only one process in the network namespace of this process can have a socket of this name, and
+    the kernel removes the socket with the process. The class is a context manager, whose end
+    releases every reservation.
     """
 
     def __init__(self) -> None:
@@ -51,9 +52,10 @@ def free_ports(
     """Finds `count` ports that can be bound now and are not in `taken`, reserves them for this
     process, and returns them.
 
-    The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
-    port before the daemon binds it. The reservation keeps the port from other searches until then.
-    The search starts at a random port. Raises TestbedError if there are too few free ports.
+    The search begins at a random port and covers a range outside the ephemeral ports, so that no
+    outgoing connection takes a port before the daemon binds it. Until then, the reservation
+    excludes the port from the searches of other processes. Raises TestbedError if there are too few
+    free ports.
     """
     found: list[int] = []
     for port in _window():
@@ -67,17 +69,17 @@ def free_ports(
 
 
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
-    """Returns whether a port is free, and reserves it.
+    """Reserves a port, and returns whether a daemon can listen on it.
 
-    The port is reserved first and then tried, because a daemon of another testbed may listen on it
-    after the reservation was released.
+    The port is also tested, because a daemon of another testbed may listen on a port whose
+    reservation has been released.
     """
     return reservations.take(port, address) and can_listen(port, address)
 
 
 def _window() -> list[int]:
-    """Returns the ports to try. They begin at a random port and ascend; after the last port of the
-    range, they continue with the first one."""
+    """Returns the ports to try, in their order. They ascend from a random port to the last port of
+    the range, and continue with the first port of the range."""
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
     start = random.randrange(len(window))

@@ -85,10 +85,8 @@ class LiveProcess:
         return True
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Waits until the process has ended. Returns whether it has.
-
-        The result is False if the process still runs after `timeout_s` seconds.
-        """
+        """Waits until the process has ended, but at most `timeout_s` seconds. Returns whether the
+        process has ended."""
         handle = self._open()
         if handle is None:
             return True
@@ -123,8 +121,8 @@ class LiveProcess:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # The pidfd identifies the process from here on. The start time is compared afterwards, so a
-        # process with a reused PID is detected.
+        # From now on the pidfd identifies the process. The start time is compared only after the
+        # pidfd was opened, so a later process with the same PID is detected.
         if self.alive():
             return handle
         os.close(handle)
@@ -136,8 +134,8 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command name may contain blanks and parentheses. The fields after its closing parenthesis,
-    # the last one of the line, contain none.
+    # The command name may contain blanks and parentheses, but the fields after it contain none. So
+    # the last closing parenthesis of the line ends the name.
     fields = text.rpartition(")")[2].split()
     return fields[0], int(fields[19])
 
@@ -175,8 +173,8 @@ def marked(mark: str) -> list[LiveProcess]:
     for entry in _PROC.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
-        # A process may end while it is inspected, and processes of other users cannot be read. Both
-        # are skipped.
+        # Processes that end while they are inspected are skipped. So are processes of other users,
+        # which cannot be read.
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(LiveProcess.of(int(entry.name)))
@@ -187,8 +185,9 @@ def writing_below(folder: Path) -> list[LiveProcess]:
     """Returns every live process whose standard output or standard error is a file below `folder`,
     except this process.
 
-    While a process begins to execute its program, the kernel shows no environment of it, so
-    `marked` does not find it. Its output is already the log file then.
+    `marked` does not find a process that is just beginning to execute its program, because the
+    kernel does not show the environment of such a process. This function does, because the output
+    of the process is already the log file.
     """
     inside = f"{os.path.realpath(folder)}/"
     found = []

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Returns a context with a pool of `count` threads. The context ends when the work of all
-    threads has ended, also after an error.
+    """Returns a context with a pool of `count` threads. The end of the context waits until the work
+    of all threads has ended, also after an error.
 
-    After Ctrl-C, the end of the context does not wait for the threads. They end by themselves,
-    because the testbed that they work on is taken down.
+    After Ctrl-C, the end of the context does not wait for the threads. The threads then end by
+    themselves, because the testbed that they work on is taken down.
     """
     pool = ThreadPoolExecutor(count)
     interrupted = False

@@ -1,4 +1,4 @@
-"""A net format with the name of one place in each line."""
+"""A net format. A file has the name of one place in each line after the first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read(text: str) -> NetFile:
 
 
 def write(net: NetDefinition) -> str:
-    """Returns HEAD and the name of each place, one in a line."""
+    """Returns the text of a file: the line HEAD, and a line with the name of each place."""
     return "".join(f"{line}\n" for line in (HEAD, *(place.name for place in net.places)))
 
 

@@ -10,7 +10,7 @@ NAMES = ("spread_of_package",)
 
 class Spread(StudyResult):
     """The result of the study. `ratios` maps the id of each configuration to the rate of its
-    fastest repetition, divided by that of its slowest, minus 1."""
+    fastest repetition divided by the rate of its slowest repetition, minus 1."""
 
     study = "spread_of_package"
     section_order = 13

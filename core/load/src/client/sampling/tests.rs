@@ -141,7 +141,8 @@ fn ran(operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
     ran_on((16384, 4096), operation, verify, fault)
 }
 
-/// Like `ran`, with files of `bytes` bytes and transfers of `transfer` bytes.
+/// Like `ran`, with files and transfers of the given `sizes`: (bytes of a file, bytes of a
+/// transfer).
 fn ran_on(sizes: (u64, u64), operation: &str, verify: &str, fault: Fault) -> (u64, usize, u64) {
     ran_and_observed(sizes, operation, verify, fault, |_| ())
 }
@@ -222,7 +223,7 @@ fn wrong_writes_are_found_in_the_files() {
 #[test]
 fn comparisons_do_not_count_as_part_of_the_next_call() {
     for verify in ["sample", "inline"] {
-        // All of these reads are among the first ones, which are checked.
+        // With "sample", every read of this run is checked: it is one of the client's first reads.
         ran_and_observed((8192, 4096), "read", verify, Fault::None, |done| {
             assert_eq!(done.len(), 4);
             for calls in done.windows(2).filter(|calls| calls[0].step == Step::Read) {

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
 use crate::{Error, Result};
 
-/// Capabilities of HDFS, which supports the most operations of all Hadoop file systems.
-/// `Spec::capabilities` removes those that another file system lacks.
+/// Capabilities of HDFS, which supports the most operations of all Hadoop file systems. For other
+/// file systems, `Spec::capabilities` removes the capabilities that they lack.
 pub const CAPABILITIES: Capabilities = Capabilities {
     pwrite: false,
     // HDFS truncates asynchronously after the call has returned, and until then refuses to append
@@ -103,7 +103,7 @@ impl Spec {
     }
 
     /// The capabilities of the file system that the URI names. A file system of unknown type gets
-    /// those of HDFS without append, extended attributes, sync and permissions.
+    /// the capabilities of HDFS without append, extended attributes, sync and permissions.
     pub fn capabilities(&self) -> Capabilities {
         match self.uri.split(':').next().unwrap_or_default() {
             "hdfs" | "viewfs" => CAPABILITIES,

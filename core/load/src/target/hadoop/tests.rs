@@ -1,8 +1,9 @@
 //! Tests of Hadoop's client on the local file system: the operations that it supports, those that
 //! it refuses, and its errors.
 //!
-//! They need Java and a folder of Hadoop's jars, named by DFSLAB_HADOOP_JARS as `make test` sets
-//! it. `tests/unit/test_hadoop.py` tests the same from scenarios.
+//! The tests need Java and a folder of Hadoop's jars, which the environment variable
+//! DFSLAB_HADOOP_JARS names; `make test` sets it. `tests/unit/test_hadoop.py` tests the same
+//! operations in scenarios.
 
 use std::fs;
 use std::path::PathBuf;

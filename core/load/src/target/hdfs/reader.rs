@@ -14,8 +14,8 @@ use super::call::wait;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
-/// Time limit for waiting until a DataNode has reported the last block of a file. It is as long as
-/// Java's client retries to get that block's length
+/// Time limit for waiting until a DataNode has reported the last block of a file. Java's client
+/// retries for as long to get the length of this block
 /// (`dfs.client.retry.times.get-last-block-length`, three times 4 s).
 const REPORT_LIMIT: Duration = Duration::from_secs(12);
 const REPORT_FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -23,8 +23,9 @@ const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
 
 type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
 
-/// An open file that is read front to back over one stream of blocks, as by an application's
-/// sequential reads. A range request for every read call would open a block each time.
+/// An open file. Sequential reads take the bytes from one stream of blocks, as an application's
+/// sequential reads do. With a range request for every read call, each read call would open a block
+/// again.
 pub struct Reader {
     runtime: Arc<Runtime>,
     client: Client,
@@ -33,8 +34,8 @@ pub struct Reader {
     /// stream.
     stream: Option<ByteStream>,
     left: Bytes,
-    /// Number of bytes received from the stream, including those in `left`, which were not yet
-    /// returned.
+    /// Number of bytes received from the stream. It includes the bytes in `left`, which were
+    /// received but not yet returned to the caller.
     taken: usize,
     path: String,
     /// The absolute path of the file, which the NameNode needs.
@@ -71,10 +72,10 @@ impl Reader {
         Ok(next)
     }
 
-    /// Asks the NameNode whether the file is longer than the length known here. If so, reopens the
-    /// file and returns true.
+    /// Asks the NameNode whether the file is longer than the length that this reader knows. If so,
+    /// reopens the file and returns true.
     ///
-    /// A NameNode lets a file be closed before any DataNode has reported its last block
+    /// A NameNode lets a file be closed before any DataNode has reported the file's last block
     /// (`dfs.namenode.file.close.num-committed-allowed`). Until the report, the NameNode gives
     /// readers a length without the last block, which the crate hdfs-native takes for the file's
     /// end. Java's client asks a DataNode for the missing length; this reader waits some

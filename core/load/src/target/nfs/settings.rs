@@ -6,8 +6,8 @@ use super::spec::{Spec, Stability, REQUEST_BYTES_LEAST, REQUEST_BYTES_MOST};
 use super::wire::Connection;
 use crate::Result;
 
-/// Sizes in bytes of one request, and the durability of writes. A size is the one that the user
-/// requested, or less if the server offers less.
+/// Sizes of requests in bytes, and the durability of writes. Each size is the size that the user
+/// requested, or the largest size that the server offers if that is smaller.
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
     pub(super) read_bytes: u32,
@@ -17,7 +17,8 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Asks the server for the sizes that it offers, and limits those of `spec` to them.
+    /// Asks the server for the largest sizes of requests that it offers, and limits the sizes in
+    /// `spec` to them.
     pub(super) fn negotiated(connection: &mut Connection, spec: &Spec) -> Result<Self> {
         let arguments = FSINFO3args {
             fsroot: connection.root.clone(),

@@ -25,9 +25,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// measurement impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// A blocking socket for the asynchronous crate nfs3_client. A client's thread only waits for its
-/// answer, so it blocks in the kernel; the latency of an asynchronous runtime is then no part of
-/// the measurement.
+/// A blocking socket for the asynchronous crate nfs3_client. A client's thread has nothing to do
+/// while it waits for an answer, so it blocks in the kernel. The latency of an asynchronous runtime
+/// is then no part of the measurement.
 pub struct Wire(TcpStream);
 
 /// Converts the error of a blocking call on a socket: "would block", by which the kernel reports an
@@ -137,8 +137,8 @@ impl Server {
                 .credential(credential);
         let mut mounted = block_on(builder.mount())?;
         let root = mounted.root_nfs_fh3();
-        // The client is removed from the server's table of mounts, which is informational. The
-        // handle stays valid.
+        // The unmount call removes the client from the server's table of mounts, which serves only
+        // for information. The root handle stays valid.
         block_on(mounted.mount_client.umnt(mounted.mount_path)).map_err(MountError::Rpc)?;
         Ok((mounted.nfs3_client, root))
     }
@@ -201,7 +201,8 @@ fn kind_of(status: nfsstat3) -> ErrorKind {
         S::NFS3ERR_PERM | S::NFS3ERR_ACCES | S::NFS3ERR_ROFS => ErrorKind::Permission,
         S::NFS3ERR_NOSPC | S::NFS3ERR_DQUOT => ErrorKind::NoSpace,
         S::NFS3ERR_STALE => ErrorKind::Unreachable,
-        // By NFS3ERR_JUKEBOX the server asks for a later retry, since it was not ready in time.
+        // By NFS3ERR_JUKEBOX the server says that it was not ready in time, and that the client
+        // should retry later.
         S::NFS3ERR_JUKEBOX => ErrorKind::Timeout,
         _ => ErrorKind::Other,
     }
@@ -250,7 +251,7 @@ fn mount_error(shown: &str, error: &ConnectError) -> Error {
     }
 }
 
-/// The connection of one client, which its target and its open files share. It is
+/// The connection of one client, which the client's target and open files share. It is
 /// reference-counted, since the compiler cannot prove that no file outlives its target.
 pub(super) type Shared = Arc<Mutex<Connection>>;
 

@@ -10,8 +10,8 @@ use super::call::cause;
 use crate::{Error, Result};
 
 /// Capabilities that all services of OpenDAL have; `Spec::capabilities` adds those that only some
-/// have. Objects are written once and as a whole, and are durable once written. They have no
-/// permissions, attributes or locks.
+/// services have. Objects are written once and as a whole, and are durable once written. Objects
+/// have no permissions, attributes or locks.
 pub const CAPABILITIES: Capabilities = Capabilities {
     append: false,
     rename: false,
@@ -159,7 +159,7 @@ impl Spec {
     }
 
     /// The directory or prefix in which the run's directory is created: the path of the URI,
-    /// followed by the root.
+    /// followed by the option `root`.
     pub fn place(&self, uri: &OperatorUri) -> String {
         let parts = [uri.root().unwrap_or_default(), &self.root];
         let parts = parts.iter().flat_map(|part| part.split('/'));
@@ -170,7 +170,7 @@ impl Spec {
     /// Creates a client of the service. It has not yet sent any request.
     pub fn operator(&self) -> Result<Operator> {
         let (service, uri) = self.address()?;
-        // The root computed from URI and options replaces the one that the URI alone implies.
+        // A root that is computed from the URI and the options replaces the root in the URI.
         let bare = format!("{}://{}", uri.scheme(), uri.name().unwrap_or_default());
         let root = ("root".to_string(), self.place(&uri));
         let options = uri.options().clone().into_iter().chain([root]);

@@ -41,8 +41,8 @@ impl Posix {
         Ok(call(at, self.path.set(name)))
     }
 
-    /// Makes a system call that takes no directory descriptor: its path leads through /proc to the
-    /// open directory.
+    /// Makes a system call that takes a path but no directory descriptor. The path leads through
+    /// /proc to the open directory.
     pub(super) fn called_through_descriptor(
         &mut self,
         operation: &'static str,

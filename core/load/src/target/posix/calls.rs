@@ -1,4 +1,4 @@
-//! System calls with paths, made without allocating memory, and with their results checked.
+//! System calls with paths. They allocate no memory, and their results are checked.
 
 use std::cell::Cell;
 use std::ffi::{c_char, CStr, CString};
@@ -7,9 +7,10 @@ use std::path::Path;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Gives the calling thread a separate descriptor table that holds only the first three
-/// descriptors. While threads share a table the kernel counts references to each descriptor, which
-/// costs some 30 ns a call. If the kernel refuses, the table stays shared.
+/// Gives the calling thread, unless it is the first thread of the process, a separate descriptor
+/// table that holds only the first three descriptors. While threads share a table, the kernel
+/// counts references to each descriptor, which costs some 30 ns a call. If the kernel refuses, the
+/// table stays shared.
 pub fn take_own_descriptors() {
     const FIRST: libc::c_uint = libc::STDERR_FILENO as libc::c_uint + 1;
     thread_local! {
@@ -29,9 +30,9 @@ pub fn take_own_descriptors() {
     }
 }
 
-/// Makes an open directory the working directory of the calling thread alone, since resolving a
-/// relative path from a working directory costs the kernel less than from a descriptor. Returns
-/// false for the first thread, and where the kernel refuses.
+/// Makes an open directory the working directory of the calling thread alone. Relative paths are
+/// then resolved from the working directory, which costs the kernel less than from a descriptor.
+/// Returns false for the first thread of the process, or if the kernel refuses.
 pub fn take_own_place(directory: i32) -> bool {
     // SAFETY: the calls touch no memory. They unshare only the working directory of this thread;
     // the first thread keeps that of the process.
@@ -42,9 +43,9 @@ pub fn take_own_place(directory: i32) -> bool {
     }
 }
 
-// The most frequent calls bypass the C library. In a process of several threads the library enables
-// cancellation before every call that may block and disables it afterwards. That costs two locked
-// instructions, and nothing here uses cancellation.
+// The most frequent calls bypass the C library. In a process of several threads, the C library
+// enables cancellation before every call that may block, and disables cancellation afterwards. This
+// costs two locked instructions, and the load generator does not use cancellation.
 
 /// Opens a file relative to the directory with the descriptor `at`. Returns the new descriptor, or
 /// -1 with `errno` set.
@@ -86,7 +87,8 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
 /// Free bytes of the file system that holds a path; None if the system call fails.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    // SAFETY: the path ends with a zero; zeroes are a valid structure, which the call fills.
+    // SAFETY: the path ends with a zero byte; a structure of zeroes is valid, and the call fills
+    // it.
     let found = unsafe {
         let mut found: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(path.as_ptr(), &mut found) == 0).then_some(found)?
@@ -99,9 +101,9 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 pub struct CPath(Vec<u8>);
 
 impl CPath {
-    /// Copies the path into the buffer, adds a zero byte and returns a pointer to it, which is
-    /// valid until the next call. The load generator makes all paths, and none contains a zero
-    /// byte.
+    /// Copies the path into the buffer, adds a zero byte and returns a pointer to the path in the
+    /// buffer, which is valid until the next call. The load generator makes all paths, and none
+    /// contains a zero byte.
     #[inline]
     pub fn set(&mut self, path: &str) -> *const c_char {
         debug_assert!(!path.as_bytes().contains(&0));
@@ -127,10 +129,11 @@ pub fn failed(operation: &'static str, path: &str) -> Error {
     Error::io(operation, path, &std::io::Error::last_os_error())
 }
 
-/// Counts the entries of an open directory without "." and "..", and closes its descriptor.
+/// Counts the entries of an open directory, without "." and "..". Closes the directory's
+/// descriptor.
 pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
-    // SAFETY: the descriptor is open, and the stream takes it over; every pointer is checked before
-    // use, and the name of an entry ends with a zero.
+    // SAFETY: the descriptor is open, and the directory stream takes over the descriptor; every
+    // pointer is checked before use, and the name of an entry ends with a zero byte.
     unsafe {
         let directory = libc::fdopendir(descriptor);
         if directory.is_null() {

@@ -144,8 +144,8 @@ impl PosixFile {
     /// Sets a lock of type `kind` on the whole file. It is an open file description lock, which
     /// belongs to this descriptor alone; distributed file systems send such locks to their servers.
     fn set_lock(&self, operation: &'static str, kind: i32) -> Result<()> {
-        // SAFETY: a structure of zeroes is valid and means the whole file, from its start to its
-        // end.
+        // SAFETY: a lock structure of zeroes is valid and means the whole file, from its start to
+        // its end.
         let code = unsafe {
             let mut lock: libc::flock = std::mem::zeroed();
             lock.l_type = kind as libc::c_short;

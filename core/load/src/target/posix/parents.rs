@@ -1,16 +1,17 @@
 //! Open directories in which a client's system calls take place, reached without following a link.
 //!
-//! The kernel checks only the last name of a path for links (O_NOFOLLOW). If a directory in the
-//! middle of a path is replaced by a link during a run, the run would change or delete files of
-//! others. Therefore every call takes one name in an open directory, and directories are opened
-//! name by name.
+//! The kernel checks only the last name of a path for links (O_NOFOLLOW). If system calls took
+//! whole paths and a directory in the middle of a path were replaced by a link during a run, the
+//! run would change or delete files of others. Therefore every call takes one name in an open
+//! directory, and directories are opened name by name.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::calls::{self, CPath};
 
-/// Largest number of directories that one client keeps open. A process may have few descriptors,
-/// and a client works in few directories at a time. A rename needs two.
+/// Largest number of directories that one client keeps open. It is small, since a process may have
+/// few descriptors, and a client works in few directories at a time. It is at least two, since a
+/// rename needs two directories.
 const MOST: usize = 8;
 const FLAGS: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
 
@@ -23,9 +24,9 @@ pub struct Parents {
 }
 
 impl Parents {
-    /// Returns the descriptor of the directory that contains `path`, and the last name of `path`,
-    /// which is relative to the directory `at`. The descriptor stays open while fewer than `MOST`
-    /// other directories are used.
+    /// Splits `path`, which is relative to the directory `at`. Returns the descriptor of the
+    /// directory that contains the last name of `path`, and this name. The descriptor stays open
+    /// while fewer than `MOST` other directories are used.
     #[inline]
     pub fn of<'a>(&mut self, at: i32, path: &'a str) -> std::io::Result<(i32, &'a str)> {
         let Some((parent, name)) = path.rsplit_once('/') else {
@@ -49,8 +50,9 @@ impl Parents {
         self.known.retain(|(known, _)| !is_below(known));
     }
 
-    /// Whether the path now names another directory than the open one, because another client
-    /// removed the directory and created it again. If so, the new directory replaces the open one.
+    /// Opens the directory that contains `path` again if it was open. Returns whether it is now
+    /// another directory, because another client removed the directory and created it again.
+    /// Returns false if the directory was not open or cannot be opened.
     pub fn is_other_now(&mut self, at: i32, path: &str) -> bool {
         let Some((parent, _)) = path.rsplit_once('/') else {
             return false;
@@ -85,12 +87,12 @@ impl Parents {
         for name in path.split('/') {
             let above = open.as_ref().map_or(at, AsRawFd::as_raw_fd);
             let name = self.name.set(name);
-            // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+            // SAFETY: the name ends with a zero byte and outlives the call; the descriptor is open.
             let code = unsafe { calls::open_at(above, name, FLAGS, 0) };
             if code < 0 {
                 return Err(std::io::Error::last_os_error());
             }
-            // SAFETY: the call has just opened it, and nobody else has it.
+            // SAFETY: the call has just opened the descriptor, and nothing else owns it.
             open = Some(unsafe { OwnedFd::from_raw_fd(code) });
         }
         open.ok_or_else(|| std::io::Error::from_raw_os_error(libc::ENOENT))
@@ -99,7 +101,7 @@ impl Parents {
 
 /// Device number and inode number of an open directory; None if the kernel does not report them.
 fn identity(open: i32) -> Option<(u64, u64)> {
-    // SAFETY: zeroes are a valid structure, which the call fills.
+    // SAFETY: a structure of zeroes is valid, and the call fills it.
     unsafe {
         let mut found: libc::stat = std::mem::zeroed();
         (libc::fstat(open, &mut found) == 0).then_some((found.st_dev, found.st_ino))

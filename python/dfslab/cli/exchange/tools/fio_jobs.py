@@ -81,7 +81,7 @@ def _jobs(words: Sequence[str]) -> list[Job]:
 
 def _of_file(path: Path) -> list[Job]:
     """Returns the jobs of a job file: one for each section, with the options of the `[global]`
-    sections before it."""
+    sections before it. Raises InputError for an option outside a section and for `include`."""
     jobs: list[Job] = []
     shared: dict[str, str] = {}
     here: dict[str, str] | None = None
@@ -105,7 +105,8 @@ def _of_file(path: Path) -> list[Job]:
 
 
 def _workload(job: Job) -> dict[str, LevelValue]:
-    """Returns the settings of the workload `transfers` that does what a fio job does."""
+    """Returns the settings of the workload `transfers` that does what a fio job does. Raises
+    InputError if the job states no size, or a size below its block size."""
     block = size_bytes(job.key("bs"), job.text("bs", "4k"))
     if "size" not in job.given:
         raise InputError(job.key("size"), None, "is missing: the bytes of each process's file")
@@ -139,7 +140,8 @@ def _workload(job: Job) -> dict[str, LevelValue]:
 
 def _run(job: Job) -> dict[str, LevelValue]:
     """Returns the scenario's `run` settings for a fio job: `timed`, the time limit and the seed.
-    `timed` is true if the job has a `runtime`; such a job is complete when that time is over."""
+    `timed` is true if the job has a `runtime`; such a job is complete when that time is over.
+    Raises InputError for `time_based` without a `runtime`."""
     limit_s = job.time_s("runtime", 1.0)
     if job.flag("time_based") and not limit_s:
         raise InputError(job.key("time_based"), None, "needs a runtime")

@@ -210,7 +210,7 @@ class Job:
 
     def mode(self) -> Mode:
         """Returns the transfer mode that the option `rw` selects, such as sequential reads or
-        random writes."""
+        random writes. Raises InputError for an unknown or unsupported mode."""
         text = self.text("rw", "read")
         if text not in MODES:
             allowed = f"{unknown(text, list(MODES))}; trims and rw=…:N are not run"
@@ -218,7 +218,8 @@ class Job:
         return MODES[text]
 
     def read_share(self) -> float:
-        """Returns the proportion of reads among the transfers of a mixed job, from 0 to 1."""
+        """Returns the proportion of reads among the transfers of a mixed job, from 0 to 1. Raises
+        InputError if it is not in this range."""
         writes = self.number("rwmixwrite", 50, least=0)
         reads = self.number("rwmixread", 100 - writes, least=0)
         if not 0 <= reads <= 100:
@@ -236,7 +237,8 @@ class Job:
 
     def sync(self) -> str:
         """Returns what must be on the disk before a write returns: "none", "data" (as with O_DSYNC)
-        or "all" (as with O_SYNC, which includes metadata)."""
+        or "all" (as with O_SYNC, which includes metadata). Raises InputError for any other value of
+        the option `sync`."""
         text = self.text("sync", "0")
         if text not in SYNCS:
             raise InputError(self.key("sync"), text, f"must be one of {', '.join(SYNCS)}")

@@ -47,7 +47,8 @@ OPTIONS = ToolOptions(
 
 
 def requested(words: Sequence[str]) -> Requested:
-    """Converts a command line of IOR. `-np N` in it stands for `mpirun -np N`.
+    """Converts a command line of IOR. The words `-np N` in the command line stand for `mpirun -np
+    N`.
 
     Raises InputError that names an option that cannot be converted, with the reason.
     """
@@ -93,7 +94,9 @@ def _shared(
 ) -> dict[str, LevelValue]:
     """Returns the settings of a workload in which all tasks share one file.
 
-    `block`, `transfer`: bytes, as in IOR's options -b and -t. `segments`: as in option -s.
+    `block`, `transfer`: bytes, as in IOR's options -b and -t. `segments`: as in option -s. Raises
+    InputError if tasks would read what other tasks wrote, or if there are several segments whose
+    blocks have several transfers.
     """
     if "-C" in given.flags or "-Q" in given.values:
         raise InputError("ior", "-C", "in a shared file a task reads what it wrote; -F has -C")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 MARKING_SIZE, LIST_LENGTH, OCCURRENCES = "Marking size", "List length", "Count of occurrences"
 DATA_COLLECTION, BREAKPOINT = "Data collection", "Breakpoint"
-# The kinds of monitors, by the numbers that CPN Tools writes. The editor CPN IDE lists all of them.
+# The kinds of monitors, by the numbers that CPN Tools writes for them. The editor CPN IDE lists all
+# these kinds.
 KINDS: Mapping[str, str] = {
     "0": MARKING_SIZE,
     "1": BREAKPOINT,
@@ -79,8 +80,9 @@ def _monitor(element: ET.Element) -> WrittenMonitor:
 
 
 def _text(ml: ET.Element | None) -> str:
-    """Returns the CPN ML text of a declaration. Its element may have the text twice: itself, and
-    with the layout of the editor."""
+    """Returns the CPN ML text of a declaration; "" if there is none. The text is that of the
+    element `ml` or, if this is empty, that of its child element `layout`, which the editor
+    writes."""
     if ml is None:
         return ""
     return (ml.text or "").strip() or (ml.findtext("layout") or "").strip()

@@ -78,8 +78,9 @@ class MonitorFunction:
         return [clause.parts[-1] for clause in self.tree.parts]
 
     def argument(self, element: CpnValue | None, marks: Mapping[str, CpnValue]) -> CpnValue:
-        """Returns the argument with which the function is called. Its pattern names the markings;
-        another part of the pattern is the binding element `element`."""
+        """Returns the argument with which the function is called. The parts of the function's
+        pattern that name places get their markings from `marks`; any other part gets the binding
+        element `element`."""
         patterns = [clause.parts[0] for clause in self.tree.parts]
         pattern = next((one for one in patterns if one.kind != "any"), patterns[0])
         parts = pattern.parts if pattern.kind == "tuple" else (pattern,)
@@ -116,8 +117,9 @@ class MonitorFunction:
         return found
 
     def optional(self, marks: Mapping[str, CpnValue]) -> float | None:
-        """Returns the number of a function whose body is `SOME number`; None for `NONE`. Raises
-        InputError for any other body, and if the number is not known before the run."""
+        """Returns the number of a function whose body is `SOME number`, and None for a function
+        whose body is `NONE`. Raises InputError for any other body, and if the number is not known
+        before the run."""
         bodies = self.bodies
         body = bodies[0]
         if len(bodies) == 1 and body.kind == "name" and body.word == "NONE":
@@ -142,8 +144,9 @@ def _name(pattern: Tree) -> str:
 
 
 def without_draws(evaluator: Evaluator, drawing: Callable[[], set[str]]) -> Callable[[Leaf], Leaf]:
-    """Returns a function that accepts a value that reads the clock, and raises InputError for one
-    that draws at random. `drawing` returns the names of the net's functions that draw."""
+    """Returns a function that takes a value and returns it without its mark as random. The function
+    raises InputError if the value draws at random; reading the clock is allowed. `drawing` returns
+    the names of the net's functions that draw at random."""
 
     def checked(value: Leaf) -> Leaf:
         if DRAW.search(value.text) or any(f"{name}(" in value.text for name in drawing()):

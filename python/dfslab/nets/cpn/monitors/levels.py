@@ -1,5 +1,6 @@
-"""Describes how firings change the number of tokens of a place, and the length of the lists in it.
-Both include tokens with a delay, which CPN Tools counts as soon as they are produced."""
+"""Describes how firings change the number of tokens of a place, and the number of elements in the
+lists that its tokens hold. Both numbers include tokens with a delay, because CPN Tools counts these
+as soon as they are produced."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from dfslab.spec.input_error import InputError
 
 @dataclass(frozen=True)
 class PlaceLevel:
-    """The number of tokens of a place, or the length of its lists, at time zero, and its changes.
-    `touching` has the names of all transitions with an arc to the place."""
+    """A number that firings change: the number of tokens of a place, or the number of elements of
+    its lists. `initial` is the number at time zero, and `changes` has its change by each
+    transition. `touching` has the names of all transitions with an arc to or from the place."""
 
     initial: int
     changes: tuple[LevelChange, ...]
@@ -27,8 +29,9 @@ class PlaceLevel:
 
 @dataclass(frozen=True)
 class Contents:
-    """What is counted in the tokens of a place, such as the tokens themselves. `of_token` counts
-    it in an initial token, `taken` and `put` return it for an arc as an expression."""
+    """The way to count what is in tokens: the tokens themselves, or the elements of their lists.
+    `of_token` counts in an initial token. `taken` and `put` return, as an expression, the number
+    that an input arc takes and that an output arc puts."""
 
     of_token: Callable[[TokenValue], int]
     taken: Callable[[Take], str]
@@ -37,11 +40,11 @@ class Contents:
 
 @dataclass(frozen=True)
 class PlaceLevels:
-    """Derives levels from the places of a net, given by name, and its transitions.
+    """Derives levels (`PlaceLevel`) from the places of a net, given by name, and its transitions.
 
-    `start` has the names of the transitions that only delay initial tokens. In CPN Tools, those
-    tokens are in their place from the start. `drawing` has the names of the net's functions that
-    draw at random.
+    `start` has the names of the transitions that only delay initial tokens. In CPN Tools, delayed
+    initial tokens are in their place from the start. `drawing` has the names of the net's functions
+    that draw at random.
     """
 
     places: Mapping[str, Place]
@@ -57,8 +60,8 @@ class PlaceLevels:
         )
 
     def list_length(self, place: str) -> PlaceLevel:
-        """Returns the number of elements in all lists of a place of a list colour set. Raises
-        InputError if a monitor cannot compute a change of it."""
+        """Returns the number of elements in all lists of a place whose colour set is a list. Raises
+        InputError if a firing changes it by a number that a monitor cannot compute."""
         contents = Contents(_list_length, lambda take: f"length({take.variable}.value)", _length)
         return self._level(place, contents)
 
@@ -97,8 +100,8 @@ class PlaceLevels:
 
 
 def _difference(put: Sequence[str], taken: Sequence[str]) -> str:
-    """Returns the sum of the terms in `put` minus that of the terms in `taken`, as an expression.
-    Equal terms cancel."""
+    """Returns the sum of the terms in `put` minus the sum of the terms in `taken`, as an
+    expression. Terms that occur in both sums cancel."""
     times = Counter(put)
     times.subtract(taken)
     number = sum(int(one) * count for one, count in times.items() if one.isdigit())

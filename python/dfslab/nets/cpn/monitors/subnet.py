@@ -35,8 +35,9 @@ class ReadTransition:
 
 @dataclass
 class ReadNodes:
-    """All nodes of the page instances of a file. The keys are the path of the instance, which is a
-    prefix of names in the flat net, and the id of the node in the file."""
+    """All nodes of the page instances of a file. Each key is a pair: the path of the page instance,
+    which is the prefix of the names of its nodes in the flat net, and the id of the node in the
+    file."""
 
     places: dict[tuple[str, str], ReadPlace] = field(default_factory=dict)
     transitions: dict[tuple[str, str], ReadTransition] = field(default_factory=dict)

@@ -1,5 +1,5 @@
 """Translates the monitors of a `.cpn` file to value monitors of the engine. A monitor that cannot
-be translated is refused with a reason; the others run without it."""
+be translated is left out with a reason, and the net runs with the other monitors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ from dfslab.nets.cpn.monitors.levels import PlaceLevel, PlaceLevels
 from dfslab.nets.cpn.monitors.subnet import ReadNodes, ReadPlace, Subnet, subnet_of
 from dfslab.spec.input_error import InputError
 
-# What to use instead of the kinds of monitors that are not translated.
+# For each kind of monitor that is not translated, the text in the error message that names what can
+# be used instead.
 INSTEAD: Mapping[str, str] = {
     "Write in file": "writes a file; a Data collection monitor is reported, and "
     "dfslab.nets.engine.collect returns time and value of each firing",
@@ -59,7 +60,7 @@ INSTEAD: Mapping[str, str] = {
 
 @dataclass
 class _Draft:
-    """The parts of a value monitor while its functions are evaluated."""
+    """The parts of a value monitor that have been translated so far."""
 
     levels: list[ValueLevel] = field(default_factory=list)
     observations: list[FiringObservation] = field(default_factory=list)
@@ -84,9 +85,9 @@ class MonitorTranslator:
         self.written, self.nodes, self.known, self.levels = written, nodes, known, levels
         self.evaluator = known.evaluator
         self.number_of_levels = 0
-        # Names of the monitors whose translation has begun but not ended. A monitor may use the
-        # count of another, which is then translated first. A monitor that is already in this list
-        # depends on its own count, which is an error.
+        # Names of the monitors whose translation has begun but not ended. A function of one monitor
+        # may use the count of another monitor, which is then translated first. If that other
+        # monitor is already in this list, a monitor depends on its own count, which is an error.
         self.active: list[str] = []
         declare_binding_elements(
             [one.constructor for one in nodes.transitions.values()], self.evaluator
@@ -118,7 +119,8 @@ class MonitorTranslator:
         return FileMonitors(measured=measured, breakpoints=breakpoints, refused=refused)
 
     def draft(self, one: WrittenMonitor) -> _Draft:
-        """Translates a monitor. Raises InputError with a way around if that is impossible."""
+        """Translates a monitor. If that is impossible, raises InputError, whose message suggests
+        what to use instead."""
         if one.name in self.active:
             raise InputError(one.context, one.name, "depends on its own count")
         self.active.append(one.name)
@@ -207,7 +209,8 @@ class MonitorTranslator:
         )
 
     def undrawn(self, value: Leaf) -> Leaf:
-        """Returns a value without its mark as random, or raises InputError if it is random."""
+        """Returns a value without its mark as random. Raises InputError if the value draws at
+        random."""
         return self.evaluator.hoist(value) if self.evaluator.hoist and value.draws else value
 
     def function(self, one: WrittenMonitor, name: str) -> MonitorFunction:
@@ -250,13 +253,15 @@ class MonitorTranslator:
         return name
 
     def mark(self, draft: _Draft, place: ReadPlace) -> CpnValue:
-        """Returns the marking of a place as functions read it: with its size as a level."""
+        """Adds the number of tokens of a place to a monitor as a level. Returns the marking of the
+        place for functions: a multiset of which only this number is known."""
         found: PlaceLevel = self.levels.tokens(place.name)
         return marking_of_size(Leaf(self.level(draft, found.initial, found.changes), INT))
 
     def counts(self, draft: _Draft) -> Mapping[str, CpnValue]:
-        """Returns the functions `NAME.count` of all monitors, which give the number of observations
-        of a monitor so far. A call adds this number to `draft` as a level."""
+        """Returns for each monitor the function `NAME.count`, which returns the number of
+        observations of this monitor so far. A call of the function adds this number as a level to
+        the monitor in `draft`."""
         found: dict[str, CpnValue] = {}
         for one in self.written:
 
@@ -268,7 +273,9 @@ class MonitorTranslator:
         return found
 
     def level_of_count(self, draft: _Draft, one: WrittenMonitor) -> str:
-        """Adds the number of observations of a monitor to another one. Returns the level's name."""
+        """Adds a level to the monitor in `draft`: the number of observations of the monitor `one`.
+        Returns the level's name. Raises InputError if the observations of `one` depend on
+        markings."""
         counted = self.draft(one)
         if counted.levels:
             reason = "counts observations that depend on markings; count firings of transitions"

@@ -31,8 +31,8 @@ THOUSANDS = (1e3, 1e6)
 
 def _ratios(one: Evidence) -> Iterator[tuple[float, str]]:
     """Compares the stated throughput with each throughput that can be computed from other figures.
-    Yields for each the ratio stated / computed, and a text with the computed value. Yields nothing
-    if no throughput is stated."""
+    Yields for each computed throughput the ratio stated / computed, and a text with the computed
+    value. Yields nothing if no throughput is stated."""
     speed, work = one.speed, one.work
     stated = speed.throughput
     if not stated:

@@ -15,7 +15,7 @@ NAMES = (
     "shorter_than_round_trip",
 )
 # A figure contradicts a limit only if it is beyond the limit by more than this factor. The rates of
-# a testbed are within 5 % of the declared ones, and tools round to three digits.
+# a testbed are within 5 % of the declared rates, and tools round to three digits.
 SLACK = 1.05
 # Upper limit of one thread's throughput in bytes per second. A thread copies each byte at least
 # once, and no present processor copies at this rate.
@@ -23,8 +23,9 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network, because the clients cannot serve it from
-    their caches (reads) or keep it there (writes). False if the storage is not remote."""
+    """Returns whether every byte has to cross the network, because the clients cannot serve a read
+    from their caches, or cannot keep a write in their caches. False if the storage is not
+    remote."""
     if not hardware.is_remote:
         return False
     if work.operation == "read":

@@ -35,7 +35,7 @@ def _cold(one: Evidence) -> str | None:
 
 def _client_cache(one: Evidence) -> str | None:
     """Returns the contradiction if the cache state of reads is not stated, and only the clients'
-    memory can explain their rate."""
+    memory can explain their rate; None otherwise."""
     work, hardware = one.work, one.hardware
     if work.operation != "read" or work.cache is not None or one.speed.throughput is None:
         return None
@@ -66,8 +66,8 @@ def _own_writes(one: Evidence) -> str | None:
 
 
 def _unforced(one: Evidence) -> str | None:
-    """Returns the contradiction if writes are presented as stored although they were only in
-    memory."""
+    """Returns the contradiction if writes that were not forced to disk are faster than all disks,
+    so that they were only in memory; None otherwise."""
     work, hardware, throughput = one.work, one.hardware, one.speed.throughput
     if work.operation != "write" or work.forced is not False or throughput is None:
         return None

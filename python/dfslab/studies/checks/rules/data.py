@@ -9,8 +9,9 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("compressible_data", "duplicate_data", "never_written")
-# The rules fire if compression or deduplication removes at least this share of the data. A fifth is
-# more than the difference between repetitions of storage runs.
+# The rules `compressible_data` and `duplicate_data` fire if compression or deduplication removes at
+# least this share of the data. A fifth is more than the difference between repetitions of storage
+# runs.
 REMOVED = 0.2
 # If disks delivered less than this share of the data, the files were sparse. Reads of sparse files
 # need only metadata; other reads fetch all bytes from disks, or more with read-ahead.

@@ -12,22 +12,22 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("repetitions_trend", "best_of_many")
-# Probability of a false alarm of the trend rule. At this level, about one of a thousand honest
-# series of repetitions is reported.
+# Probability of a false alarm of the trend rule. At this level, about one of a thousand series of
+# repetitions without a trend is reported.
 TREND_ERROR = 0.001
 # A trend over repetitions is ignored if it is a relative change of less than this fraction, because
 # such a trend changes no conclusion.
 TREND_CHANGE = 0.1
 BEST_CHANGE = 0.05
 LEAST = 3
-# A stated result counts as that of the best run if the two differ by at most this fraction. The
-# reason: results are printed with four digits.
+# A stated result counts as the result of the best run if both results differ by at most this
+# fraction. The reason: results are printed with four digits.
 EQUAL = 1e-3
 
 
 def kendall(values: Sequence[float]) -> tuple[float, float]:
     """Tests whether values in the order of time have a trend (Mann-Kendall test). Returns
-    (Kendall's tau, two-sided probability of such a tau without a trend).
+    (Kendall's tau, two-sided probability, if there is no trend, of a tau at least this far from 0).
 
     The exact distribution of the number of inversions is used. Ties count as half an inversion,
     rounded towards no trend.

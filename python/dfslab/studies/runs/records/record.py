@@ -95,7 +95,7 @@ def decoded(line: bytes, run: str) -> tuple[Head, Result]:
     """Returns the head and the result of a line.
 
     Raises DamagedResult if the line is not an intact record of the run `run`, was written by a
-    later version, or has values that are not finite.
+    later version, has the result of another key, or has metrics that `check_values` rejects.
     """
     head, _, body = content_of(line, run).partition(_BODY)
     read = _head(head)
@@ -122,8 +122,8 @@ def likely_key(line: bytes) -> ResultKey | None:
 
 
 def check_values(result: Result) -> None:
-    """Raises DamagedResult if the metrics of a result cannot be those of a measurement or a
-    prediction."""
+    """Raises DamagedResult if a complete measurement has no metric, or if a metric is negative or
+    not finite."""
     if result.complete and result.method == "measure" and not result.metrics:
         raise DamagedResult("is complete, but has no metric")
     for key, metric in result.metrics.items():

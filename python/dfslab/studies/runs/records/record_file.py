@@ -21,15 +21,15 @@ from dfslab.studies.runs.records import record
 from dfslab.studies.runs.records.record import DamagedResult, Head, ResultKey
 from dfslab.studies.runs.records.record_index import IndexEntry
 
-# Largest length of a record. A longer line is not a record, because even the profile of a large
-# trace takes only some 10 MB.
+# Largest length of a record in bytes. A longer line is not a record, because even the profile of a
+# large trace takes only some 10 MB.
 MOST_RECORD_BYTES = 256 << 20
 
 
 class Damage(NamedTuple):
     """A damaged part of the stored results. `place`: the name of a file, or the position in the
-    file of records. `reason`: why no result can be read there. `key`: the key of the result that
-    was stored there; None if it can no longer be read."""
+    file of records. `reason`: why no result can be read at this place. `key`: the key of the result
+    that was stored at this place; None if it can no longer be read."""
 
     place: str
     reason: str
@@ -47,12 +47,12 @@ class Line(NamedTuple):
 
 @dataclass
 class KnownRecords:
-    """What is known of a file of records.
+    """The content of a file of records, as far as the file has been read.
 
     `run`: the identifier in the file's first line. `end`: the offset of the end of the last
     complete line. `number`: the number of the last record. `listed`: all intact records. `entries`:
-    the last intact record of each key. `replaced`: the names of damaged places whose results were
-    measured again.
+    the last intact record of each key. `damage`: all damage that was found. `replaced`: the names
+    of damaged places whose results were measured again.
     """
 
     run: str = ""
@@ -64,7 +64,7 @@ class KnownRecords:
     replaced: set[str] = field(default_factory=set)
 
     def add(self, entry: IndexEntry) -> None:
-        """Adds one intact record. It replaces an earlier record with the same key."""
+        """Adds one intact record. In `entries`, it replaces an earlier record with the same key."""
         self.listed.append(entry)
         self.entries[entry.key] = entry
         self.number, self.end = entry.number, entry.end
@@ -116,8 +116,8 @@ class RecordFile:
         return str(head["run"])
 
     def opened(self) -> KnownRecords:
-        """Returns what the file's first line shows, before any record is read. For a missing file,
-        or one without a complete line, the result is empty.
+        """Returns the known content of the file after only its first line is read. For a missing
+        file, or one without a complete line, the result is empty.
 
         Raises DamagedResult as `run_of` does.
         """
@@ -157,13 +157,14 @@ class RecordFile:
 
     def line(self, entry: IndexEntry) -> bytes:
         """Returns the bytes of one record. They are fewer than `entry.size_bytes` if the file ends
-        before."""
+        before the end of the record."""
         with self.path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(entry.size_bytes)
 
     def _lines(self, begin: int) -> Iterator[tuple[int, bytes]]:
-        """Yields (offset, content) of each complete line, starting at the offset `begin`."""
+        """Yields (offset, content) of each complete line, starting at the offset `begin`. Raises
+        DamagedResult if a line is longer than MOST_RECORD_BYTES."""
         if self.size_bytes() <= begin:
             return
         with self.path.open("rb") as file:

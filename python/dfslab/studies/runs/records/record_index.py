@@ -1,5 +1,5 @@
-"""The index of a run's records. It holds where each record begins, so that a run can be opened
-without reading its results.
+"""The index of a run's records. It has the position and length of each record, so that a run can be
+opened without reading its results.
 
 The index is derived from the records: if a part of it is missing or damaged, that part is computed
 from the records again. Each line is a CRC-32 and a JSON list. The first line has the identifier of

@@ -53,7 +53,8 @@ class RecordLog:
         result of the same key is replaced.
 
         `replaces`: names of damaged files of earlier formats that the results replace. Raises
-        OSError if the disk is full or fails; the file is then unchanged.
+        OSError if the disk is full or fails; the file is then unchanged. Raises DamagedResult if
+        the file's first line is damaged, has another format, or belongs to another scenario.
         """
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.path, flags, 0o666)
@@ -121,8 +122,8 @@ class RecordLog:
         return self._known
 
     def _checked(self, descriptor: int) -> KnownRecords:
-        """Returns what a writer has to know of the file. At the first call, all records are
-        checked, an interrupted last line is cut off, and the index is written again."""
+        """Returns the known records, before something is appended. At the first call, all records
+        are checked, an interrupted last line is cut off, and the index is written again."""
         indexed = self._opened()
         if not self._is_checked and self._size_bytes:
             self._known = self._file.scan(self._file.opened())

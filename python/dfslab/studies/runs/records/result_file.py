@@ -42,7 +42,7 @@ def read(path: Path) -> Result:
     """Returns the result in a file.
 
     Raises DamagedResult if the file cannot be read, was changed or renamed, was written by a later
-    version, or has values that are not finite.
+    version, or has metrics that `check_values` rejects.
     """
     document = _document(path)
     stated = document.pop(FORMAT_KEY, 0)
@@ -69,8 +69,8 @@ def number_without_checksum(folder: Path) -> int:
 
 
 def checksum_of(document: Mapping[str, JsonValue]) -> str:
-    """Returns the SHA-256 of the result's canonical JSON. It does not depend on spaces and on the
-    order of keys."""
+    """Returns the SHA-256 of the result's canonical JSON. The hash depends neither on spaces nor on
+    the order of keys."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -31,7 +31,8 @@ def read_all(folder: Path) -> list[Result]:
 def each(folder: Path) -> Iterator[Result]:
     """Yields the results of a run folder one by one, so that they need not fit into memory.
 
-    Raises RunFailed at the end if any record or file is not a usable result; the error names each.
+    Raises RunFailed at the end if any record or file is not a usable result; the error names each
+    of these records and files.
     """
     log, damaged = RecordLog(folder), list[str]()
     number = 0
