@@ -138,9 +138,13 @@ def checked_with(
 
     if budget:
         try:
-            scenario = scenario.with_budget(units.parse(budget, "s"))
+            budget_s = units.parse(budget, "s")
         except ValueError as error:
             raise InputError("--budget", budget, str(error)) from error
+        if not scenario.design.factor:
+            allowed = "plans a design, and the scenario has none ([[design.factor]])"
+            raise InputError("--budget", budget, allowed)
+        scenario = scenario.with_budget(budget_s)
     values: dict[str, LevelValue] = {}
     if scheduler:
         if "://" not in scheduler:

@@ -42,7 +42,7 @@ def show_mount(
         typer.Option(
             "--web",
             metavar="HOST:PORT",
-            help="Where a NameNode's web door is, if not at its usual port.",
+            help="A NameNode's web address, if not at its usual port.",
         ),
     ] = "",
     as_json: AsJson = False,

@@ -16,6 +16,7 @@ from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
+from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import SystemDiscovery
 from dfslab.spec.systems.local_files import LocalFiles
@@ -89,6 +90,8 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
         running = registry.find(text)
         if running is None:
             allowed = "is no directory, no address such as hdfs://HOST:PORT/, no running testbed"
+            if text in ready.files():
+                allowed += f"; `dfslab predict {text}` predicts the ready scenario of this name"
             raise InputError(KEY, text, allowed)
         return _testbed(text)
     if not directory.is_dir():
@@ -165,6 +168,8 @@ def _mounted(text: str, directory: Path) -> DiscoveredPlace:
 def _addressed(text: str, web_address: str) -> DiscoveredPlace:
     scheme = text.partition("://")[0]
     if scheme in OBJECT_STORES:
+        if not text.partition("://")[2].strip("/"):
+            raise InputError(KEY, text, f"needs a bucket, such as {scheme}://BUCKET")
         return DiscoveredPlace(text=text, system=OBJECT_STORES[scheme], uri=text)
     try:
         found = recognising.existing(text, web_address)
