@@ -384,7 +384,9 @@ def test_the_command_answers(monkeypatch, capsys, tmp_path):
     shown = capsys.readouterr().out
     assert "that fit hdfs's namenode with 16 GiB" in shown
     assert "assumed: outside bursts, 50% of the capacity is in use" in shown
-    assert "call queue" in shown
+    assert "call queue" in " ".join(shown.split())
+    assert "The lowest limit of requests is that of write" in shown
+    assert max(map(len, shown.splitlines())) <= WIDEST_TEXT
 
 
 SWEEP = """

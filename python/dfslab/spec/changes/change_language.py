@@ -142,7 +142,7 @@ def _written(value: LevelValue, unit: str) -> LevelValue:
         return value
     if unit == "1":
         return int(value) if float(value).is_integer() else value
-    return f"{float(value)!r} {unit}"
+    return units.exact(float(value), unit)
 
 
 def _new(text: str, subject: Subject, written: str, present: LevelValue) -> LevelValue:
