@@ -86,7 +86,9 @@ def _capacity(limits: ServerLimits) -> Table:
     rows = [
         (
             words(one.operation),
-            TableCell(one.rate_per_s, _many(one.rate_per_s), low=one.low_per_s, high=one.high_per_s),
+            TableCell(
+                one.rate_per_s, _many(one.rate_per_s), low=one.low_per_s, high=one.high_per_s
+            ),
             words(_interval(one)),
             words(one.binding),
         )
@@ -109,8 +111,7 @@ def _peaks(limits: ServerLimits) -> Table:
 def _rates(operation: str, lengths: Sequence[dict[str, Peak]]) -> list[TableCell]:
     found = [length.get(operation) for length in lengths]
     return [
-        absent() if one is None else TableCell(_largest(one), _many(_largest(one)))
-        for one in found
+        absent() if one is None else TableCell(_largest(one), _many(_largest(one))) for one in found
     ]
 
 
