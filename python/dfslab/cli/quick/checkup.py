@@ -39,12 +39,15 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 @dataclass(frozen=True)
 class InspectedMachine:
-    """The state of a machine. `has_java`, `has_fuse`: whether the program java and the device
-    /dev/fuse exist. `packages`: the Debian packages of programs that emulated hosts need and that
-    are missing. `has_namespaces`: whether this user may make namespaces, in which emulated hosts
-    run; containers often forbid it. `load`: mean number of running processes over the last minute. `governor`:
-    frequency governor of the processor; "" if unknown. `lacking`: for each optional extra that is
-    incomplete, the first of its libraries that is not installed."""
+    """The state of a machine.
+
+    `has_java`, `has_fuse`: whether the program java and the device /dev/fuse exist. `load`: mean
+    number of running processes over the last minute. `governor`: frequency governor of the
+    processor; "" if unknown. `lacking`: for each optional extra that is incomplete, the first of
+    its libraries that is not installed. `packages`: the Debian packages of programs that emulated
+    hosts need and that are missing. `has_namespaces`: whether this user may make namespaces, in
+    which emulated hosts run; containers often forbid it.
+    """
 
     is_root: bool
     has_java: bool
