@@ -23,7 +23,7 @@ NUMBER = re.compile(
     r"( ?(%|[num]?s|[kKMGT]?i?B(/s)?))?(?!\w)|^–$"
 )
 # The name of a run's folder, which ends with the time of its start.
-RUN_FOLDER = re.compile(r"runs/\S+")
+RUN_FOLDER = re.compile(r"runs/[^\s`]+")
 METHOD = re.compile(r"\b(sequence|petri|regression|mean|ideal|components)\b")
 # The heading of a section of a run's output that lists disturbances of the measurements. The
 # section ends before a line that begins with one of the texts in AFTER_DOUBTS.

@@ -189,6 +189,69 @@ MISTAKES = {
     'whatif good.toml "servers plenty"': ["needs a value such as 8"],
     "replay text.toml folder": ["is in no known form", "strace"],
     "expect folder --server-disk 100": ["hdd, ssd, nvme"],
+    "expect folder --server-link fast": ["= 'fast'", "1 Gbit/s"],
+    "expect folder --server-link 10": ["= '10'", "needs a unit", "1 Gbit/s"],
+    "expect folder --latency 5": ["--latency", "needs a unit", "0.5 ms"],
+    "expect folder --servers 0": ["--servers", "at least 1"],
+    "expect http://x": ["PLACE", "must begin with hdfs"],
+    "expect nowhere": ["is no directory", "hdfs://HOST:PORT/"],
+    "expect hdfs": ["is no directory", "dfslab predict hdfs"],
+    "init s3://": ["needs a bucket", "s3://BUCKET"],
+    "init folder -o folder": ["--output", "is a folder"],
+    "measure s3://bucket/x": ["is an address", "dfslab init s3://bucket/x"],
+    "measure hdfs://host:8020/x --bs 4k": ["is an address", "dfslab init hdfs://host:8020/x"],
+    "measure server:/export": ["export of a server", "mount it"],
+    "measure folder --bs 4x": ["--bs", "64 MiB"],
+    "measure folder --bs 0": ["--bs", "needs a unit"],
+    "measure folder --bs 4k,,8k": ["--bs", "empty value", "4k,1m"],
+    "measure folder --bs '4k 8k'": ["--bs", "is not a quantity"],
+    "measure folder --size 3k --bs 4k": ["--size", "at least one block of 4 KiB"],
+    "measure folder --size 100000T": ["--size", "free", "may be used"],
+    "measure folder --clients 0": ["--clients", "1,8"],
+    "measure folder --clients 1-8": ["--clients", "1,8"],
+    "measure folder --time 10": ["--time", "needs a unit", "30 s"],
+    "measure folder --time 0s": ["--time", "more than nothing"],
+    "measure folder --repetitions 0": ["--repetitions", "at least 1"],
+    "measure folder --rw read write": ["unexpected extra argument", "dfslab measure --help"],
+    "measure nowhere --bs 4k": ["no such directory or scenario file"],
+    "measure /dev/null": ["is a device"],
+    "run https://example.org/x.toml": ["is an address", "download the file"],
+    "run scenarios/quickstart": ["no such file", "quickstart, without path"],
+    "run Quickstart": ["did you mean quickstart?"],
+    "run good.toml --budget 5min": ["--budget", "[[design.factor]]"],
+    "run good.toml --set =3": ["--set", "KEY=VALUE"],
+    "run good.toml --set workload.file_size=": ["workload.file_size", "64 MiB"],
+    "predict HDFS": ["did you mean hdfs?"],
+    "predict good.toml hdfs": ["unexpected extra argument", "dfslab predict --help"],
+    "whatif hdfs": ["Missing argument", "dfslab whatif --help"],
+    "whatif hdfs servers +1": ["share one pair of quotes", '"servers x2"'],
+    "whatif hdfs 'add a server'": ["names nothing that can change", '"servers +1"'],
+    "whatif hdfs 'servers -10'": ["gives", "whole number", "now"],
+    "whatif hdfs 'copies 9'": ["replication", "datanodes deployed"],
+    "whatif hdfs 'link 10'": ["needs a unit", "1 Gbit/s", "now"],
+    "whatif hdfs 'client link 10 GB'": ["is a size", "1 Gbit/s"],
+    "plan 'write >= 2 GB/s' --file-system hfds": ["did you mean hdfs?"],
+    "plan 'wirte >= 2 GB/s'": ["wirte is unknown", "write"],
+    "plan 'write >= 2 TB'": ["is a size", "1 Gbit/s"],
+    "plan '10 M files'": ["50 M files of 1 MiB"],
+    "plan 'latency <= 5 ms'": ["latency is unknown", "p99 create <= 20 ms"],
+    "fit table.csv": ["is a file", "runs/NAME/latest", "--clients 4,64"],
+    "fit good.toml": ["is a file", "runs/NAME/latest"],
+    "check good.toml": ["this is a scenario", "dfslab check RUN"],
+    "check folder": ["is no run folder", "dfslab run"],
+    "export kept --as csv -o nowhere/x.csv": ["--output", "directory does not exist"],
+    "trace record good.toml": ["--output", "dfslab trace record --help"],
+    "trace query trace.json": ["SQL", "dfslab trace query --help"],
+    "show diagram hdfs": ["No such command", "filesystem, mount, scenario"],
+    "show scenario nope": ["no ready scenario", "dfslab list"],
+    "help": ["No such command", "dfslab --help"],
+    "version": ["No such command", "dfslab --version"],
+    "merge good.toml": ["is no report of an agent", "state folder"],
+    "net check bad.cpn": ["bad.cpn", "is no XML"],
+    "compat fio": ["a job file, or --name=NAME"],
+    "compat ior -a HDF5 -o x": ["must be POSIX"],
+    "compat mdtest": ["needs -n or -I"],
+    "replay good.toml nowhere": ["DIRECTORY", "existing directory"],
 }
 
 
@@ -198,6 +261,7 @@ def place(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         (tmp_path / f"{name}.toml").write_text(text)
     (tmp_path / "binary.toml").write_bytes(bytes(range(128, 256)))
+    (tmp_path / "bad.cpn").write_text("<workspaceElements>")
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
     (tmp_path / "fio.json").write_text('{"fio version": "fio-3.33", "jobs": []}')
     (tmp_path / "folder").mkdir()
@@ -207,7 +271,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_there_are_more_than_a_hundred_of_them():
-    assert len(MISTAKES) >= 110
+    assert len(MISTAKES) >= 170
     for options in (
         "serve --",
         "tune ",

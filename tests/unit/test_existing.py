@@ -140,5 +140,5 @@ def test_what_cannot_be_looked_at_is_one_clear_line(door, tmp_path):
     for place, allowed in cases.items():
         with pytest.raises(InputError, match=allowed):
             recognising.existing(place, door)
-    with pytest.raises(InputError, match="web door"):
+    with pytest.raises(InputError, match="web address"):
         recognising.existing("hdfs://127.0.0.1/", "127.0.0.1:1")

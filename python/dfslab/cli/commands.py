@@ -171,6 +171,12 @@ def fit(
 ) -> None:
     """The time of every measured step as a function, and what was expected."""
     if run_folder.is_file():
+        if not (clients or servers):
+            allowed = (
+                "is a file, not the folder of a run, such as runs/NAME/latest; for a table of "
+                "measured rates: `dfslab predict TABLE.csv --clients 4,64`"
+            )
+            raise InputError("RUN", str(run_folder), allowed)
         # `dfslab fit TABLE` is the former form of `dfslab predict TABLE` and still works.
         from dfslab.cli.quick.other_load import scaling
 

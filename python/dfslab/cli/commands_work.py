@@ -145,6 +145,8 @@ def _part(path: Path) -> shards.KeptPart:
     except InputError:
         raise
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError("FILE", str(path), f"cannot be read: {error}") from error
+        allowed = f"is no report of an agent, which is JSON in the agent's state folder: {error}"
+        raise InputError("FILE", str(path), allowed) from error
     except ValueError as error:
-        raise InputError("FILE", str(path), "is not a report of an agent") from error
+        allowed = "is no report of an agent; reports are in the agents' state folders"
+        raise InputError("FILE", str(path), allowed) from error

@@ -204,6 +204,8 @@ PLAIN_WORDS = {
     "Input should be greater than or equal to": "must be at least",
     "Input should be less than or equal to": "must be at most",
 }
+# Words that users type for an option of `dfslab`, and the option.
+MEANT = {"help": "--help", "version": "--version"}
 
 
 @runtime_checkable
@@ -227,15 +229,28 @@ def _stop_for_usage(error: Exception) -> None:
         message = error.format_message()
         for technical, plain in PLAIN_WORDS.items():
             message = message.replace(technical, plain)
+        if MEANT.keys() & sys.argv[1:2]:
+            # Typer suggests a command whose name is similar, which is not what the user means.
+            message = message.partition(" Did you mean")[0]
         _stop(f"dfslab: {message} {_where_to_look()}".replace("\n", " ") if message else "", 2)
 
 
 def _where_to_look() -> str:
-    """Returns a hint that names the help of the called command, or the list of commands if no
-    command was called."""
-    present = (FORMER.get(word, (word,))[0] for word in sys.argv[1:2])
-    called = next((word for word in present if word in COMMANDS), "")
-    return f"(`dfslab {called} --help`)" if called else "(`dfslab --help` lists the commands)"
+    """Returns a hint for the end of an error message. It names the help of the called command, or
+    the list of commands if no command was called. If a command of a group is unknown, it lists the
+    group's commands."""
+    words = sys.argv[1:3]
+    if words[:1] and words[0] in MEANT:
+        return f"(`dfslab {MEANT[words[0]]}`)"
+    called = FORMER.get(words[0], (words[0],))[0] if words else ""
+    if called not in COMMANDS:
+        return "(`dfslab --help` lists the commands)"
+    inner = [name.split()[1] for name in EXAMPLES if name.startswith(f"{called} ")]
+    if not COMMANDS[called].group or not inner or len(words) < 2:
+        return f"(`dfslab {called} --help`)"
+    if words[1] in inner:
+        return f"(`dfslab {called} {words[1]} --help`)"
+    return f"(one of {', '.join(inner)}; `dfslab {called} --help`)"
 
 
 def _stop(text: str, code: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -64,6 +66,8 @@ AllowIncomplete = Annotated[
 TRACE = "workload.trace"
 # Maximum number of columns that sentences occupy, because longer lines are hard to read.
 WIDEST_TEXT = 100
+# Name of the link to the newest run in the folder of a scenario's runs.
+LATEST = "latest"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
@@ -138,9 +142,13 @@ def checked_with(
 
     if budget:
         try:
-            scenario = scenario.with_budget(units.parse(budget, "s"))
+            budget_s = units.parse(budget, "s")
         except ValueError as error:
             raise InputError("--budget", budget, str(error)) from error
+        if not scenario.design.factor:
+            allowed = "plans a design, and the scenario has none ([[design.factor]])"
+            raise InputError("--budget", budget, allowed)
+        scenario = scenario.with_budget(budget_s)
     values: dict[str, LevelValue] = {}
     if scheduler:
         if "://" not in scheduler:
@@ -313,9 +321,25 @@ def _encoded(value: object) -> object:
 def emit_run(as_json: bool, run: FinishedRun, wide: bool, *lines: str) -> None:
     """Prints a finished run: as JSON, or its tables and `lines` for people. `wide`: all methods and
     repetitions are in the tables."""
+    from dfslab.documents.table import Paragraph
     from dfslab.report import run_document
 
-    emit(as_json, run_document.of(run), *run_document.tables(run, wide), *lines)
+    latest = run.folder.parent / LATEST
+    shown = [
+        Paragraph(*for_run(latest, [part.text])) if isinstance(part, Paragraph) else part
+        for part in run_document.tables(run, wide)
+    ]
+    emit(as_json, run_document.of(run), *shown, *lines)
+
+
+def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
+    """Returns sentences with a run's folder in place of the word RUN in their commands. A sentence
+    that is stored with a run has this word, because the folder can be moved. Sentences on a
+    scenario file, which is no folder, stay as they are."""
+    if not folder.is_dir():
+        return list(sentences)
+    named = shlex.quote(str(folder))
+    return [re.sub(r"\bRUN(?=[/`])", lambda _: named, one) for one in sentences]
 
 
 def emit(as_json: bool, document: object, *tables: object) -> None:

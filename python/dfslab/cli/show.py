@@ -40,9 +40,7 @@ def show_mount(
     web_address: Annotated[
         str,
         typer.Option(
-            "--web",
-            metavar="HOST:PORT",
-            help="Where a NameNode's web door is, if not at its usual port.",
+            "--web", metavar="HOST:PORT", help="A NameNode's web address, if not at its usual port."
         ),
     ] = "",
     as_json: AsJson = False,

@@ -1,23 +1,59 @@
-"""Builds terminal tables of the limits of a metadata server."""
+"""Builds the terminal's sentences and tables on the limits of a metadata server."""
 
 from __future__ import annotations
 
-from rich.table import Table
+from collections.abc import Sequence
 
-from dfslab.models.queue.metadata_server import ServerLimits
+from dfslab.documents.table import (
+    Column,
+    Paragraph,
+    Table,
+    TableCell,
+    absent,
+    heads,
+    quantity,
+    words,
+)
+from dfslab.models.queue.metadata_server import Capacity, Peak, ServerLimits
 from dfslab.spec import units
 
+MEMORY_SOURCES = "Sources differ in the memory that a file and its blocks take."
+PEAK_NOTE = (
+    "Largest rate during a burst of the given length at which the call queue refuses no call and "
+    "the mean response stays within {bound}."
+)
 
-def limits_tables(limits: ServerLimits) -> list[Table | str]:
-    """Returns, in the order of printing: a line with the configurations, a table of the largest
-    number of files (if memory limits it), a table of the largest request rate, a table of the
-    largest bursts, and lines with the assumptions and notes."""
-    found: list[Table | str] = [f"{limits.system}: {limits.configuration}"]
+
+def limits_answer(limits: ServerLimits, wide: bool = False) -> list[Table | Paragraph | str]:
+    """Returns, in the order of printing: a line with the configurations; one to three sentences on
+    the number of files, the lowest request rate and the largest burst; a table of each; and the
+    assumptions and notes. `wide`: the table of bursts has all quantiles of the response."""
+    found: list[Table | Paragraph | str] = [f"{limits.system}: {limits.configuration}"]
+    found += [Paragraph(one) for one in _sentences(limits)]
     if limits.files:
         found.append(_files(limits))
-    found += [_capacity(limits), _peaks(limits)]
+    found += [_capacity(limits), _all_peaks(limits) if wide else _peaks(limits)]
     assumed = [f"assumed: {one}" for one in limits.assumptions]
     return [*found, *assumed, *limits.notes, ""]
+
+
+def _sentences(limits: ServerLimits) -> list[str]:
+    found = []
+    if limits.files:
+        low, high = (_many(end(one.files for one in limits.files)) for end in (min, max))
+        span = low if low == high else f"{low} to {high}"
+        found.append(f"The memory of {_servers(limits)} holds {span} files{_file_size(limits)}.")
+    if limits.capacity:
+        least = min(limits.capacity, key=lambda one: one.rate_per_s)
+        found.append(
+            f"The lowest limit of requests is that of {least.operation}: "
+            f"{_many(least.rate_per_s)}/s (90 %: {_interval(least)}), limited by {least.binding}."
+        )
+        peaks = [one for one in limits.peaks if one.operation == least.operation]
+        if peaks:
+            rates = [f"{_many(_largest(one))}/s for {_length(one)}" for one in peaks]
+            found.append(f"Largest bursts of {least.operation}: {', '.join(rates)}.")
+    return found
 
 
 def _servers(limits: ServerLimits) -> str:
@@ -27,56 +63,101 @@ def _servers(limits: ServerLimits) -> str:
     return f"{limits.servers} {limits.role} servers of {limits.system} with {memory} each"
 
 
+def _file_size(limits: ServerLimits) -> str:
+    return f" of {units.text(limits.file_bytes, 'B')}" if limits.file_bytes else ""
+
+
 def _files(limits: ServerLimits) -> Table:
-    size = units.text(limits.file_bytes, "B") if limits.file_bytes else "0 B"
-    table = Table(title=f"Files of {size} that fit {_servers(limits)}")
-    for column in ("files", "blocks", "B a file", "memory used", "by"):
-        table.add_column(column, justify="right" if column != "by" else "left", overflow="fold")
+    title = f"Files{_file_size(limits)} that fit {_servers(limits)}"
+    columns = heads("files", "blocks", "bytes a file", "memory used", "source", left=["source"])
+    rows = []
     for one in limits.files:
-        count = f"{_many(one.files)}{' cached' if one.cached else ''}"
-        blocks = "not counted" if one.blocks is None else str(one.blocks)
-        table.add_row(count, blocks, f"{one.bytes_per_file:.0f}", f"{one.usable:.0%}", one.source)
-    return table
+        files = f"{_many(one.files)}{' cached' if one.cached else ''}"
+        blocks = TableCell(one.blocks, "not counted" if one.blocks is None else str(one.blocks))
+        per_file = TableCell(one.bytes_per_file, f"{one.bytes_per_file:.0f}")
+        usable = TableCell(one.usable, f"{one.usable:.0%}")
+        rows.append((TableCell(one.files, files), blocks, per_file, usable, words(one.source)))
+    return Table(title, columns, rows, [MEMORY_SOURCES] if len(rows) > 1 else [])
 
 
 def _capacity(limits: ServerLimits) -> Table:
-    table = Table(title=f"Operations a second that {_servers(limits)} serves (90 % interval)")
-    for column in ("operation", "a second", "resource at its limit"):
-        table.add_column(column)
-    for one in limits.capacity:
-        interval = f"{_many(one.low_per_s)} to {_many(one.high_per_s)}"
-        table.add_row(one.operation, f"{_many(one.rate_per_s)} ({interval})", one.binding)
-    return table
+    title = f"Most requests per second of {_servers(limits)}"
+    columns = heads("operation", "requests/s", "90 % interval", "limit", left=["limit"])
+    rows = [
+        (
+            words(one.operation),
+            TableCell(
+                one.rate_per_s, _many(one.rate_per_s), low=one.low_per_s, high=one.high_per_s
+            ),
+            words(_interval(one)),
+            words(one.binding),
+        )
+        for one in limits.capacity
+    ]
+    return Table(title, columns, rows)
 
 
 def _peaks(limits: ServerLimits) -> Table:
+    """Returns a table with one row for each operation and one column for each length of a burst."""
+    by_length: dict[str, dict[str, Peak]] = {}
+    for one in limits.peaks:
+        by_length.setdefault(_length(one), {})[one.operation] = one
+    columns = heads("operation", *(f"for {length}" for length in by_length))
+    rows = [[words(name), *_rates(name, list(by_length.values()))] for name in _operations(limits)]
+    note = PEAK_NOTE.format(bound=units.text(limits.bound_s, "s"))
+    return Table("Largest bursts, requests/s", columns, rows, [note, "--wide has all quantiles."])
+
+
+def _rates(operation: str, lengths: Sequence[dict[str, Peak]]) -> list[TableCell]:
+    found = [length.get(operation) for length in lengths]
+    return [
+        absent() if one is None else TableCell(_largest(one), _many(_largest(one))) for one in found
+    ]
+
+
+def _all_peaks(limits: ServerLimits) -> Table:
+    """Returns a table with one row for each operation and length of a burst. It has the rates at
+    which the mean and each quantile of the response stay within the bound."""
     bound, network = units.text(limits.bound_s, "s"), units.text(limits.network_s, "s")
     queue = "no limit" if limits.places is None else f"{limits.places:.0f} calls"
-    table = Table(title=f"Largest burst answered within {bound} (network {network}, queue {queue})")
-    for column in (
-        "operation",
-        "length",
-        "mean",
-        "95 %",
-        "99 %",
-        "all",
-        "queue holds",
-        "binding",
-        "then drains in, at half load",
-    ):
-        table.add_column(column, overflow="fold")
+    columns = heads("operation", "length", "mean", "p95", "p99", "all", "queue holds")
+    columns += [Column("limit", "left"), Column("drain time")]
+    rows = []
     for one in limits.peaks:
-        within = [_many(one.within_per_s[name]) for name in ("mean", "p95", "p99", "all")]
-        held = "" if one.queue_per_s is None else _many(one.queue_per_s)
-        table.add_row(
-            one.operation,
-            units.text(one.length_s, "s"),
-            *within,
-            held,
-            one.binding,
-            units.text(one.drain_s, "s"),
+        within = [one.within_per_s[name] for name in ("mean", "p95", "p99", "all")]
+        held = one.queue_per_s
+        rows.append(
+            [
+                words(one.operation),
+                quantity(one.length_s, "s"),
+                *(TableCell(rate, _many(rate)) for rate in within),
+                absent() if held is None else TableCell(held, _many(held)),
+                words(one.binding),
+                quantity(one.drain_s, "s"),
+            ]
         )
-    return table
+    title = f"Largest burst answered within {bound} (network {network}, queue {queue})"
+    note = "Drain time: until the queue of the burst is empty, at half of the capacity's load."
+    return Table(title, columns, rows, [note])
+
+
+def _operations(limits: ServerLimits) -> list[str]:
+    return list(dict.fromkeys(one.operation for one in limits.peaks))
+
+
+def _length(one: Peak) -> str:
+    return units.text(one.length_s, "s")
+
+
+def _largest(one: Peak) -> float:
+    """Returns the largest rate of a burst, in requests per second, at which the mean response stays
+    within the bound and the call queue refuses no request."""
+    mean = one.within_per_s["mean"]
+    return mean if one.queue_per_s is None else min(mean, one.queue_per_s)
+
+
+def _interval(one: Capacity) -> str:
+    return f"{_many(one.low_per_s)} to {_many(one.high_per_s)}"
 
 
 def _many(number: float) -> str:

@@ -37,6 +37,8 @@ LEAST_WORDS = 8
 # A space in a title at which a line may end. The space between a number and its percent sign is no
 # such space.
 _SPACE = re.compile(r" (?!%)")
+# Characters after which a long word, such as a path or the name of a resource, may be broken.
+_SEPARATOR = re.compile(r"(?<=[./_-])")
 
 
 def drawn(contents: Contents, columns: int = NARROW) -> Table:
@@ -45,7 +47,11 @@ def drawn(contents: Contents, columns: int = NARROW) -> Table:
 
     The note of a cell is below its text, the notes of the table are at the end.
     """
-    table = Table(title=escape(contents.title), caption=escape("\n".join(contents.notes)) or None)
+    table = Table(
+        title=escape(contents.title),
+        caption=escape("\n".join(contents.notes)) or None,
+        caption_justify="left",
+    )
     contents = _with_narrow_heads(contents)
     whole = _numbers_fit(contents)
     widths = _text_widths(contents, columns)
@@ -58,8 +64,27 @@ def drawn(contents: Contents, columns: int = NARROW) -> Table:
             width=widths.get(number),
         )
     for row in contents.rows:
-        table.add_row(*map(_text, row))
+        table.add_row(*(_broken(_text(cell), widths.get(n)) for n, cell in enumerate(row)))
     return table
+
+
+def _broken(text: str, width: int | None) -> str:
+    """Breaks the words of a text that are longer than `width` characters, after separators such as
+    "/" and "_". None: no word is broken."""
+    if width is None:
+        return text
+
+    def lines(word: re.Match[str]) -> str:
+        if len(word[0]) <= width:
+            return word[0]
+        found = [""]
+        for piece in _SEPARATOR.split(word[0]):
+            if found[-1] and len(found[-1]) + len(piece) > width:
+                found.append("")
+            found[-1] += piece
+        return "\n".join(found)
+
+    return re.sub(r"\S+", lines, text)
 
 
 def _with_narrow_heads(contents: Contents) -> Contents:
@@ -89,22 +114,41 @@ def _numbers_fit(contents: Contents) -> bool:
 
 def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
     """Returns the width in characters of each text column, by the index of the column. With these
-    widths, the table is at most `columns` wide and no word is broken. The widest columns are made
-    narrower first. Returns an empty dictionary if the table fits without narrower columns, or if it
-    cannot fit without a broken word."""
+    widths, the table is at most `columns` wide. No word is broken, or, if the table cannot fit
+    without, words are broken after separators only. The widest columns are made narrower first.
+    Returns an empty dictionary if the table fits without narrower columns, or if it cannot fit
+    without a word that is broken elsewhere."""
     texts = [n for n, column in enumerate(contents.columns) if column.align != "right"]
-    least, widths = [0] * len(contents.columns), [0] * len(contents.columns)
+    widths = [0] * len(contents.columns)
     for number in texts:
         title = contents.columns[number].title
-        least[number] = _widest(contents, number, _longest_word, _longest_word(title))
         widths[number] = _widest(contents, number, _longest_line, _longest_line(title))
     excess = _needed(contents, widths) - columns
-    if excess <= 0 or _needed(contents, least) > columns:
+    fitting = [
+        least
+        for part in (_longest_word, _longest_piece)
+        if _needed(contents, least := _least_widths(contents, texts, part)) <= columns
+    ]
+    if excess <= 0 or not fitting:
         return {}
+    least = fitting[0]
     for _ in range(excess):
         widest = max((n for n in texts if widths[n] > least[n]), key=lambda n: widths[n])
         widths[widest] -= 1
     return {number: widths[number] for number in texts}
+
+
+def _least_widths(
+    contents: Contents, texts: Sequence[int], part: Callable[[str], int]
+) -> list[int]:
+    """Returns the smallest width in characters of each text column; 0 for number columns. `texts`:
+    the indices of the text columns. `part`: returns the length of the longest part of a text that
+    may not be broken."""
+    least = [0] * len(contents.columns)
+    for number in texts:
+        title = contents.columns[number].title
+        least[number] = _widest(contents, number, part, _longest_word(title))
+    return least
 
 
 def _needed(contents: Contents, of_texts: Sequence[int]) -> int:
@@ -132,6 +176,10 @@ def _longest_line(text: str) -> int:
 
 def _longest_word(text: str) -> int:
     return max(map(len, text.split()), default=0)
+
+
+def _longest_piece(text: str) -> int:
+    return max((len(piece) for word in text.split() for piece in _SEPARATOR.split(word)), default=0)
 
 
 def _text(cell: TableCell) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli.decide.carrying import verified
-from dfslab.cli.shared import AsJson, emit, note, time_s
+from dfslab.cli.shared import AsJson, emit, for_run, note, time_s
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
@@ -84,6 +84,7 @@ def whatif(
 
     check_is_described(source)
     found = gains_of(evidence_of(source), changes)
+    found = found.model_copy(update={"settling": for_run(source, found.settling)})
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
 
 
@@ -152,6 +153,7 @@ def advise(
         from dfslab.studies.decisions.recommend import recommend
 
         found = recommend(evidence_of(source), goal, prices_of(prices), within)
+    found = found.model_copy(update={"settling": for_run(source, found.settling)})
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
 
 

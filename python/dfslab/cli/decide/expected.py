@@ -80,7 +80,7 @@ def expect(
     seconds = time_s("--time", time)
     check_time(seconds)
     texts = _declared(server_disk, server_link, client_link, latency, web)
-    found, probed, made = _discovered(place, texts, servers, copies, seconds)
+    found, probed, made = _discovered(place, texts, servers, copies, as_json, seconds)
     from dfslab.studies.expect import expecting
 
     planned = expecting.plan(found, probed, made, seconds)
@@ -122,9 +122,8 @@ def init(
     """Write the scenario of an existing place, for predict, whatif, advise, measure and run."""
     if output is not None:
         named_output(output, force, as_json).check()
-    _, _, made = _discovered(
-        place, _declared(server_disk, server_link, client_link, latency, web), servers, copies
-    )
+    texts = _declared(server_disk, server_link, client_link, latency, web)
+    _, _, made = _discovered(place, texts, servers, copies, as_json)
     path = output or Path(f"{made.scenario.name}.toml")
     target = named_output(path, force, as_json)
     target.write(made.commented_toml())
@@ -162,12 +161,14 @@ def _discovered(
     texts: Mapping[str, str | None],
     servers: int | None,
     copies: int | None,
+    as_json: bool,
     time_s: float | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
     """Finds out what a place (a directory or a server) is. Returns (file system that the place
     belongs to, measured hardware, scenario of the place). `texts`: the text of each hardware
     option; None if the option is not given. `servers`, `copies`: numbers that the command line
-    states; None if it does not. `time_s`: seconds for measurements; None if nothing is measured
+    states; None if it does not. `as_json`: whether standard
+    output is for JSON only. `time_s`: seconds for measurements; None if nothing is measured
     afterwards. Raises InputError if the text of an option is empty, or if an option does not fit
     the place."""
     from dfslab.instruments.discovery import place as places
@@ -197,7 +198,7 @@ def _discovered(
     if not QUIET.get():
         kinds = "memory, disk and calls" if found.is_local else "memory and round trips"
         note(f"probing {kinds}: some seconds, longer on a busy machine")
-    probed = places.probed(found)
+    probed = with_progress(as_json, lambda report: places.probed(found, report))
     return found, probed, scenario_of(found, probed, given)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from dfslab.documents.table import Table, heads, words
 from dfslab.extras import EXTRAS
+from dfslab.testbeds.hosts import kernel
 
 # Measurements are reported as disturbed if other programs use more than this proportion of the
 # cores. The value is a choice: with this proportion, one client of a measurement still finds a free
@@ -29,15 +31,23 @@ PURPOSES = {
     "darshan": "replay of Darshan logs",
 }
 JAVA = "apt-get install openjdk-17-jre-headless"
+FUSE = Path("/dev/fuse")
+# Major and minor number of the device /dev/fuse (Linux, Documentation/admin-guide/devices.txt).
+FUSE_NUMBER = os.makedev(10, 229)
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 @dataclass(frozen=True)
 class InspectedMachine:
-    """The state of a machine. `has_java`, `has_fuse`: whether the program java and the device
-    /dev/fuse exist. `load`: mean number of running processes over the last minute. `governor`:
-    frequency governor of the processor; "" if unknown. `lacking`: for each optional extra that is
-    incomplete, the first of its libraries that is not installed."""
+    """The state of a machine.
+
+    `has_java`, `has_fuse`: whether the program java and the device /dev/fuse exist. `load`: mean
+    number of running processes over the last minute. `governor`: frequency governor of the
+    processor; "" if unknown. `lacking`: for each optional extra that is incomplete, the first of
+    its libraries that is not installed. `packages`: the Debian packages of programs that emulated
+    hosts need and that are missing. `has_namespaces`: whether this user may make namespaces, in
+    which emulated hosts run; containers often forbid it.
+    """
 
     is_root: bool
     has_java: bool
@@ -46,6 +56,8 @@ class InspectedMachine:
     load: float
     governor: str
     lacking: Mapping[str, str]
+    packages: Sequence[str] = ()
+    has_namespaces: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,21 +71,34 @@ class InspectedPart:
 
 
 def inspect() -> InspectedMachine:
-    """Inspects this machine. Nothing is started or changed."""
+    """Inspects this machine. Nothing is changed. Only root tries whether namespaces can be made,
+    because other users cannot start emulated hosts anyway."""
+    is_root = os.geteuid() == 0
+    packages = kernel.missing_programs()
     missing = {
         extra: absent[0]
         for extra, libraries in EXTRAS.items()
         if (absent := [name for name in libraries if find_spec(name) is None])
     }
     return InspectedMachine(
-        is_root=os.geteuid() == 0,
+        is_root=is_root,
         has_java=shutil.which("java") is not None,
-        has_fuse=Path("/dev/fuse").exists(),
+        has_fuse=_is_fuse(FUSE),
         cores=len(os.sched_getaffinity(0)),
         load=os.getloadavg()[0],
         governor=GOVERNOR.read_text().strip() if GOVERNOR.exists() else "",
         lacking=missing,
+        packages=packages,
+        has_namespaces=not is_root or bool(packages) or kernel.has("namespaces"),
     )
+
+
+def _is_fuse(path: Path) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == FUSE_NUMBER
 
 
 def findings(machine: InspectedMachine) -> list[InspectedPart]:
@@ -88,11 +113,7 @@ def findings(machine: InspectedMachine) -> list[InspectedPart]:
         state = f"{absent} is missing" if absent else "ok"
         remedy = f"pip install 'dfslab[{extra}]'" if absent else ""
         found.append(InspectedPart(purpose, state, remedy))
-    found.append(
-        InspectedPart("emulated clusters", "ok")
-        if machine.is_root
-        else InspectedPart("emulated clusters", "need root", "sudo dfslab testbed up NAME")
-    )
+    found.append(_clusters(machine))
     found.append(
         InspectedPart("HDFS, Alluxio, JVM traces", "ok")
         if machine.has_java
@@ -104,6 +125,18 @@ def findings(machine: InspectedMachine) -> list[InspectedPart]:
         else InspectedPart("mounts of testbeds (FUSE)", "/dev/fuse is missing", "modprobe fuse")
     )
     return [*found, *_quietness(machine)]
+
+
+def _clusters(machine: InspectedMachine) -> InspectedPart:
+    about = "emulated clusters"
+    if machine.packages:
+        install = f"apt-get install {' '.join(machine.packages)}"
+        return InspectedPart(about, "programs are missing", install)
+    if not machine.is_root:
+        return InspectedPart(about, "need root", "sudo dfslab testbed up NAME")
+    if not machine.has_namespaces:
+        return InspectedPart(about, "namespaces are forbidden", "run a container with --privileged")
+    return InspectedPart(about, "ok")
 
 
 def _quietness(machine: InspectedMachine) -> list[InspectedPart]:

@@ -137,10 +137,13 @@ def folder_name(place: Path, is_path: bool = True) -> str:
 
 def _listed(option: str, text: str) -> list[str]:
     """Returns the items of a list separated by commas, without repetitions. Raises InputError for
-    the option if the list is empty."""
-    found = list(dict.fromkeys(one.strip() for one in text.split(",") if one.strip()))
-    if not found:
+    the option if an item is empty. fio reads "4k,,8k" as sizes of reads and trims, which `dfslab
+    measure` does not have."""
+    found = list(dict.fromkeys(one.strip() for one in text.split(",")))
+    if not any(found):
         raise InputError(option, text, "needs at least one value")
+    if not all(found):
+        raise InputError(option, text, "has an empty value; write values such as 4k,1m")
     return found
 
 

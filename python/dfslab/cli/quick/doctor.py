@@ -3,7 +3,8 @@ behind."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -13,6 +14,7 @@ from dfslab.fleet import leftovers
 from dfslab.spec.files import scratch
 
 app = typer.Typer()
+Found = TypeVar("Found")
 
 
 @app.command()
@@ -26,12 +28,13 @@ def doctor(
     found = checkup.findings(checkup.inspect())
     from dfslab.cli import testbed_work as testbeds
 
-    folders, stale = scratch.abandoned(), testbeds.stale()
+    unread: list[str] = []
+    folders, stale = scratch.abandoned(), _listed(testbeds.stale, unread)
     # Runs inside an abandoned temporary folder are not listed, because they are removed when the
     # folder is removed.
     tops = tuple(f"{one.path}/" for one in folders)
-    runs = [one for one in leftovers.abandoned() if not one.path.startswith(tops)]
-    locks = leftovers.abandoned_locks()
+    runs = [one for one in _listed(leftovers.abandoned, unread) if not one.path.startswith(tops)]
+    locks = _listed(leftovers.abandoned_locks, unread)
     removed: list[str] = []
     if clean:
         removed = [one.path for one in folders if scratch.remove(one)]
@@ -46,6 +49,7 @@ def doctor(
         lines += [f"removed {name}" for name in removed]
     elif lines:
         lines.append("`dfslab doctor --clean` removes it")
+    lines += unread[:1]
     document = {
         "findings": found,
         "folders": folders,
@@ -57,3 +61,14 @@ def doctor(
     emit(as_json, document, checkup.table(found), *(lines or ["killed runs left nothing"]))
     if clean and len(removed) < len(folders) + len(runs) + len(locks) + len(stale):
         raise typer.Exit(1)
+
+
+def _listed(work: Callable[[], Iterable[Found]], unread: list[str]) -> list[Found]:
+    """Returns what `work` finds. If this user may not read the folder of dfslab's state, returns an
+    empty list and appends a line that says so to `unread`."""
+    try:
+        return list(work())
+    except PermissionError as error:
+        line = f"what killed runs left is not known: {error.filename}: {error.strerror}; "
+        unread.append(f"{line}the variable DFSLAB_STATE names another folder")
+        return []

@@ -24,6 +24,7 @@ from dfslab.cli.shared import (
     read_scenario,
     with_laboratory,
 )
+from dfslab.spec.files.ready import refuse_address
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def _refuse_options(place: Path, given: dict[str, str | int | bool | None]) -> N
     for option, value in given.items():
         if value is not None:
             if not place.exists():
+                refuse_address(place)
                 raise InputError("DIRECTORY", str(place), "no such directory or scenario file")
             allowed = f"is for a directory; for a scenario write --set {keys[option]}=VALUE"
             raise InputError(option, None, allowed)

@@ -112,7 +112,7 @@ def _counts(option: str, text: str) -> list[int]:
     """Returns the whole numbers in a text such as "4,64". Raises InputError if the text is empty or
     has something else."""
     most = closed_mix.MOST_CLIENTS
-    allowed = f"whole numbers from 1 to {most}, separated by commas, such as 4,64"
+    allowed = f"needs whole numbers from 1 to {most}, separated by commas, such as 4,64"
     try:
         found = [int(one) for one in text.split(",")]
     except ValueError:

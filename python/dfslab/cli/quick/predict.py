@@ -94,7 +94,7 @@ def predict(
         with of(scenario):
             measured = _measured(fitted_on)
             limits = predicting.metadata_limits(chosen, bound_s, burst_s, _count(servers), measured)
-        _emit_limits(as_json, limits)
+        _emit_limits(as_json, limits, wide)
         return
     with of(scenario):
         measured = _measured(fitted_on)
@@ -114,10 +114,10 @@ def _measured(run: Path | None) -> list[Result] | None:
     return [one for one in results_of(run) if one.method == "measure"]
 
 
-def _emit_limits(as_json: bool, limits: Sequence[ServerLimits]) -> None:
-    from dfslab.report.server_limits import limits_tables
+def _emit_limits(as_json: bool, limits: Sequence[ServerLimits], wide: bool) -> None:
+    from dfslab.report.server_limits import limits_answer
 
-    emit(as_json, limits, *(table for one in limits for table in limits_tables(one)))
+    emit(as_json, limits, *(part for one in limits for part in limits_answer(one, wide)))
 
 
 def _emit_predictions(as_json: bool, results: Sequence[Result], wide: bool) -> None:

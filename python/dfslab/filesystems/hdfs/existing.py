@@ -124,7 +124,9 @@ def _read(url: str, read: Callable[[bytes], Found]) -> Found:
         reason = "no such directory" if "FileNotFound" in reply else f"{error.code} {error.reason}"
         raise InputError("mount", url, f"must be readable: {reason}") from error
     except (OSError, ValueError) as error:
-        raise InputError("mount", url, f"must be a NameNode's web door: {error}") from error
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        allowed = f"must be a NameNode's web address, or --web HOST:PORT names it: {reason}"
+        raise InputError("mount", url, allowed) from error
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:

@@ -13,12 +13,13 @@ from dfslab import discover
 from dfslab.instruments import access, recognising
 from dfslab.instruments.discovery import client_machine, probes
 from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
+from dfslab.instruments.discovery.probe_progress import ProbeProgress, Report, unreported
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
+from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import SystemDiscovery
-from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.testbeds import registry
 from dfslab.testbeds.attached import attached
@@ -89,6 +90,8 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
         running = registry.find(text)
         if running is None:
             allowed = "is no directory, no address such as hdfs://HOST:PORT/, no running testbed"
+            if text in ready.files():
+                allowed += f"; `dfslab predict {text}` predicts the ready scenario of this name"
             raise InputError(KEY, text, allowed)
         return _testbed(text)
     if not directory.is_dir():
@@ -100,20 +103,23 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
     return _mounted(text, directory.resolve())
 
 
-def probed(place: DiscoveredPlace) -> Probed:
+def probed(place: DiscoveredPlace, report: Report = unreported) -> Probed:
     """Probes the hardware of a place. Returns the times of round trips to the place's servers, the
     speed of reads from memory, and the share of a processor that is free. For a local directory,
     also returns the speed of the disk and the times of calls. Reads from memory are measured on
-    files in the place's directory, or in /dev/shm if the place is a testbed or has no directory."""
-    share = probes.processor_share()
-    trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
-    if place.testbed is not None or not place.directory:
-        copied, called = probes.memory(Path("/dev/shm"))
+    files in the place's directory, or in /dev/shm if the place is a testbed or has no directory.
+    `report`: receives the progress with the seconds remaining."""
+    is_remote = place.testbed is not None or not place.directory
+    progress = ProbeProgress(report, place.is_local and not is_remote)
+    share = progress.of("free processors", probes.processor_share)
+    round_trips = partial(probes.round_trips, place.discovery.addresses)
+    trips = progress.of("round trips", lambda: _within(place, round_trips))
+    directory = Path("/dev/shm" if is_remote else place.directory)
+    copied, called = progress.of("reads from memory", lambda: probes.memory(directory))
+    if is_remote or not place.is_local:
         return Probed(trips, copied, called, processor_share=share)
-    directory = Path(place.directory)
-    copied, called = probes.memory(directory)
-    disk = probes.local_disk(directory) if place.is_local else None
-    files = probes.local_files(directory) if place.is_local else LocalFiles()
+    disk = progress.of("the disk", lambda: probes.local_disk(directory))
+    files = progress.of("calls and requests", lambda: probes.local_files(directory))
     return Probed(trips, copied, called, disk, share, files)
 
 
@@ -165,6 +171,8 @@ def _mounted(text: str, directory: Path) -> DiscoveredPlace:
 def _addressed(text: str, web_address: str) -> DiscoveredPlace:
     scheme = text.partition("://")[0]
     if scheme in OBJECT_STORES:
+        if not text.partition("://")[2].strip("/"):
+            raise InputError(KEY, text, f"needs a bucket, such as {scheme}://BUCKET")
         return DiscoveredPlace(text=text, system=OBJECT_STORES[scheme], uri=text)
     try:
         found = recognising.existing(text, web_address)

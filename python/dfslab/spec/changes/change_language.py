@@ -77,7 +77,7 @@ def _unknown(name: str, phrases: dict[str, Subject]) -> str:
     """Returns the error text for the unknown subject `name`: the most similar known phrase, if
     there is one, then the first phrase of each subject."""
     close = difflib.get_close_matches(name, phrases, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    hint = f"did you mean {close[0]}? " if close else 'a change is such as "servers +1"; '
     plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))
     nodes = [name.removesuffix(" link") for name in plain if name.endswith(" link")]
     of_nodes = tuple(f"{one} " for one in nodes)
@@ -104,7 +104,8 @@ def _assigned(text: str, scenario: Scenario) -> Change:
 
 def _valued(text: str, subject: Subject, written: str) -> Change:
     if not written:
-        raise InputError(KEY, text, f"needs {_FORMS}{_now(subject)}")
+        quoted = f'; a change and its value share one pair of quotes: "{text} x2"'
+        raise InputError(KEY, text, f"needs {_FORMS}{_now(subject)}{quoted}")
     new = [_new(text, subject, written, present) for present in subject.present]
     if written[0] in "+-" and "%" not in written and len(subject.keys) > 1 and subject.unit == "1":
         names = ", ".join(key.split(".")[2] for key in subject.keys)
@@ -141,7 +142,7 @@ def _written(value: LevelValue, unit: str) -> LevelValue:
         return value
     if unit == "1":
         return int(value) if float(value).is_integer() else value
-    return f"{float(value)!r} {unit}"
+    return units.exact(float(value), unit)
 
 
 def _new(text: str, subject: Subject, written: str, present: LevelValue) -> LevelValue:

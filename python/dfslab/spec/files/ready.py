@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 
 from dfslab.spec.input_error import InputError
@@ -11,6 +12,11 @@ from dfslab.spec.input_error import InputError
 # tree.
 _PACKAGE = Path(__file__).parents[2]
 FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
+# Addresses as users write them, such as hdfs://host:8020/ and server:/export. `Path` has replaced
+# the two slashes by one.
+_URI = re.compile(r"^([a-z][a-z0-9+.-]*):/(?=[^/])")
+_SCHEMES = ("hdfs", "s3", "s3a", "gs", "http", "https", "file")
+_EXPORT = re.compile(r"^[\w.-]+:/")
 
 
 def files() -> dict[str, Path]:
@@ -23,15 +29,39 @@ def scenario_file(given: Path) -> Path:
     """Returns the file of a scenario: `given`, if it exists or is a path rather than a plain name;
     otherwise the file of the ready scenario of that name.
 
-    Raises InputError if no ready scenario has the name; the error suggests a similar one.
+    Raises InputError if `given` is an address, or if no ready scenario has the name; the error
+    suggests a similar one.
     """
-    is_name = given.parent == Path() and given.suffix in ("", ".toml")
-    if given.exists() or not is_name:
+    if given.exists():
         return given
+    refuse_address(given)
     known = files()
+    if given.parent != Path() or given.suffix not in ("", ".toml"):
+        if given.stem in known and given.suffix in ("", ".toml"):
+            allowed = f"no such file; the name of the ready scenario is {given.stem}, without path"
+            raise InputError("scenario", str(given), allowed)
+        return given
     if given.stem in known:
         return known[given.stem]
-    close = difflib.get_close_matches(given.stem, list(known), n=1)
+    close = difflib.get_close_matches(given.stem.lower(), list(known), n=1)
     hint = f"did you mean {close[0]}?" if close else "such as quickstart (`dfslab list`)"
     allowed = f"no such file, and no ready scenario has this name; {hint}"
     raise InputError("scenario", str(given), allowed)
+
+
+def refuse_address(given: Path) -> None:
+    """Raises InputError if `given` is an address where a file or directory is expected. The error
+    names the command for such an address. Returns without effect if `given` exists."""
+    text = str(given)
+    if given.exists():
+        return
+    if (match := _URI.match(text)) and match[1] in _SCHEMES:
+        address = f"{match[1]}://{text[match.end() :]}"
+        if match[1] in ("http", "https", "file"):
+            allowed = "is an address; download the file, and give its path"
+        else:
+            allowed = f"is an address; `dfslab init {address}` writes a scenario of what is there"
+        raise InputError("scenario", address, allowed)
+    if _EXPORT.match(text):
+        allowed = "is an export of a server; mount it, and give the directory of the mount"
+        raise InputError("scenario", text, allowed)

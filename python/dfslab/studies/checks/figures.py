@@ -37,6 +37,10 @@ def read(path: Path) -> Figures:
     """Reads a file of figures. Raises InputError with the file, the wrong key and value, and what
     is allowed."""
     try:
-        return build(Figures, inputs.table(KEY, path, str(path)))
+        table = inputs.table(KEY, path, str(path))
+        if "workload" in table and "figure" not in table:
+            allowed = "is missing: this is a scenario; `dfslab run` it, then `dfslab check RUN`"
+            raise InputError("figure", None, allowed)
+        return build(Figures, table)
     except InputError as error:
         raise error.of(str(path)) from error

@@ -76,6 +76,15 @@ class GainEstimate(BaseModel):
         """The certainty of the reported statement, as a word."""
         return sureness(self.right)
 
+    @property
+    def statement(self) -> str:
+        """The reported statement and its certainty, such as "gain: high" or "none: low"; only
+        "cannot tell" if nothing can be stated."""
+        if self.sureness == "cannot tell":
+            return self.sureness
+        what = "none" if self.is_none else "gain" if self.gain > 1 else "loss"
+        return f"{what}: {self.sureness}"
+
 
 def sureness(right: float) -> Sureness:
     """Returns the word for a probability that a statement is right."""

@@ -70,11 +70,22 @@ class WhatIf(BaseModel):
 
     def sentences(self) -> list[str]:
         """Returns one sentence for each change: its largest gain, and the configurations that have
-        this gain."""
+        this gain. If there are several changes, the first sentence names the one that gains
+        most."""
         by_change: dict[str, list[ChangedOperation]] = {}
         for one in self.rows:
             by_change.setdefault(one.change, []).append(one)
-        return [_largest(rows) for rows in by_change.values()]
+        found = [_largest(rows) for rows in by_change.values()]
+        return [self._most(), *found] if len(by_change) > 1 else found
+
+    def _most(self) -> str:
+        """Returns the sentence that names the change with the largest gain among the gains that are
+        surely above 1, by their 90 % intervals."""
+        sure = [one for one in self.rows if not one.withheld and one.rate.low > 1]
+        if not sure:
+            return "No change surely gains: every 90 % interval that is not withheld includes 1."
+        best = max(sure, key=lambda one: one.rate.gain)
+        return f"Gains most: {best.change}, × {best.rate.gain:.2f} for {'+'.join(best.operations)}."
 
     def table(self) -> Table:
         """Returns a table with one row for each change and group of configurations. A group has the
@@ -87,7 +98,7 @@ class WhatIf(BaseModel):
                 words(f"{'+'.join(one.operations)}\n{one.where}"),
                 gain_cell(one.rate),
                 TableCell(one.rate.probability, f"{one.rate.probability:.0%}"),
-                words(WITHHELD if one.withheld else one.rate.sureness),
+                words(WITHHELD if one.withheld else one.rate.statement),
             )
             for one in self.rows
         ]

@@ -117,7 +117,7 @@ class DiskFact:
 def declared_link(option: str, text: str) -> float | None:
     """Parses the rate of a link, such as "25Gbit" or "1 Gbit/s". Returns it in bytes/s; None for an
     empty text. Raises InputError if the text is not a rate above 0."""
-    return _quantity(option, text if "/" in text else f"{text}/s", "B/s") if text else None
+    return _quantity(option, text, "B/s") if text else None
 
 
 def declared_latency(option: str, text: str) -> float | None:
@@ -137,14 +137,18 @@ def declared_disk(option: str, text: str) -> DiskFact | None:
     if not rate:
         usual, access_s = DISK_KINDS[kind]
         return DiskFact(usual, access_s, KIND_SD)
-    value = _quantity(option, rate if "/" in rate else f"{rate}/s", "B/s")
+    value = _quantity(option, rate, "B/s")
     _, access_s = DISK_KINDS.get(kind, (0.0, ASSUMED_ACCESS_S))
     return DiskFact(value, access_s, KNOWN_SD["declared"])
 
 
 def _quantity(option: str, text: str, unit: str) -> float:
+    """Parses the text of an option and returns the quantity in the SI unit `unit`. A rate may be
+    written without "per second", such as "25Gbit". Raises InputError unless it is above 0."""
+    has_letters = any(one.isalpha() for one in text)
+    written = f"{text}/s" if unit == "B/s" and has_letters and "/" not in text else text
     try:
-        found = units.parse(text, unit)
+        found = units.parse(written, unit)
     except ValueError as error:
         kinds = f"; or a kind of disk ({', '.join(DISK_KINDS)}), with a rate if it is known"
         allowed = f"{error}{kinds}" if "disk" in option else str(error)

@@ -118,9 +118,9 @@ def _set_latency(found: Targets, part: str, match: re.Match[str]) -> None:
 
 def _set_rate(found: Targets, part: str, match: re.Match[str]) -> None:
     operation, sign, value = match.groups()
+    _check_operation(part, operation)
     if sign in ("<=", "≤", "<", "at most"):
         raise InputError(KEY, part, f"a rate needs a lower bound: {operation} >= {value}")
-    _check_operation(part, operation)
     in_calls = _RATE.match(value)
     known = found.calls_per_s if in_calls else found.bytes_per_s
     if operation in found.calls_per_s or operation in found.bytes_per_s:
@@ -138,7 +138,9 @@ def _set_rate(found: Targets, part: str, match: re.Match[str]) -> None:
 def _check_operation(part: str, operation: str) -> None:
     allowed = (*BYTES_OPERATIONS, *CALLS)
     if operation not in allowed:
-        raise InputError(KEY, part, f"{operation} is unknown; allowed: {', '.join(allowed)}")
+        times = "a time is written such as p99 create <= 20 ms"
+        listed = ", ".join(allowed)
+        raise InputError(KEY, part, f"{operation} is unknown; allowed: {listed}; {times}")
 
 
 def _quantity(part: str, value: str, unit: str) -> float:

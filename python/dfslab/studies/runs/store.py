@@ -161,7 +161,8 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
             fcntl.flock(choice, fcntl.LOCK_EX)
             return _chosen(scenario, home, fresh, clock)
     except OSError as error:
-        raise InputError("--out", str(root), f"no folder can be made there: {error}") from error
+        allowed = f"no folder can be made there; --out names another folder: {error}"
+        raise InputError("--out", str(root), allowed) from error
 
 
 def unfinished(scenario: Scenario, root: Path) -> Store | None:

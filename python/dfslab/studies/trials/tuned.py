@@ -73,7 +73,7 @@ class Tuned(BaseModel):
     def table(self) -> Table:
         """Returns a table with one row for each measured combination, in the order of the runs."""
         columns = [Column("setting", "left"), Column("predicted (90 %)"), Column("real (90 %)")]
-        columns.append(Column("", "left"))
+        columns.append(Column("choice", "left"))
         rows = [
             (
                 words(one.change),
