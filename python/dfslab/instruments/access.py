@@ -60,6 +60,8 @@ class InstrumentSession:
     # hundreds of testbeds may have only a few kinds.
     _hardware: set[str] = field(default_factory=set)
     _testbed: tuple[str, BaseTestbed] | None = None
+    # Whether cold runs also empty the caches in the client processes of the testbed.
+    empties_clients: bool = False
     # Whether the processes of a testbed that this session starts count their calls. A counting
     # testbed is not reused for runs without counting.
     _counts_calls: bool = False
@@ -263,13 +265,17 @@ class InstrumentSession:
         """Returns a context in which the processor limits of the testbed's hosts are lifted."""
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
-    def use(self, testbed: BaseTestbed, needs_warm_up: bool = False) -> None:
+    def use(
+        self, testbed: BaseTestbed, needs_warm_up: bool = False, empties_clients: bool = False
+    ) -> None:
         """Makes the session use a testbed that the caller has started. `needs_warm_up`: the daemons
-        may not have served any request yet.
+        may not have served any request yet. `empties_clients`: cold runs also empty the caches in
+        the testbed's client processes, if these processes have such caches.
 
         The caller must stop the testbed.
         """
         self._testbed, self._needs_warm_up = ("", testbed), needs_warm_up
+        self.empties_clients = empties_clients
 
     def close(self) -> None:
         """Stops and removes everything that this session opened."""
