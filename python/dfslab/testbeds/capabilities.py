@@ -79,8 +79,8 @@ class Mounting(ABC):
 
 
 class CachingClients(Mounting):
-    """A mounted testbed whose client processes keep file data in caches of their own, which the
-    kernel does not empty with its page cache."""
+    """A mounted testbed whose client processes cache file data in their memory. The kernel does not
+    empty these caches together with its page cache."""
 
     @abstractmethod
     def empty_client_caches(self) -> None:

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from dfslab.arrays import Floats
 from dfslab.models.tree.prediction import situation_of
@@ -119,11 +118,22 @@ def _change(ratio: float, share: float, count: int) -> tuple[float, float]:
     """Returns (mean, standard deviation) of the change of the natural logarithm of the rate of
     `count` transfers, each of which takes `ratio` times as long with the probability `share`."""
     slow = np.arange(count + 1)
-    weights = stats.binom.pmf(slow, count, share)
+    weights = _binomial(count, share)
     changes = -np.log1p((ratio - 1.0) * slow / count)
     mean = float(weights @ changes)
     variance = float(weights @ (changes - mean) ** 2)
     return mean, variance**0.5
+
+
+def _binomial(count: int, share: float) -> Floats:
+    """Returns the probabilities that 0, 1, …, `count` of `count` independent transfers use a server
+    that each of them uses with the probability `share`; shape (count + 1,)."""
+    slow = np.arange(count + 1)
+    if share in (0.0, 1.0):
+        return np.asarray(slow == count * share, dtype=float)
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
+    ways = log_factorials[count] - log_factorials - log_factorials[::-1]
+    return np.asarray(np.exp(ways + slow * np.log(share) + (count - slow) * np.log1p(-share)))
 
 
 def _slowed_link(group: NodeGroup, factor: float) -> NodeGroup:
