@@ -115,6 +115,11 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         """Makes every client process (ceph-fuse) drop the names and the file data that it caches,
         up to 200 MiB by default. Raises TestbedError if a client process does not answer."""
         for host in self.clients:
+            # A client process drops neither data that it has not sent to the object stores yet, nor
+            # names that the kernel uses. Looking for the files makes the kernel use their names.
+            files = "find", str(self.mount_point), "-type", "f"
+            host.run(*files, "-exec", "sync", "{}", "+")
+            host.run("sh", "-c", "echo 2 > /proc/sys/vm/drop_caches")
             client_cache.empty(partial(self._daemon_command, host, "client.admin"))
 
     @contextmanager
