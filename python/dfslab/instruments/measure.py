@@ -204,8 +204,8 @@ def _run(
         # If the testbed has failed, the error is not the scenario's fault. In this case, `reach`
         # raises the testbed's error.
         session.reach(point.scenario)
-        # The files on a testbed are dfslab's and not the user's, so another run may succeed.
-        # Therefore RunFailed is raised instead of InputError.
+        # On a testbed, dfslab itself made the files that the load could not use, so the user cannot
+        # correct them. Therefore RunFailed is raised instead of InputError.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         advice = _advised(point.scenario, error)
