@@ -19,6 +19,7 @@ from dfslab import discover
 from dfslab.instruments.discovery import place as places
 from dfslab.spec.clock import REAL, date
 from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.standard import standard
 from dfslab.studies.expect import expecting
 from dfslab.studies.expect.comparison import PlaceComparison
@@ -27,35 +28,53 @@ from dfslab.studies.expect.place_scenario import scenario_of
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.found import testbed_class
 from dfslab.testbeds.hosts import machine
+from dfslab.testbeds.hosts.cluster import Cluster
 from dfslab.testbeds.hosts.network import EmulatedLink
 from pydantic import BaseModel
 
 from verification.figures import Figure
 from verification.recordings import DATA, INTERVENTIONS
 
-Fault = Literal["none", "late metadata server", "slow server"]
-FAULTS: tuple[Fault, ...] = ("none", "late metadata server", "slow server")
+Fault = Literal[
+    "none", "late metadata server", "slow server", "slow client link", "slow server disks"
+]
+FAULTS: tuple[Fault, ...] = (
+    "none",
+    "late metadata server",
+    "slow server",
+    "slow client link",
+    "slow server disks",
+)
 RECORDING = EXPERIMENT = "expecting"
 FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
-FILE_SYSTEMS = ("cephfs", "juicefs", "glusterfs", "moosefs")
+FILE_SYSTEMS = ("cephfs", "juicefs", "glusterfs", "moosefs", "hdfs")
 # Hardware that no ready scenario has: bytes per second of every link and every disk, one-way
 # latency between two hosts in seconds, and number of data servers.
 LINK, DISK, LATENCY_S, SERVERS = 45e6, 35e6, 4e-4, 3
-# The late metadata server receives each packet this number of seconds later. The link of the slow
-# server carries this fraction of its declared rate.
-LATE_S, SLOW = 0.02, 1 / 8
+# The late metadata server receives each packet LATE_S seconds later. The other values are fractions
+# of declared rates: of the slow server's link, of the client's slow link, and of the slow disks of
+# all servers.
+LATE_S, SLOW, SLOW_CLIENT_LINK, SLOW_DISK = 0.02, 1 / 8, 1 / 2, 1 / 3
 TIME_S = 30.0
 # For each fault, the texts by which an answer may name it. An answer names the fault if it contains
 # one of them.
 NAMED_BY: dict[Fault, tuple[str, ...]] = {
     "none": (),
-    "late metadata server": ("the mds", "the meta", "the master", "metadata server"),
+    "late metadata server": (
+        "the mds",
+        "the meta",
+        "the master",
+        "the namenode",
+        "metadata server",
+    ),
     "slow server": (f"one of {SERVERS} servers",),
+    "slow client link": ("the client link",),
+    "slow server disks": ("the server disk",),
 }
 
 
 class RecordedComparison(BaseModel):
-    """A comparison of a testbed with its expectation. `fault` is the fault that was planted, or
+    """A comparison of a testbed with its expectation. `fault` is the fault that was requested, or
     "none"."""
 
     written: str
@@ -64,12 +83,29 @@ class RecordedComparison(BaseModel):
     comparison: PlaceComparison
 
     @property
+    def planted(self) -> Fault:
+        """The fault that the testbed had, or "none". It is "none" if a late metadata server was
+        requested of a file system without metadata servers, because nothing was delayed then."""
+        return self.fault if can_have(self.file_system, self.fault) else "none"
+
+    @property
     def is_named(self) -> bool:
         """Whether the answer names the planted fault, or no fault if none was planted."""
         found = self.comparison.fault
-        if self.fault == "none":
+        if self.planted == "none":
             return not found
-        return any(text in found for text in NAMED_BY[self.fault])
+        return any(text in found for text in NAMED_BY[self.planted])
+
+
+def can_have(file_system: str, fault: Fault) -> bool:
+    """Returns whether a testbed of a file system can have a fault. A late metadata server needs a
+    metadata server."""
+    return fault != "late metadata server" or bool(_roles(file_system, "metadata"))
+
+
+def _roles(file_system: str, kind: str) -> set[str]:
+    roles = discover.file_system(file_system).roles
+    return {role.name for role in roles if role.kind == kind}
 
 
 def declared(file_system: str) -> Deployment:
@@ -81,9 +117,10 @@ def declared(file_system: str) -> Deployment:
 @contextmanager
 def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed[Any]]:
     """A context with a running testbed that has a fault. The record of the testbed has the declared
-    deployment, without the fault."""
-    roles = discover.file_system(file_system).roles
-    metadata = {role.name for role in roles if role.kind == "metadata"}
+    deployment, without the fault. Raises InputError if the file system cannot have the fault."""
+    if not can_have(file_system, fault):
+        raise InputError("FAULT", fault, f"{file_system} has no metadata server that can be late")
+    metadata = _roles(file_system, "metadata")
 
     def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
         link = machine.link_of(group, deployment)
@@ -95,15 +132,25 @@ def testbed_with(file_system: str, fault: Fault) -> Iterator[BaseTestbed[Any]]:
         patch("dfslab.testbeds.hosts.cluster.link_of", link_of),
         kind.up(notify=_print, deployment=declared(file_system)) as testbed,
     ):
-        if fault == "slow server":
-            assert testbed.cluster is not None
-            slow = next(name for name, group in declared(file_system).nodes() if _is_data(group))
-            testbed.cluster.slow(slow, LINK * SLOW)
+        assert testbed.cluster is not None
+        _slow_down(testbed.cluster, fault)
         yield testbed
 
 
-def _is_data(group: NodeGroup) -> bool:
-    return group.name == "server"
+def _slow_down(cluster: Cluster, fault: Fault) -> None:
+    """Makes a link or the disks of running hosts slower, if the fault is one of these."""
+    nodes = cluster.deployment.nodes()
+    servers = [(name, group) for name, group in nodes if group.name == "server"]
+    if fault == "slow server":
+        cluster.slow(servers[0][0], LINK * SLOW)
+    if fault == "slow client link":
+        client = next(name for name, group in nodes if "client" in group.roles)
+        cluster.slow(client, LINK * SLOW_CLIENT_LINK)
+    if fault == "slow server disks":
+        for name, group in servers:
+            rates = {"read_rate": DISK * SLOW_DISK, "write_rate": DISK * SLOW_DISK}
+            slow = group.model_copy(update={"disk": group.disk.model_copy(update=rates)})
+            cluster.change(name, slow)
 
 
 def compare(file_system: str, fault: Fault) -> RecordedComparison:
@@ -141,14 +188,14 @@ def figures(recording: str) -> list[Figure]:
     share of planted faults that are named, and the share of healthy testbeds for which a fault is
     named."""
     found = recorded()
-    healthy = [one for one in found if one.fault == "none"]
+    healthy = [one for one in found if one.planted == "none"]
     inside = [
         row.verdict == "as expected"
         for one in healthy
         for row in one.comparison.rows
         if row.measured is not None
     ]
-    named = [one.is_named for one in found if one.fault != "none"]
+    named = [one.is_named for one in found if one.planted != "none"]
     wrong = [not one.is_named for one in healthy]
     rows = (("inside", inside), ("named", named), ("false-alarms", wrong))
     return [
@@ -178,6 +225,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file_system", choices=FILE_SYSTEMS)
     parser.add_argument("fault", choices=FAULTS)
     requested = parser.parse_args(arguments)
+    if not can_have(requested.file_system, requested.fault):
+        parser.error(f"{requested.file_system} has no metadata server that can be late")
     found = compare(requested.file_system, requested.fault)
     with FILE.open("a", encoding="utf-8") as file:
         file.write(found.model_dump_json() + "\n")

@@ -10,7 +10,7 @@ from verification import expecting
 from verification.figures import bars
 
 
-def comparison(fault, text, rates=(10.0, 30.0)):
+def comparison(fault, text, rates=(10.0, 30.0), file_system="cephfs"):
     """Returns a recorded comparison of measured rates with expected ones, on a testbed with the
     planted fault `fault`. `text` is the fault that the comparison's answer names. `rates` are the
     measured rates of operations whose expected interval is 8 to 12 operations per second."""
@@ -22,7 +22,7 @@ def comparison(fault, text, rates=(10.0, 30.0)):
     ]
     answer = PlaceComparison(place="x", file_system="x", hardware=[], rows=rows, fault=text)
     return expecting.RecordedComparison(
-        written="", file_system="cephfs", fault=fault, comparison=answer
+        written="", file_system=file_system, fault=fault, comparison=answer
     )
 
 
@@ -35,7 +35,12 @@ def comparison(fault, text, rates=(10.0, 30.0)):
         ("late metadata server", "a round trip to the osd takes 21 ms, expected 0.8 ms", False),
         ("slow server", "one of 3 servers (server) is about 6 times as slow", True),
         ("slow server", "the server disk delivers about 5 MB/s, expected 35 MB/s", False),
+        ("slow server", "the link of one of 3 servers (server) is about 6 times as slow", True),
         ("slow server", "", False),
+        ("slow client link", "the client link delivers about 22 MB/s, expected 45 MB/s", True),
+        ("slow client link", "the server link delivers about 22 MB/s, expected 45 MB/s", False),
+        ("slow server disks", "the server disk delivers about 12 MB/s, expected 35 MB/s", True),
+        ("slow server disks", "one of 3 servers (server) is about 3 times as slow", False),
     ],
 )
 def test_a_fault_is_named_or_not(fault, text, is_named):
@@ -59,10 +64,30 @@ def test_figures_judge_healthy_testbeds_and_planted_faults_apart(monkeypatch):
     assert set(values) <= set(bars())
 
 
+def test_a_testbed_without_a_metadata_server_counts_as_healthy(monkeypatch, capsys):
+    """No server of GlusterFS can be a late metadata server, so such a recording is one of a healthy
+    testbed. A new recording of this kind is refused."""
+    lines = [comparison("late metadata server", "", (10.0,), "glusterfs")]
+    assert lines[0].planted == "none"
+    assert comparison("late metadata server", "").planted == "late metadata server"
+    monkeypatch.setattr(expecting, "recorded", lambda: lines)
+    values = {one.bar: (one.value, one.points) for one in expecting.figures("expecting")}
+    assert values == {
+        "expecting.inside": (1.0, 1),
+        "expecting.named": (None, 0),
+        "expecting.false-alarms": (0.0, 1),
+    }
+    with pytest.raises(SystemExit) as ended:
+        expecting.main(["glusterfs", "late metadata server"])
+    assert ended.value.code == 2
+    assert "glusterfs has no metadata server that can be late" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("file_system", expecting.FILE_SYSTEMS)
 def test_the_hardware_has_a_metadata_server_to_delay_and_several_servers(file_system):
     groups = {group.name: group for group in expecting.declared(file_system).node}
     assert groups["server"].count == expecting.SERVERS > 1
     assert {group.adapter.bandwidth for group in groups.values()} == {expecting.LINK}
-    has_metadata_server = file_system in ("cephfs", "juicefs", "moosefs")
+    has_metadata_server = file_system != "glusterfs"
     assert ("master" in groups) == has_metadata_server
+    assert expecting.can_have(file_system, "late metadata server") == has_metadata_server

@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import tempfile
-from pathlib import Path
 
 import pytest
 from dfslab.instruments.calibration import sustained_disk
@@ -24,6 +23,7 @@ from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, interval_text
 from dfslab.studies.expect.grid import OPERATIONS, operations_of, planned, sweep_of
 from dfslab.studies.expect.hardware_facts import declared_disk, declared_latency, declared_link
+from support.clock import ManualClock
 from support.command import dfslab
 
 
@@ -215,14 +215,25 @@ def test_only_the_refusal_of_direct_io_leaves_the_disk_out(probe, tmp_path, monk
         probe(tmp_path)
 
 
-def test_the_share_of_a_processor_is_that_beside_other_threads(tmp_path: Path):
-    load = tmp_path / "loadavg"
-    load.write_text("8.00 7.00 6.00 9/512 12345\n")
+class SharedClock(ManualClock):
+    """A clock of which each reading of the time takes 10 ms. The process gets `share` of a
+    processor meanwhile."""
 
-    class Still:
-        def sleep(self, seconds: float) -> None:
-            """Returns at once, without waiting."""
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self._share = share
 
-    share = probes.processor_share(load, Still())
-    assert share == min(1.0, (os.cpu_count() or 1) / 9)
-    assert probes.processor_share(tmp_path / "none", Still()) == 1.0
+    def monotonic_s(self) -> float:
+        self.advance(0.01)
+        return self.now_s
+
+    def processor_s(self) -> float:
+        return self.now_s * self._share
+
+
+@pytest.mark.parametrize(
+    ("share", "found"), [(0.25, 0.25), (1.0, 1.0), (2.0, 1.0), (0.0, probes.LEAST_SHARE)]
+)
+def test_the_share_of_a_processor_is_what_a_computing_thread_gets(share, found):
+    """The share of a process with priority is larger than the load of the machine shows."""
+    assert probes.processor_share(SharedClock(share)) == pytest.approx(found, rel=0.05)

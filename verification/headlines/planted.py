@@ -26,7 +26,7 @@ from dfslab.studies.expect.diagnosis import (
     suspects,
 )
 from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
-from dfslab.studies.expect.grid import GridOperation, planned
+from dfslab.studies.expect.grid import GridOperation, log_rates, planned
 from dfslab.studies.expect.hardware_facts import LATENCY, DeclaredHardware, HardwareFact, with_fact
 from dfslab.studies.expect.place_scenario import scenario_of
 
@@ -89,9 +89,10 @@ def planted_faults() -> Headlines:
     slow = [_named(place, *fault) for place in found for fault in SLOWER.items()]
     healthy = [_named(place, NO_FAULT, 1.0) for place in found]
     parts = [
-        limit_words(limits_of(situation, situation.constants))
+        limit_words(limits_of(situation, {**situation.constants, **one.cache_state}))
         for place in found
-        for situation in (situation_of(one.point.scenario) for one in place.operations)
+        for one in place.operations
+        for situation in (situation_of(one.point.scenario),)
     ]
     return {
         "mean width of intervals, declared hardware (ln)": fmean(p.mean_log_width for p in found),
@@ -125,7 +126,9 @@ def _expected(
     place: DiscoveredPlace, probed: Probed, given: DeclaredHardware | None = None
 ) -> ExpectedPlace:
     made = scenario_of(place, probed, given or DeclaredHardware())
-    operations = planned(made.busy, TIME_S)
+    # A place with a declared deployment stands for a testbed, whose client caches are emptied.
+    empties_clients = place.deployment is not None
+    operations = planned(made.busy, TIME_S, empties_clients=empties_clients)
     return ExpectedPlace(operations, made.facts, expectation(operations, made.facts))
 
 
@@ -153,11 +156,7 @@ def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
 def _rates_per_s(operations: Sequence[GridOperation], deployment: Deployment) -> np.ndarray:
     """Returns the rate of each operation on a deployment by the description, shape
     (operations,)."""
-    found = []
-    for one in operations:
-        situation = situation_of(one.point.scenario.model_copy(update={"deployment": deployment}))
-        found.append(situation.predict(situation.constants).rate_per_s)
-    return np.array(found)
+    return np.asarray(np.exp(log_rates(operations, deployment)))
 
 
 def _late(place: ExpectedPlace, factor: float) -> SuspectedFault | None:

@@ -67,6 +67,8 @@ class InstrumentSession:
     # hundreds of testbeds may have only a few kinds.
     _hardware: set[str] = field(default_factory=set)
     _testbed: _SessionTestbed | None = None
+    # Whether cold runs also empty the caches in the client processes of the testbed.
+    empties_clients: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
     # For each directory that has not answered, the reason why no more runs are tried there.
     _unanswered: dict[Path, str] = field(default_factory=dict)
@@ -257,13 +259,17 @@ class InstrumentSession:
         """Returns a context in which the processor limits of the testbed's hosts are lifted."""
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
-    def use(self, testbed: BaseTestbed, is_warm: bool = True) -> None:
+    def use(
+        self, testbed: BaseTestbed, is_warm: bool = True, empties_clients: bool = False
+    ) -> None:
         """Makes the session use a testbed that the caller has started. `is_warm` is false if the
-        daemons may not have served any request yet.
+        daemons may not have served any request yet. `empties_clients`: cold runs also empty the
+        caches in the testbed's client processes, if these processes have such caches.
 
         The caller must stop the testbed.
         """
         self._testbed = _SessionTestbed("", testbed, is_warm)
+        self.empties_clients = empties_clients
 
     def close(self) -> None:
         """Stops and removes everything that this session opened."""

@@ -274,7 +274,7 @@ def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks |
     Returns None for other runs.
     """
     wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
-    return cold.Disks(session.running_testbed) if wanted else None
+    return cold.Disks(session.running_testbed, session.empties_clients) if wanted else None
 
 
 def _listeners(

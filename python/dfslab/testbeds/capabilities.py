@@ -78,6 +78,16 @@ class Mounting(ABC):
         """Returns the mount point, which is the same directory on every client host."""
 
 
+class CachingClients(Mounting):
+    """A mounted testbed whose client processes cache file data in their memory. The kernel does not
+    empty these caches together with its page cache."""
+
+    @abstractmethod
+    def empty_client_caches(self) -> None:
+        """Makes the client process of every client host drop the names and the file data that it
+        caches. Raises TestbedError if a client process does not answer."""
+
+
 class Counting(Mounting):
     """A mounted testbed that reports which calls a client command causes, by one or both of two
     means: counters of its processes, and records of single calls."""

@@ -76,6 +76,21 @@ class MountedTestbed(HostedTestbed, Mounting):
         self.check_mounts()
         return Endpoint(directory=str(self.mount_point))
 
+    def is_running(self, daemon: str) -> bool:
+        """Returns whether the daemon of this name runs and is not suspended. If another process
+        started the testbed, the testbed's record identifies the process of the daemon. Raises
+        TestbedError with the known names if there is no such daemon."""
+        if self.daemons:
+            return self.daemon(daemon).state() == "running"
+        record = self._folder.read()
+        processes = {one.name: one.process for one in record.daemons} if record else {}
+        if daemon not in processes:
+            known = ", ".join(processes)
+            raise TestbedError(
+                "state", f"testbed {self.name}", f"no daemon {daemon!r}; the daemons are {known}"
+            )
+        return processes[daemon].state() == "running"
+
     def check_mounts(self) -> None:
         """Raises TestbedError if a client has lost its mount, its client process is dead, or its
         mount does not answer.

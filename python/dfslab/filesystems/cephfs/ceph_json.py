@@ -40,6 +40,15 @@ class TrackedOperations(TypedDict):
     ops: list[TrackedOperation]
 
 
+class ClientStatus(Document):
+    """The reply of the process ceph-fuse to the command `status`: how many names (dentries) and
+    inodes the process holds, and how many of these names the kernel uses."""
+
+    names: int = Field(alias="dentry_count")
+    used_names: int = Field(alias="dentry_pinned_count")
+    inodes: int = Field(alias="inode_count")
+
+
 class StateCount(Document):
     """The number of placement groups in one state."""
 

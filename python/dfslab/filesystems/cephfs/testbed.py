@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab.documents.document import Document
-from dfslab.filesystems.cephfs import ceph_json, tracked_calls
+from dfslab.filesystems.cephfs import ceph_json, client_cache, tracked_calls
 from dfslab.spec import clock
-from dfslab.testbeds.capabilities import Counting
+from dfslab.testbeds.capabilities import CachingClients, Counting
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
@@ -28,7 +28,7 @@ LEAST_BLOCK_BYTES = 3 << 30
 MEMORY_TARGET_BYTES = 939524096
 
 
-class Testbed(MountedTestbed, Counting):
+class Testbed(MountedTestbed, Counting, CachingClients):
     """A running CephFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "cephfs"
@@ -108,8 +108,19 @@ class Testbed(MountedTestbed, Counting):
         """
         for number, host in enumerate(self.hosts.of("osd")):
             # An OSD that a fault killed caches nothing; one that a fault suspended does not answer.
-            if self.daemon(f"osd-{number + 1}").state() == "running":
+            if self.is_running(f"osd-{number + 1}"):
                 self._daemon_command(host, f"osd.{number}", "cache", "drop")
+
+    def empty_client_caches(self) -> None:
+        """Makes every client process (ceph-fuse) drop the names and the file data that it caches,
+        up to 200 MiB by default. Raises TestbedError if a client process does not answer."""
+        for host in self.clients:
+            # A client process drops neither data that it has not sent to the object stores yet, nor
+            # names that the kernel uses. Looking for the files makes the kernel use their names.
+            files = "find", str(self.mount_point), "-type", "f"
+            host.run(*files, "-exec", "sync", "{}", "+")
+            host.run("sh", "-c", "echo 2 > /proc/sys/vm/drop_caches")
+            client_cache.empty(partial(self._daemon_command, host, "client.admin"))
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:

@@ -8,7 +8,6 @@ with which it is compared.
 from __future__ import annotations
 
 import errno
-import os
 import random
 import socket
 import statistics
@@ -28,8 +27,7 @@ TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
 SEED = 1
-LOADAVG = Path("/proc/loadavg")
-RUNNABLE_SAMPLES, RUNNABLE_PAUSE_S = 20, 0.05
+SHARE_S, LEAST_SHARE = 1.0, 0.01
 # The errors with which Linux refuses to open a file for direct I/O (open(2), O_DIRECT).
 NO_DIRECT_IO = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 
@@ -65,21 +63,16 @@ class Probed:
     local_files: LocalFiles = field(default_factory=LocalFiles)
 
 
-def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
-    """Returns the share of a processor that one more thread gets while this machine does its other
-    work. The share is processors / (runnable threads + 1), but at most 1. The number of runnable
-    threads is the mean of RUNNABLE_SAMPLES readings of the file `load`. Returns 1 if `load` cannot
-    be read."""
-    counts = []
-    for _ in range(RUNNABLE_SAMPLES):
-        clock.sleep(RUNNABLE_PAUSE_S)
-        try:
-            # The fourth field is "runnable/all". This process is one of the runnable ones, so one
-            # is subtracted.
-            counts.append(int(load.read_text().split()[3].partition("/")[0]) - 1)
-        except (OSError, ValueError, IndexError):
-            return 1.0
-    return min(1.0, (os.cpu_count() or 1) / (statistics.fmean(counts) + 1))
+def processor_share(clock: Clock = REAL) -> float:
+    """Returns the share of a processor that one thread of this process gets while this machine does
+    its other work. The thread computes for SHARE_S seconds; the share is its processor time divided
+    by the elapsed time, between LEAST_SHARE and 1. It includes the priority of this process and the
+    limits of its control group, which the machine's load does not show."""
+    began_s, used_s = clock.monotonic_s(), clock.processor_s()
+    while clock.monotonic_s() < began_s + SHARE_S:
+        pass
+    share = (clock.processor_s() - used_s) / (clock.monotonic_s() - began_s)
+    return min(1.0, max(LEAST_SHARE, share))
 
 
 def round_trip_s(address: str, clock: Clock = REAL) -> float | None:

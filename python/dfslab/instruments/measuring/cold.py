@@ -18,6 +18,7 @@ from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Stream
 from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.capabilities import CachingClients
 from dfslab.testbeds.errors import TestbedError
 
 READS = frozenset({"read", "pread"})
@@ -56,26 +57,34 @@ class DisksRead:
 
 
 class Disks:
-    """Reads the disk counters of a testbed's servers during a cold run.
+    """Reads the disk counters of a testbed's servers during a cold run. If `empties_clients` is
+    true, also empties the caches in the testbed's client processes before each phase.
 
     The plan of the run must have a barrier after each phase.
     """
 
-    def __init__(self, testbed: BaseTestbed) -> None:
-        self._testbed = testbed
+    def __init__(self, testbed: BaseTestbed, empties_clients: bool = False) -> None:
+        self._testbed, self._empties_clients = testbed, empties_clients
         self._read_bytes: list[int | None] = []
 
     def mark(self) -> None:
         """Records the disk counters at the start or the end of a phase.
 
-        At the start, the servers' caches are emptied first.
+        At the start, the caches of client processes and of servers are emptied first.
         """
         if len(self._read_bytes) % 2 == 0:
-            try:
-                self._testbed.empty_caches()
-            except TestbedError as error:
-                raise RunFailed(f"emptying the servers' caches: {error}") from error
+            self._empty_caches()
         self._read_bytes.append(self._testbed.disks_read_bytes())
+
+    def _empty_caches(self) -> None:
+        owners = "clients'"
+        try:
+            if self._empties_clients and isinstance(self._testbed, CachingClients):
+                self._testbed.empty_client_caches()
+            owners = "servers'"
+            self._testbed.empty_caches()
+        except TestbedError as error:
+            raise RunFailed(f"emptying the {owners} caches: {error}") from error
 
     def read(self, stream: Stream, report: LoadReport) -> DisksRead:
         """Returns the bytes read from disks in the run and in each phase. A number is None if it is

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from dfslab import discover
 from dfslab.arrays import Floats
-from dfslab.models.tree.prediction import situation_of
 from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.expect.expectation import Expectation
-from dfslab.studies.expect.grid import GridOperation
+from dfslab.studies.expect.grid import GridOperation, log_rates
 from dfslab.studies.expect.hardware_facts import (
     CLIENT_LINK,
     LATENCY,
@@ -31,10 +31,13 @@ from dfslab.studies.expect.hardware_facts import (
     HardwareFact,
     with_fact,
 )
+from dfslab.studies.expect.slow_server import SlowParts, SlowServers
 
 # FACTORS are the factors by which a resource is made slower. DELAYS_S are the seconds that are
-# added to the latency of a message.
+# added to the latency of a message. SLOW_PARTS has the parts of one server that may be slow, with
+# the words for them.
 FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0)
+SLOW_PARTS: dict[SlowParts, str] = {"link and disks": "", "link": "the link of "}
 DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
 # Smallest value of twice the log likelihood ratio at which a fault is named. It is the 99.9 %
 # quantile of chi-squared with two degrees of freedom: which resource is slow, and how slow it is.
@@ -70,11 +73,13 @@ class SuspectedFault:
 class Suspect:
     """One resource, made slower by one amount, as a possible cause of the residuals (measured minus
     expected log rates). `text`: the slow resource in words, with the amount. `log_shifts`: change
-    of the natural logarithm of each operation's rate, shape (operations,)."""
+    of the natural logarithm of each operation's rate, shape (operations,). `log_sds`: standard
+    deviation of this change, of the same shape, or 0 if the change does not vary."""
 
     name: str
     text: str
     log_shifts: Floats
+    log_sds: Floats | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,11 +94,12 @@ def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) ->
     of a resource of the deployment and an amount, that is, a factor or delay, by which the resource
     may be too slow."""
     scenario = planned[0].point.scenario
-    base = _log_rates(planned, scenario.deployment)
-    return [
-        Suspect(one.name, one.text, _log_rates(planned, one.deployment) - base)
+    base = log_rates(planned, scenario.deployment)
+    found = [
+        Suspect(one.name, one.text, log_rates(planned, one.deployment) - base)
         for one in _candidates(scenario, facts)
     ]
+    return [*found, *_slow_servers(planned)]
 
 
 def diagnosed(
@@ -107,12 +113,13 @@ def diagnosed(
         return []
     medians = np.median(expected.log_draws, axis=0)
     residuals = np.array([np.log(measured_per_s[at] or 1.0) - medians[at] for at in known])
-    inverse = np.linalg.inv(expected.covariance[np.ix_(known, known)])
-    alone = float(residuals @ inverse @ residuals)
+    covariance = expected.covariance[np.ix_(known, known)]
+    alone = _deviance(residuals, covariance)
     best: dict[str, SuspectedFault] = {}
     for one in suspected:
+        sds = np.broadcast_to(one.log_sds, one.log_shifts.shape)[known]
         left = residuals - one.log_shifts[known]
-        evidence = alone - float(left @ inverse @ left)
+        evidence = alone - _deviance(left, covariance + np.diag(sds**2))
         if one.name not in best or evidence > best[one.name].evidence:
             shifts = tuple(map(float, one.log_shifts))
             best[one.name] = SuspectedFault(one.name, one.text, shifts, evidence)
@@ -120,6 +127,13 @@ def diagnosed(
     if not ordered or ordered[0].evidence < LEAST_EVIDENCE:
         return []
     return [one for one in ordered if one.evidence >= ordered[0].evidence - ALIKE_EVIDENCE]
+
+
+def _deviance(residuals: Floats, covariance: Floats) -> float:
+    """Returns minus twice the log likelihood of normally distributed residuals, without the
+    constant that depends on their number only."""
+    _, log_determinant = np.linalg.slogdet(covariance)
+    return float(residuals @ np.linalg.solve(covariance, residuals) + log_determinant)
 
 
 def telling_operation(
@@ -166,24 +180,13 @@ def long_round_trip(
     delayed = with_fact(scenario.deployment, latency, latency.value + extra_s)
     if len(late) < len(round_trips_s) and kinds.get(role) == "metadata":
         delayed = _delayed(scenario.deployment, _groups(scenario, "metadata"), extra_s)
-    shifts = _log_rates(planned, delayed) - _log_rates(planned, scenario.deployment)
+    shifts = log_rates(planned, delayed) - log_rates(planned, scenario.deployment)
     named = role if len(late) < len(round_trips_s) else "servers"
     text = (
         f"a round trip to the {named} takes {units.text(late[role], 's', 3)}, "
         f"expected {units.text(expected_s, 's', 2)}"
     )
     return SuspectedFault(f"latency to the {named}", text, tuple(map(float, shifts)), float("inf"))
-
-
-def _log_rates(planned: Sequence[GridOperation], deployment: Deployment) -> Floats:
-    """Returns the natural logarithm of each planned operation's predicted rate per second if the
-    operations ran on `deployment`."""
-    found = []
-    for one in planned:
-        scenario = one.point.scenario.model_copy(update={"deployment": deployment})
-        situation = situation_of(scenario)
-        found.append(np.log(situation.predict(situation.constants).rate_per_s))
-    return np.array(found)
 
 
 def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_Candidate]:
@@ -204,10 +207,9 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
-    """Yields deployments with slower processors of servers, with a late metadata server, or with
-    one slow server of several. Processors of the client are left out, because their speed was
-    probed. Processors of emulated hosts are left out too, because they are the client's
-    processors."""
+    """Yields deployments with slower processors of servers, or with a late metadata server.
+    Processors of the client are left out, because their speed was probed. Processors of emulated
+    hosts are left out too, because they are the client's processors."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():
@@ -223,13 +225,19 @@ def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
                 text = f"each message to or from the metadata server takes about {shown} longer"
                 changed = _delayed(deployment, groups, delay_s)
                 yield _Candidate("latency to the metadata server", text, changed)
-    for group in _groups(scenario, "data"):
-        if group.count > 1:
-            for factor in FACTORS:
-                text = (
-                    f"one of {group.count} servers ({group.name}) is about {factor:g} times as slow"
-                )
-                yield _Candidate("one slow server", text, _one_slow(deployment, group, factor))
+
+
+def _slow_servers(planned: Sequence[GridOperation]) -> Iterator[Suspect]:
+    """Yields the suspects in which one server of several is slow, for each group of servers."""
+    for group in _groups(planned[0].point.scenario, "data"):
+        if group.count < 2:
+            continue
+        servers = SlowServers(planned, group)
+        one = f"one of {group.count} servers ({group.name})"
+        for (parts, words), factor in product(SLOW_PARTS.items(), FACTORS):
+            text = f"{words}{one} is about {factor:g} times as slow"
+            change = servers.change(factor, parts)
+            yield Suspect("one slow server", text, change.mean, change.sd)
 
 
 def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
@@ -257,27 +265,4 @@ def _delayed(deployment: Deployment, groups: Sequence[NodeGroup], delay_s: float
         latency = one.adapter.latency + (delay_s if one.name in names else 0.0)
         adapter = one.adapter.model_copy(update={"latency": latency})
         nodes.append(one.model_copy(update={"adapter": adapter}))
-    return deployment.model_copy(update={"node": nodes})
-
-
-def _one_slow(deployment: Deployment, group: NodeGroup, factor: float) -> Deployment:
-    """Returns the deployment with one node of a group made slower: the rates of its link and disk
-    are divided by `factor`."""
-    disk = group.disk.model_copy(
-        update={
-            "read_rate": group.disk.read_rate / factor,
-            "write_rate": group.disk.write_rate / factor,
-        }
-    )
-    bandwidth = group.adapter.bandwidth / factor
-    adapter = group.adapter.model_copy(update={"bandwidth": bandwidth})
-    slow = group.model_copy(
-        update={"name": f"{group.name}-slow", "count": 1, "disk": disk, "adapter": adapter}
-    )
-    nodes = []
-    for one in deployment.node:
-        if one.name != group.name:
-            nodes.append(one)
-            continue
-        nodes += [one.model_copy(update={"count": one.count - 1}), slow]
     return deployment.model_copy(update={"node": nodes})

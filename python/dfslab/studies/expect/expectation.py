@@ -95,11 +95,11 @@ def expectation(
     factors = np.column_stack(
         [fact.log_sd * normal_draws(fact.name, count) for fact in facts] or [np.zeros(count)]
     )
-    for situation in situations:
+    for operation, situation in zip(planned, situations, strict=True):
         base, *drawn = drawn_constants(situation)
-        sets = [base]
+        sets = [{**base, **operation.cache_state}]
         for turn, (row, constants) in enumerate(zip(factors, drawn, strict=True)):
-            one = {**constants, **_symbols(situation, facts, row)}
+            one = {**constants, **operation.cache_state, **_symbols(situation, facts, row)}
             if situation.environment["cold"] and not can_empty_servers:
                 one["cold"] = float(turn % 2)
             sets.append(one)

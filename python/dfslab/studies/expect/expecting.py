@@ -32,6 +32,7 @@ from dfslab.studies.expect.diagnosis import (
 from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
 from dfslab.studies.expect.place_scenario import PlaceScenario
+from dfslab.testbeds.capabilities import CachingClients
 
 # Seconds that each operation takes beyond its planned work, to start the load generator and to
 # remove the files.
@@ -70,7 +71,8 @@ def plan(
 ) -> ExpectationPlan:
     """Plans a comparison that takes about `time_s` seconds. Raises InputError if `time_s` is too
     short, or if the place has too little space."""
-    operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory)
+    empties_clients = isinstance(place.testbed, CachingClients)
+    operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory, empties_clients)
     can_empty = place.is_local or place.testbed is not None
     expected = expectation(operations, made.facts, can_empty)
     return ExpectationPlan(place, probed, made, operations, expected)
@@ -92,7 +94,7 @@ def compared(
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
             # It is unknown whether the testbed's daemons have served any request yet.
-            session.use(planned_comparison.place.testbed, is_warm=False)
+            session.use(planned_comparison.place.testbed, is_warm=False, empties_clients=True)
         began_s = clock.monotonic_s()
         for at, one in enumerate(operations):
             if clock.monotonic_s() - began_s > OVERTIME * planned_comparison.time_s:
@@ -183,7 +185,9 @@ def _row(
         expected=centre * size,
         high=high * size,
         measured=None if measured_per_s is None else measured_per_s * size,
-        limit=limit_words(limits_of(situation, situation.constants), carried),
+        limit=limit_words(
+            limits_of(situation, {**situation.constants, **one.cache_state}), carried
+        ),
         note=_note_on(one.operation.name, notes)[:60],
     )
     felt = [fault.name for fault in faults if fault.shifts[at] < -FELT]

@@ -4,10 +4,14 @@ time."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from dfslab.arrays import Floats
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec import units
+from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
@@ -29,6 +33,10 @@ FEWEST, MOST = 2, 2_000
 FEWEST_SMALL = 20
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
+# The value of the model's variable `entries` that stands for empty caches in client processes: each
+# client is predicted as if it had visited this number of files before, so that its cache holds no
+# file of the operation.
+VISITED_FILES = 1e9
 # Least time in seconds to measure one operation, because rates of shorter measurements are mostly
 # noise.
 LEAST_S = 1.0
@@ -59,13 +67,16 @@ class ProbedOperation:
 class GridOperation:
     """An operation with its size. `point`: the configuration that is run. `written_bytes`: bytes
     that the operation writes. `expected_s`: seconds that the operation should take. `limit_s`:
-    seconds after which the operation is cut off."""
+    seconds after which the operation is cut off. `cache_state`: values of those variables of the
+    model, by name, that describe the caches in client processes where they differ from those in
+    `point`."""
 
     operation: ProbedOperation
     point: Point
     written_bytes: int
     expected_s: float
     limit_s: float
+    cache_state: Mapping[str, float] = field(default_factory=dict)
 
 
 def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> ProbedOperation:
@@ -109,13 +120,18 @@ OPERATIONS = (
 
 
 def planned(
-    scenario: Scenario, time_s: float, free_bytes: int | None = None, in_memory: bool = False
+    scenario: Scenario,
+    time_s: float,
+    free_bytes: int | None = None,
+    in_memory: bool = False,
+    empties_clients: bool = False,
 ) -> list[GridOperation]:
     """Returns the operations, sized so that together they take about `time_s` seconds according to
     the description of the file system.
 
     `free_bytes`: free space of the place; None if unknown. `in_memory`: whether the place stores
-    files in memory only; then there are no cold reads, and no data is forced to disk. Raises
+    files in memory only; then there are no cold reads, and no data is forced to disk.
+    `empties_clients`: whether the caches in client processes are emptied before cold reads. Raises
     InputError if `time_s` or `free_bytes` is too small.
     """
     operations = operations_of(in_memory)
@@ -128,7 +144,10 @@ def planned(
         needed = units.text(FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE, "B")
         shown = units.text(free_bytes, "B")
         raise InputError("PLACE", None, f"has {shown} free; {needed} are needed")
-    return [_sized(scenario, one, share_s, most) for one in operations]
+    emptied = {"entries": VISITED_FILES} if empties_clients else {}
+    return [
+        _sized(scenario, one, share_s, most, emptied if _is_cold(one) else {}) for one in operations
+    ]
 
 
 def operations_of(in_memory: bool) -> list[ProbedOperation]:
@@ -176,16 +195,20 @@ def _in_memory(operation: ProbedOperation) -> ProbedOperation:
 
 
 def _sized(
-    scenario: Scenario, operation: ProbedOperation, share_s: float, most_bytes: float
+    scenario: Scenario,
+    operation: ProbedOperation,
+    share_s: float,
+    most_bytes: float,
+    cache_state: Mapping[str, float],
 ) -> GridOperation:
     values = dict(operation.values)
     clients = int(values["workload.clients"])
-    rate = _rate_per_s(scenario, values)
+    rate = _rate_per_s(scenario, values, cache_state)
     size = _bytes(values)
     if operation.large:
         size = _large_bytes(rate, size, clients, most_bytes)
         values["workload.file_size"] = units.exact(size, "B")
-        rate = _rate_per_s(scenario, values)
+        rate = _rate_per_s(scenario, values, cache_state)
     each_s = clients / rate + _preparation_s(scenario, operation, values)
     fewest = FEWEST if operation.large else FEWEST_SMALL
     count = max(fewest, min(MOST, int(share_s * _weight(operation) / each_s)))
@@ -204,6 +227,7 @@ def _sized(
         size * count * clients,
         count * each_s,
         limit_s,
+        cache_state,
     )
 
 
@@ -223,7 +247,7 @@ def _preparation_s(
         made["workload.name"] = WRITE
     else:
         made["workload.operation"] = "create"
-    return int(values["workload.clients"]) / _rate_per_s(scenario, made)
+    return int(values["workload.clients"]) / _rate_per_s(scenario, made, {})
 
 
 def _large_bytes(rate_per_s: float, size: int, clients: int, most_bytes: float) -> int:
@@ -241,9 +265,23 @@ def _bytes(values: Mapping[str, LevelValue]) -> int:
     return int(units.parse(str(text), "B")) if text else 0
 
 
-def _rate_per_s(scenario: Scenario, values: Mapping[str, LevelValue]) -> float:
+def _rate_per_s(
+    scenario: Scenario, values: Mapping[str, LevelValue], cache_state: Mapping[str, float]
+) -> float:
     situation = situation_of(scenario.with_values(values))
-    return situation.predict(situation.constants).rate_per_s
+    return situation.predict({**situation.constants, **cache_state}).rate_per_s
+
+
+def log_rates(planned_operations: Sequence[GridOperation], deployment: Deployment) -> Floats:
+    """Returns the natural logarithm of each operation's predicted rate per second if the operations
+    ran on `deployment`, shape (operations,)."""
+    found = []
+    for one in planned_operations:
+        scenario = one.point.scenario.model_copy(update={"deployment": deployment})
+        situation = situation_of(scenario)
+        values = {**situation.constants, **one.cache_state}
+        found.append(np.log(situation.predict(values).rate_per_s))
+    return np.array(found)
 
 
 def total_bytes(planned_operations: Sequence[GridOperation]) -> int:

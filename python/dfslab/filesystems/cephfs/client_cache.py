@@ -1,0 +1,43 @@
+"""Empties the cache in the process of a CephFS client (ceph-fuse): names and file data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dfslab.filesystems.cephfs.ceph_json import ClientStatus
+from dfslab.spec.clock import REAL, Clock
+
+# The option with the largest number of names that a client process holds, and its default in Ceph.
+# With the name of a file, the process also drops the inode of the file and the cached data.
+OPTION, DEFAULT_NAMES = "client_cache_size", 16384
+# A client process drops names and releases their inodes once a second (client_tick_interval). So
+# the cache counts as empty if the number of inodes is the same for SETTLED_S seconds.
+SETTLED_S, POLL_S = 1.5, 0.25
+# Seconds after which the wait ends, because applications may use files all the time.
+LIMIT_S = 10.0
+
+
+def empty(command: Callable[..., str], clock: Clock = REAL) -> None:
+    """Makes one client process drop all names and file data that no application uses, and then
+    restores the size of its cache.
+
+    `command(*words)` sends an administrative command to the process and returns the reply as text.
+    The function waits for the process, for at most LIMIT_S seconds.
+    """
+    command("config", "set", OPTION, "0")
+    try:
+        _await_empty(command, clock)
+    finally:
+        command("config", "set", OPTION, str(DEFAULT_NAMES))
+
+
+def _await_empty(command: Callable[..., str], clock: Clock) -> None:
+    deadline_s = clock.monotonic_s() + LIMIT_S
+    inodes, since_s = -1, clock.monotonic_s()
+    while (now_s := clock.monotonic_s()) < deadline_s:
+        status = ClientStatus.model_validate_json(command("status"))
+        if status.names > status.used_names or status.inodes != inodes:
+            inodes, since_s = status.inodes, now_s
+        elif now_s >= since_s + SETTLED_S:
+            return
+        clock.sleep(POLL_S)
