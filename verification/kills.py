@@ -107,8 +107,9 @@ _KEY = re.compile(rb'"key":(\[.*?\]),"complete":(true|false),')
 class Trial:
     """The outcome of one kill. The kill came `killed_after_s` seconds after the start of the sweep
     or, if `waited_for` is not 0, after that number of results was stored. `had` is the number of
-    complete results that the killed sweep had stored. `faults` lists what went wrong and is empty
-    if nothing did."""
+    complete results that the killed sweep had stored. If `ended_first` is true, the sweep ended by
+    itself before the kill, so that the trial killed nothing. `faults` lists what went wrong and is
+    empty if nothing did."""
 
     system: str
     number: int
@@ -116,6 +117,7 @@ class Trial:
     killed_after_s: float
     waited_for: int = 0
     had: int = 0
+    ended_first: bool = False
     outlived_s: float = 0.0
     removed: int = 0
     faults: list[str] = field(default_factory=list)
@@ -138,7 +140,7 @@ def scenario(system: str, ssh: str = "") -> str:
         return "\n".join([HEAD, *nodes, choice, work, TAIL.format(run="")])
     run = {"dask": 'fleet = "dask"', "ssh": ssh}.get(system, "")
     nodes_key = "" if system == "local" else "nodes = 2"
-    work = WORKLOAD.format(operations=1500, nodes=nodes_key)
+    work = WORKLOAD.format(operations=300, nodes=nodes_key)
     return "\n".join([HEAD, MACHINE, work, TAIL.format(run=run)])
 
 
@@ -229,6 +231,7 @@ class Trials:
                 time.sleep(POLL_S / 10)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(trial.killed_after_s)
+            trial.ended_first = child.poll() is not None
             child.send_signal(signal.SIGKILL)
             child.wait()
         try:
