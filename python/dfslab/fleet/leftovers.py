@@ -161,11 +161,13 @@ def remove_lock(path: str) -> bool:
 def empty_folders() -> list[str]:
     """Returns the paths of the folders of runs whose agents were killed before they created a
     file."""
-    return [
-        str(one)
-        for one in sorted(parts_folder().glob("*"))
-        if AGENTS_FOLDER.fullmatch(one.name) and one.is_dir() and not any(one.iterdir())
-    ]
+    found = []
+    for one in sorted(parts_folder().glob("*")):
+        # The folder may have been removed by now.
+        with suppress(OSError):
+            if AGENTS_FOLDER.fullmatch(one.name) and not any(one.iterdir()):
+                found.append(str(one))
+    return found
 
 
 def remove_empty(path: str) -> bool:
