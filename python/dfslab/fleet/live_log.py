@@ -70,16 +70,11 @@ MOST_BYTES, KEPT_BYTES = 1 << 22, 1 << 20
 class LiveLog:
     """The file of one run. Nothing is written before `open` and after `close`.
 
-    `folder`: the folder of the run. `is_measured`: whether counted operations belong to this run;
-    it is false while another run is measured, if the measurements of several runs alternate.
-
     If the file cannot be written, the object silently stops writing, so that the run does not fail.
     """
 
     def __init__(self, clock: Clock = REAL) -> None:
         self._clock = clock
-        self.folder = Path()
-        self.is_measured = True
         self._path = Path()
         self._is_open = False
         self._file: TextIO | None = None
@@ -94,7 +89,7 @@ class LiveLog:
 
     def open(self, folder: Path) -> None:
         """Begins an empty file in the folder of a run."""
-        self.folder, self._path, self._bytes = folder, folder / FILE, 0
+        self._path, self._bytes = folder / FILE, 0
         with suppress(OSError):
             self._file = self._path.open("w", encoding="utf-8")
             self._is_open = True
@@ -110,13 +105,12 @@ class LiveLog:
 
     def watched(self, watch: Watch | None) -> Watch:
         """Returns a watch with the callbacks of `watch`. In addition, it writes the rates of every
-        host to the file while `is_measured` is true."""
+        host to the file."""
         other = watch or Watch()
 
         def by_host(counts: Mapping[str, LiveCounts]) -> None:
             other.by_host(counts)
-            if self.is_measured:
-                self._observed(counts)
+            self._observed(counts)
 
         return replace(other, by_host=by_host)
 
