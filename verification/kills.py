@@ -61,7 +61,7 @@ name = "killed"
 TAIL = """
 [run]
 methods = ["measure"]
-repetitions = 3
+repetitions = {repetitions}
 {run}
 [[sweep]]
 "workload.file_size" = ["64 KiB", "128 KiB"]
@@ -93,7 +93,11 @@ ROLES = {
     "glusterfs": ("brick", ""),
     "hdfs": ("datanode", "namenode"),
 }
-RESULTS = 12
+# Number of points of the sweep, and how often each is measured. A testbed of HDFS or MooseFS starts
+# slowly and is started twice in a trial, so a sweep on it has fewer runs.
+POINTS = 4
+REPETITIONS = 3
+SLOW_REPETITIONS = {"hdfs": 1, "moosefs": 1}
 # Longest time in seconds from a stored result to the kill with `--after-results`. One or two runs
 # take this long.
 KILL_AFTER_RESULT_S = 1.0
@@ -107,8 +111,9 @@ _KEY = re.compile(rb'"key":(\[.*?\]),"complete":(true|false),')
 class Trial:
     """The outcome of one kill. The kill came `killed_after_s` seconds after the start of the sweep
     or, if `waited_for` is not 0, after that number of results was stored. `had` is the number of
-    complete results that the killed sweep had stored. `faults` lists what went wrong and is empty
-    if nothing did."""
+    complete results that the killed sweep had stored. If `ended_first` is true, the sweep ended by
+    itself before the kill, so that the trial killed nothing. `faults` lists what went wrong and is
+    empty if nothing did."""
 
     system: str
     number: int
@@ -116,9 +121,20 @@ class Trial:
     killed_after_s: float
     waited_for: int = 0
     had: int = 0
+    ended_first: bool = False
     outlived_s: float = 0.0
     removed: int = 0
     faults: list[str] = field(default_factory=list)
+
+
+def repetitions(system: str) -> int:
+    """Returns how often a sweep of a system measures each point."""
+    return SLOW_REPETITIONS.get(system, REPETITIONS)
+
+
+def results_of(system: str) -> int:
+    """Returns the number of results of a complete sweep of a system."""
+    return POINTS * repetitions(system)
 
 
 def scenario(system: str, ssh: str = "") -> str:
@@ -135,11 +151,13 @@ def scenario(system: str, ssh: str = "") -> str:
         choice = f'[file_system]\nname = "{system}"\naccess = {{ testbed = true }}\n'
         choice += {"moosefs": "goal = 1\n", "hdfs": "replication = 1\n"}.get(system, "")
         work = WORKLOAD.format(operations=20, nodes="")
-        return "\n".join([HEAD, *nodes, choice, work, TAIL.format(run="")])
+        tail = TAIL.format(repetitions=repetitions(system), run="")
+        return "\n".join([HEAD, *nodes, choice, work, tail])
     run = {"dask": 'fleet = "dask"', "ssh": ssh}.get(system, "")
     nodes_key = "" if system == "local" else "nodes = 2"
-    work = WORKLOAD.format(operations=1500, nodes=nodes_key)
-    return "\n".join([HEAD, MACHINE, work, TAIL.format(run=run)])
+    work = WORKLOAD.format(operations=300, nodes=nodes_key)
+    tail = TAIL.format(repetitions=repetitions(system), run=run)
+    return "\n".join([HEAD, MACHINE, work, tail])
 
 
 def marked(mark: str) -> list[str]:
@@ -202,7 +220,7 @@ class Trials:
         rng = random.Random(f"{self._seed} {system} {number}")
         trial = Trial(system, number, self._seed, rng.uniform(0.0, longest_s))
         if self._after_results:
-            trial.waited_for = rng.randrange(1, RESULTS)
+            trial.waited_for = rng.randrange(1, results_of(system))
         mark = f"{os.getpid()}-{system}-{number}"
         environment = {**os.environ, MARK: mark, "TMPDIR": str(place / "tmp")}
         environment |= {"DFSLAB_STATE": str(place / "state")}
@@ -229,6 +247,7 @@ class Trials:
                 time.sleep(POLL_S / 10)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(trial.killed_after_s)
+            trial.ended_first = child.poll() is not None
             child.send_signal(signal.SIGKILL)
             child.wait()
         try:
@@ -261,10 +280,11 @@ class Trials:
             left += [path for path in (place / "state" / name).glob("*") if path.is_dir()]
         # Dask stores a cache in this folder, which holds no data of a run.
         left = [path for path in left if path.name != "dask-scratch-space"]
+        left += [inside for path in left for inside in path.rglob("*")]
         mounts = Path("/proc/self/mounts").read_text().splitlines()
         held = [line for line in mounts if str(place) in line]
         if left or held:
-            trial.faults.append(f"left: {[str(path) for path in left[:3]]} {held[:3]}")
+            trial.faults.append(f"left: {[str(path) for path in left[:6]]} {held[:3]}")
 
     @staticmethod
     def _complete(
@@ -280,10 +300,11 @@ class Trials:
             return
         folders = list((place / "out" / "killed").glob("2*"))
         # The sweep was already complete before the kill, so the next command starts a new sweep.
-        if len(before) == RESULTS:
+        wanted = results_of(trial.system)
+        if len(before) == wanted:
             return
-        if len(folders) != 1 or len(after) != RESULTS:
-            trial.faults.append(f"{len(after)} of {RESULTS} results in {len(folders)} folders")
+        if len(folders) != 1 or len(after) != wanted:
+            trial.faults.append(f"{len(after)} of {wanted} results in {len(folders)} folders")
         again = [name for name, digest in before.items() if after.get(name) != digest]
         if again:
             trial.faults.append(f"lost or measured again: {again}")
@@ -356,15 +377,19 @@ def remaining(
 
 
 def summary(trials: list[Trial]) -> str:
-    """Returns a table with one line for each system: trials, trials with faults, the longest time
-    in seconds that a process outlived the killed one, and the number of removed leftovers."""
-    rows = [f"{'system':10} trials failed outlived_s removed"]
+    """Returns a table with one line for each system: trials, trials that killed after a number of
+    results, trials whose sweep ended before the kill, trials with faults, the longest time in
+    seconds that a process outlived the killed one, and the number of removed leftovers."""
+    rows = [f"{'system':10} trials after_results ended_first failed outlived_s removed"]
     for system in sorted({one.system for one in trials}):
         of_system = [one for one in trials if one.system == system]
+        waited = sum(bool(one.waited_for) for one in of_system)
+        ended = sum(one.ended_first for one in of_system)
         failed = sum(bool(one.faults) for one in of_system)
         longest_s = max(one.outlived_s for one in of_system)
         removed = sum(one.removed for one in of_system)
-        rows.append(f"{system:10} {len(of_system):6} {failed:6} {longest_s:10.1f} {removed:7}")
+        kills = f"{len(of_system):6} {waited:13} {ended:11} {failed:6}"
+        rows.append(f"{system:10} {kills} {longest_s:10.1f} {removed:7}")
     return "\n".join(rows)
 
 

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
+from pathlib import Path
 
-from verification.kills import Trial, cut_to_lines, logged, remaining, summary
+from verification.kills import (
+    KILL_WITHIN_S,
+    OUTLIVES_LIMIT_S,
+    Trial,
+    cut_to_lines,
+    logged,
+    remaining,
+    summary,
+)
+
+VERIFICATION = Path(__file__).resolve().parents[2] / "verification"
 
 
 def test_trials_in_the_log_are_not_repeated(tmp_path):
@@ -41,11 +53,33 @@ def test_a_line_after_a_cut_line_is_read(tmp_path):
 
 def test_the_summary_counts_faults_by_system():
     trials = [
-        Trial("local", 0, 1, 0.5, outlived_s=0.25, removed=2),
+        Trial("local", 0, 1, 0.5, waited_for=3, outlived_s=0.25, removed=2),
         Trial("local", 1, 1, 0.5, outlived_s=1.5, faults=["left: data"]),
-        Trial("ssh", 0, 1, 0.5),
+        Trial("ssh", 0, 1, 0.5, ended_first=True),
     ]
     assert [line.split() for line in summary(trials).splitlines()[1:]] == [
-        ["local", "2", "1", "1.5", "2"],
-        ["ssh", "1", "0", "0.0", "0"],
+        ["local", "2", "1", "0", "1", "1.5", "2"],
+        ["ssh", "1", "0", "1", "0", "0.0", "0"],
     ]
+
+
+def test_the_page_has_the_counts_of_the_recorded_trials():
+    trials = logged(VERIFICATION / "kills.jsonl")
+    assert summary(trials) in (VERIFICATION / "README.md").read_text()
+
+
+def test_the_recorded_trials_differ_and_cover_every_system():
+    trials = logged(VERIFICATION / "kills.jsonl")
+    kills = {(one.system, one.seed, one.number, bool(one.waited_for)) for one in trials}
+    assert len(kills) == len(trials)
+    for after_results in (False, True):
+        of_system = Counter(one.system for one in trials if bool(one.waited_for) == after_results)
+        assert set(of_system) == set(KILL_WITHIN_S)
+
+
+def test_every_recorded_process_ended_in_time_and_only_the_mended_fault_occurred():
+    trials = logged(VERIFICATION / "kills.jsonl")
+    assert all(one.outlived_s < OUTLIVES_LIMIT_S for one in trials)
+    # Each of these was the folder of agents that were killed, which the doctor now removes.
+    faults = [fault for one in trials for fault in one.faults]
+    assert all(fault.startswith("left: ") and "/state/parts/" in fault for fault in faults)

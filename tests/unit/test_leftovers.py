@@ -1,16 +1,20 @@
 """Tests that files which killed runs left in the file system under test are recognised and removed,
 and that no other file is removed."""
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
-from dfslab.fleet import leftovers
+from dfslab.fleet import agent, leftovers
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
+from dfslab.testbeds.hosts.process import LiveProcess
 from support.command import dfslab
 from support.running_agent import endless
 
@@ -126,3 +130,76 @@ def test_only_locks_of_agents_without_an_answer_are_removed(state):
         "clients-1-2.json",
         "clients-1-2.json.lock",
     ]
+
+
+@pytest.fixture
+def answered(state):
+    """Provides the lock file of an ended agent that has written its answer, and the answer."""
+    run = state / "parts" / "0123456789ab"
+    run.mkdir(parents=True)
+    answer = run / "clients-0-1.json"
+    lock = agent.lock_file(answer)
+    for path in (answer, lock):
+        path.touch()
+    return lock, answer
+
+
+def ended_process() -> LiveProcess:
+    with subprocess.Popen(["sleep", "600"]) as child:
+        process = LiveProcess.of(child.pid)
+        child.kill()
+    return process
+
+
+def test_doctor_removes_the_answer_that_a_killed_controller_did_not_read(answered, state):
+    lock, answer = answered
+    lock.write_text(ended_process().text)
+    named = json.loads(dfslab("doctor", "--json").stdout)
+    assert named["locks"] == [str(lock)]
+    assert answer.exists()
+    assert dfslab("doctor", "--clean").returncode == 0
+    assert list((state / "parts").iterdir()) == []
+
+
+def test_an_answer_that_may_still_be_read_is_kept(answered):
+    lock, answer = answered
+    here, ended = LiveProcess.of(os.getpid()), ended_process()
+    for text in (here.text, replace(ended, boot="another machine's").text, "", "1:2"):
+        lock.write_text(text)
+        assert leftovers.abandoned_locks() == []
+    lock.write_text(ended.text)
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert leftovers.abandoned_locks() == []
+        assert not leftovers.remove_lock(str(lock))
+    assert answer.exists()
+
+
+def test_doctor_removes_the_empty_folder_of_agents_that_were_killed_while_they_started(state):
+    empty = state / "parts" / "0123456789ab"
+    others = state / "parts" / "mine"
+    used = state / "parts" / "ba9876543210"
+    for path in (empty, others, used):
+        path.mkdir(parents=True)
+    (used / "clients-0-1.json").touch()
+    assert json.loads(dfslab("doctor", "--json").stdout)["empty"] == [str(empty)]
+    assert dfslab("doctor", "--clean").returncode == 0
+    assert sorted(path.name for path in (state / "parts").iterdir()) == ["ba9876543210", "mine"]
+
+
+def test_an_agent_creates_its_lock_file_again_if_it_is_removed_before_it_is_locked(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "run" / "clients-0-1.json.lock"
+    flock, calls = fcntl.flock, []
+
+    def removed_first(lock, operation):
+        if not calls:
+            shutil.rmtree(path.parent)
+        calls.append(operation)
+        flock(lock, operation)
+
+    monkeypatch.setattr(agent.fcntl, "flock", removed_first)
+    with agent.locked(path) as lock:
+        assert len(calls) == 2
+        assert os.path.samestat(os.fstat(lock.fileno()), path.stat())

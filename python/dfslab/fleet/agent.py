@@ -30,7 +30,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import NoReturn, TextIO, cast
 
 from dfslab import _core
 from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand, SpanColumns
@@ -40,6 +40,8 @@ from dfslab.testbeds.hosts.process import LiveProcess, boot_id
 
 REPORT_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
+# Another process can remove an unlocked lock file once for each attempt to lock the file.
+LOCK_ATTEMPTS = 100
 
 
 class Stopped(Exception):
@@ -313,25 +315,45 @@ def main() -> None:
     keep = given.keep
     # A signal that arrives at this point ends the agent without a report, because its controller
     # has ended.
-    with suppress(Stopped), _held(keep):
+    with suppress(Stopped), _held(keep, given.controller):
         Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep, given.controller).run()
         return
     sys.exit(1)
 
 
 @contextmanager
-def _held(keep: Path | None) -> Iterator[None]:
+def _held(keep: Path | None, controller: LiveProcess | None) -> Iterator[None]:
     """Returns a context in which the agent's lock file is locked. Without `keep` there is no lock
     file, and the context does nothing.
 
     The lock shows other processes that this agent is running, even processes in another PID
-    namespace, which cannot see the agent."""
+    namespace, which cannot see the agent. The file holds the text of the controller's process, so
+    that it is known later whether the controller may still read the agent's answer."""
     if keep is None:
         yield
         return
-    with lock_file(keep).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(lock_file(keep)) as lock:
+        lock.write(controller.text if controller else "")
+        lock.flush()
         yield
+
+
+def locked(path: Path) -> TextIO:
+    """Creates a file and its folder, locks the file, and returns the open file.
+
+    `dfslab doctor --clean` may remove the folder before the file exists, and the file before the
+    file is locked. Both are then created again. Raises OSError if the file cannot be created or
+    locked.
+    """
+    for _ in range(LOCK_ATTEMPTS):
+        with suppress(FileNotFoundError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.open("w", encoding="utf-8")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                return lock
+            lock.close()
+    raise FileNotFoundError(f"{path}: was removed {LOCK_ATTEMPTS} times before it was locked")
 
 
 if __name__ == "__main__":

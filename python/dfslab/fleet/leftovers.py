@@ -21,10 +21,13 @@ from pathlib import Path
 from dfslab.spec.files.homes import home
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
+from dfslab.testbeds.hosts.process import LiveProcess, boot_id
 
 # The pattern of the names that dfslab gives to run directories. A name has 48 random bits, so that
 # no name is used twice.
 NAME = re.compile(r"dfslab-[0-9a-f]{12}")
+# The pattern of the names of the folders that hold the files of one run's agents.
+AGENTS_FOLDER = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass
@@ -128,24 +131,67 @@ def remove(one: AbandonedRun) -> bool:
 
 
 def abandoned_locks() -> list[str]:
-    """Returns the paths of the lock files of agents that have ended without an answer."""
+    """Returns the paths of the lock files of agents that have ended and whose answer, if there is
+    one, will not be read by a controller.
+
+    An answer is listed only if the controller ran on this machine since the last boot and has
+    ended. The controller of any other answer may still read the answer.
+    """
     found = []
     for lock in sorted(parts_folder().glob("*/clients-*.json.lock")):
-        with suppress(OSError), lock.open() as held:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not lock.with_suffix("").exists():
+        with suppress(OSError, ValueError), _free(lock) as text:
+            if not lock.with_suffix("").exists() or _has_ended(text):
                 found.append(str(lock))
     return found
 
 
 def remove_lock(path: str) -> bool:
-    """Removes the lock file of an ended agent, and the folder of its run if it is empty. Returns
-    whether the lock file is gone."""
+    """Removes the lock file of an ended agent, the agent's answer, and the folder of its run if the
+    folder is then empty. Returns whether the lock file is gone. An agent that has locked the file
+    again keeps its files."""
+    lock = Path(path)
+    answer = lock.with_suffix("")
+    with suppress(OSError), _free(lock):
+        for one in (answer, answer.with_name(f"{answer.name}.new"), lock):
+            one.unlink(missing_ok=True)
+    remove_empty(str(lock.parent))
+    return not os.path.lexists(lock)
+
+
+def empty_folders() -> list[str]:
+    """Returns the paths of the folders of runs whose agents were killed before they created a
+    file."""
+    found = []
+    for one in sorted(parts_folder().glob("*")):
+        # The folder may have been removed by now.
+        with suppress(OSError):
+            if AGENTS_FOLDER.fullmatch(one.name) and not any(one.iterdir()):
+                found.append(str(one))
+    return found
+
+
+def remove_empty(path: str) -> bool:
+    """Removes the folder of a run's agents if the folder is empty. Returns whether it is gone. An
+    agent that has just started creates the folder again."""
     with suppress(OSError):
-        os.unlink(path)
-    with suppress(OSError):
-        os.rmdir(os.path.dirname(path))
+        os.rmdir(path)
     return not os.path.lexists(path)
+
+
+@contextmanager
+def _free(lock: Path) -> Iterator[str]:
+    """Returns a context in which the lock file of an agent that has ended is locked. It yields the
+    file's text. Raises OSError if the agent lives or the file cannot be read."""
+    with lock.open(encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield held.read()
+
+
+def _has_ended(controller: str) -> bool:
+    """Returns whether a process that ran on this machine since the last boot has ended.
+    `controller` is the text of the process. Raises ValueError for any other text."""
+    process = LiveProcess.from_text(controller)
+    return process.boot == boot_id() and not process.alive()
 
 
 def _left(record: Path) -> Path | None:

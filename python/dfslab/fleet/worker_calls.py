@@ -76,9 +76,10 @@ async def open_part(
     the controller's process has ended, or when the agent's output was not polled for the time of a
     lease.
     """
-    folder = parts_folder() / run
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"clients-{first}-{last}.json"
+    parts_folder().mkdir(parents=True, exist_ok=True)
+    # The agent creates the folder of the run, so that the folder is never without its lock file for
+    # long.
+    kept = parts_folder() / run / f"clients-{first}-{last}.json"
     link = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept, controller)
     part = OpenPart(link, Lease() if controller else None, threading.Event())
     if PLUGIN not in dask_worker.plugins:

@@ -35,15 +35,18 @@ def doctor(
     tops = tuple(f"{one.path}/" for one in folders)
     runs = [one for one in _listed(leftovers.abandoned, unread) if not one.path.startswith(tops)]
     locks = _listed(leftovers.abandoned_locks, unread)
+    empty = _listed(leftovers.empty_folders, unread)
     removed: list[str] = []
     if clean:
         removed = [one.path for one in folders if scratch.remove(one)]
         removed += [one.path for one in runs if leftovers.remove(one)]
         removed += [one for one in locks if leftovers.remove_lock(one)]
+        removed += [one for one in empty if leftovers.remove_empty(one)]
         removed += testbeds.down("--stale") if stale else []
     lines = [f"{one.path}: left by process {one.owner_pid}" for one in folders]
     lines += [f"{one.path}: files of a run that was killed or given up" for one in runs]
     lines += [f"{one}: lock file of an agent that has ended" for one in locks]
+    lines += [f"{one}: empty folder of agents that have ended" for one in empty]
     lines += [f"testbed {text}" for text in stale]
     if clean:
         lines += [f"removed {name}" for name in removed]
@@ -55,11 +58,13 @@ def doctor(
         "folders": folders,
         "runs": runs,
         "locks": locks,
+        "empty": empty,
         "testbeds": stale,
         "removed": removed,
     }
     emit(as_json, document, checkup.table(found), *(lines or ["killed runs left nothing"]))
-    if clean and len(removed) < len(folders) + len(runs) + len(locks) + len(stale):
+    found_count = len(folders) + len(runs) + len(locks) + len(empty) + len(stale)
+    if clean and len(removed) < found_count:
         raise typer.Exit(1)
 
 
