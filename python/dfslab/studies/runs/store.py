@@ -281,7 +281,7 @@ def _schema() -> pa.Schema:
 
     columns = {
         **dict.fromkeys(texts, pa.string()),
-        **dict.fromkeys(("repetition", "seed"), pa.int64()),
+        **dict.fromkeys(("repetition", "seed", "verified_bytes"), pa.int64()),
         **dict.fromkeys(("held_out", "complete"), pa.bool_()),
         **dict.fromkeys(("value", "low", "high"), pa.float64()),
     }
@@ -296,6 +296,7 @@ def _rows(result: Result) -> list[dict[str, object]]:
             "repetition": result.repetition,
             "held_out": result.point.held_out,
             "complete": result.complete,
+            "verified_bytes": None if result.load is None else result.load.verified_bytes,
             "labels": json.dumps(dict(result.labels)),
             "metric": name,
             "value": metric.value,
