@@ -177,11 +177,9 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
 
 
 def _number(given: Mapping[str, str], key: str) -> int:
-    text = given.get(key, "1")
-    number = units.whole_number(text)
-    if not number:
-        raise InputError(key, text, "must be a number from 1 on")
-    return number
+    if number := units.whole_number(given.get(key, "1")):
+        return number
+    raise InputError(key, given[key], "must be a number from 1 on")
 
 
 def _settings(path: Path) -> dict[str, str]:
