@@ -43,7 +43,7 @@ def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str,
     """Runs one configuration of the scenario `name`. Returns the measured and the predicted rate,
     and the relative error with its sign.
     """
-    measured = Measure(session).run(point)
+    measured = Measure().run(point, session)
     given = Situation(point.scenario)
     predicted = given.predict(given.constants).rate_per_s
     seen = measured.value("rate_per_s")

@@ -160,7 +160,7 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
     with access.session(notify) as session:
         session.reach(point.scenario)
         testbed = session.testbed
-        measured = run_load(point, 0, session)
+        measured = run_load(point, session)
         began = time.monotonic()
     return Seen(
         start_s=round(testbed.start_s - testbed.hardware_check_s, 2),

@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the verification and returns the exit code."""
     requested = _arguments(arguments)
     if requested.vary_missing:
-        return vary_missing(requested.workers)
+        return vary_again(variation.absent(), requested.workers)
+    if requested.vary_stale:
+        return vary_again(variation.stale(requested.workers), requested.workers)
     if requested.only:
         return renew(requested.only, requested.workers)
     wanted = tasks() if requested.share >= 1 else chosen(requested.share, requested.seed)
@@ -95,6 +97,12 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="only vary the constants that have no row in the committed table of variations",
     )
     parser.add_argument(
+        "--vary-stale",
+        action="store_true",
+        help="only vary the constants of experiments whose figures, with all constants unchanged, "
+        "differ from those in the committed table of variations",
+    )
+    parser.add_argument(
         "--only",
         nargs="+",
         metavar="RECORDING",
@@ -144,18 +152,24 @@ def varied(share: float, seed: str) -> list[tuple[str, str]]:
     return [task for task in variation.tasks() if " ".join(task) in kept]
 
 
-def vary_missing(workers: int) -> int:
-    """Computes the effects of varied constants that the committed table lacks, and removes those of
-    constants that no longer exist. Writes the page and returns the exit code."""
-    wanted = variation.tasks()
-    before = {(one.constant, one.experiment) for one in variation.committed()}
-    added = variation.compute([task for task in wanted if task not in before], workers)
-    every = [*variation.committed(), *added]
+def vary_again(wanted: Sequence[tuple[str, str]], workers: int) -> int:
+    """Computes the effects of varied constants again for the tasks (constant, experiment) in
+    `wanted`, writes them to the committed table of variations, and removes the rows of constants
+    that no longer exist. Writes the page and returns the exit code."""
+    found = variation.compute(wanted, workers)
+    again = set(wanted)
+    kept = [one for one in variation.committed() if (one.constant, one.experiment) not in again]
     variation.save(
-        [one for task in wanted for one in every if (one.constant, one.experiment) == task]
+        [
+            one
+            for task in variation.tasks()
+            for one in (*kept, *found)
+            if (one.constant, one.experiment) == task
+        ]
     )
     PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
-    print(f"{len(added)} variations added")
+    print("\n".join(f"varied again: {constant} / {experiment}" for constant, experiment in wanted))
+    print(f"{len(wanted)} constants varied again, {len(found)} rows")
     return 0
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 
 from verification import constants, varied
 from verification.figures import ABSOLUTE, HERE, RELATIVE
-from verification.headlines.headline import Headline, text_of
+from verification.headlines.headline import Headline, Headlines, text_of
 
 VARIATIONS = HERE / "variations.json"
 FACTORS = {"half": 0.5, "twice": 2.0}
@@ -116,6 +116,39 @@ def committed() -> list[Variation]:
     """Returns the variations of constants of the last complete verification, from the committed
     table."""
     return [Variation(**one) for one in json.loads(VARIATIONS.read_text(encoding="utf-8"))]
+
+
+def absent() -> list[tuple[str, str]]:
+    """Returns the tasks (constant, experiment) that have no row in the committed table."""
+    known = {(one.constant, one.experiment) for one in committed()}
+    return [task for task in tasks() if task not in known]
+
+
+def stale(workers: int) -> list[tuple[str, str]]:
+    """Returns the tasks (constant, experiment) whose rows in the committed table are absent or were
+    computed with former models. The second is found by computing each experiment's headline figures
+    with all constants unchanged: if one differs from the committed value, then all rows of the
+    experiment are stale."""
+    experiments = list(dict.fromkeys(experiment for _, experiment in tasks()))
+    with ThreadPoolExecutor(workers) as pool:
+        bases = pool.map(lambda one: varied.in_a_process(one, AS_IT_IS, 1.0), experiments)
+        found = dict(zip(experiments, bases, strict=True))
+    return stale_of(found, committed())
+
+
+def stale_of(found: dict[str, Headlines], before: Sequence[Variation]) -> list[tuple[str, str]]:
+    """Returns the tasks (constant, experiment) whose rows in `before` are absent, or differ in an
+    unchanged value from `found`, which has the headline figures of each experiment."""
+    rows: dict[tuple[str, str], dict[str, Headline]] = {}
+    for one in before:
+        rows.setdefault((one.constant, one.experiment), {})[one.headline] = one.base
+    return [task for task in tasks() if not _equal(rows.get(task, {}), found[task[1]])]
+
+
+def _equal(one: Headlines, other: Headlines) -> bool:
+    return one.keys() == other.keys() and all(
+        _change(value, other[name]) <= RELATIVE for name, value in one.items()
+    )
 
 
 def save(rows: Sequence[Variation]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dfslab import discover
 from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
+from dfslab.instruments.contract import MeasurementOptions
 from dfslab.method import Method, RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.report import run_document
@@ -34,7 +35,7 @@ from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import (
-    AlternatingSweep,
+    SweepPlan,
     measure_alternately,
     missing_measurements,
     resumption,
@@ -42,6 +43,7 @@ from dfslab.studies.runs.sweep import (
 )
 
 if TYPE_CHECKING:
+    from dfslab.fleet.shards import ProgressReport
     from dfslab.fleet.watch import Watch
 
 
@@ -121,21 +123,22 @@ class Laboratory:
                 self._report(0, 1, "reaching the file system", *left_s)
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
-            with opened.locked(), self._logged(opened.folder, session):
+            with opened.locked(), self._logged(plan, opened.folder) as options:
                 self._notify(resumption(plan.scenario, plan.methods, opened))
-                return self._finished(plan, opened, session, stages, always_page)
+                return self._finished(plan, opened, session, options, stages, always_page)
 
     def _finished(
         self,
         plan: RunPlan,
         opened: Store,
         session: access.InstrumentSession,
+        options: MeasurementOptions,
         stages: Stages,
         always_page: bool,
     ) -> FinishedRun:
         """Measures what is missing in an open run folder, applies the studies, and writes the
         results."""
-        results = self.measure(plan, opened, session, stages)
+        results = self.measure(plan, opened, session, options, stages)
         inputs = stored.inputs_hash(opened.folder)
         finished = FinishedRun(plan.scenario, results, folder=opened.folder)
         finished.findings.notes += plan.left_out
@@ -169,26 +172,22 @@ class Laboratory:
                 store.open_run(plan.scenario, folder, fresh=fresh)
                 for plan, folder in zip(plans, folders, strict=True)
             ]
+            options: list[MeasurementOptions] = []
             for plan, one in zip(plans, opened, strict=True):
                 locks.enter_context(one.locked())
-                locks.enter_context(self._logged(one.folder, session))
+                options.append(locks.enter_context(self._logged(plan, one.folder)))
                 self._notify(resumption(plan.scenario, plan.methods, one))
             with stages.of("loading"):
                 measure_alternately(
                     [
-                        AlternatingSweep(
-                            plan.scenario,
-                            _within(plan, session),
-                            one,
-                            partial(self._enter, plan, one, session),
-                        )
-                        for plan, one in zip(plans, opened, strict=True)
+                        _sweep_plan(plan, one, session, own)
+                        for plan, one, own in zip(plans, opened, options, strict=True)
                     ],
                     self._report,
                 )
             done = [
-                self._finished(plan, one, session, stages, True)
-                for plan, one in zip(plans, opened, strict=True)
+                self._finished(plan, one, session, own, stages, True)
+                for plan, one, own in zip(plans, opened, options, strict=True)
             ]
         return done[0], done[1]
 
@@ -224,29 +223,34 @@ class Laboratory:
         )
 
     @contextmanager
-    def session(
-        self, progress: Callable[[float, str], None] | None = None
-    ) -> Iterator[access.InstrumentSession]:
+    def session(self) -> Iterator[access.InstrumentSession]:
         """A context with a session, through which all methods of a run share the access to the file
-        system.
+        system."""
+        with access.session(partial(self._report, 0, 1)) as session:
+            yield session
+
+    def options(self, progress: ProgressReport) -> MeasurementOptions:
+        """Returns the options of measurements that have no run folder.
 
         `progress` receives two values for each measured run: the finished proportion (0 to 1) and
         the current phase.
         """
-        notify = partial(self._report, 0, 1)
-        with access.session(notify, progress=progress, watch=self._watch) as session:
-            yield session
+        return MeasurementOptions(progress=progress, watch=self._watch)
 
     @contextmanager
-    def _logged(self, folder: Path, session: access.InstrumentSession) -> Iterator[None]:
-        """A context in which the progress of the run and the rates of its workload runs are also
-        written to a file in the run's folder, which `dfslab serve` shows."""
+    def _logged(self, plan: RunPlan, folder: Path) -> Iterator[MeasurementOptions]:
+        """A context with the options of a run's measurements, which write traces to the run's
+        folder.
+
+        In this context, the progress of the run and the rates of its workload runs are also written
+        to a file in the folder, which `dfslab serve` shows.
+        """
         log = LiveLog()
-        session.watch = log.watched(session.watch)
+        watch = log.watched(self._watch)
         log.open(folder)
         self._logs.append(log)
         try:
-            yield
+            yield MeasurementOptions(plan.recording, trace_directory=folder / "traces", watch=watch)
         finally:
             self._logs.remove(log)
             log.close()
@@ -256,38 +260,30 @@ class Laboratory:
             log.progress(done, total, text)
         self.progress(done, total, text, *remaining_s)
 
-    def _enter(self, plan: RunPlan, opened: Store, session: access.InstrumentSession) -> None:
-        """Prepares the session for a measurement of the run `plan`, which alternates with other
-        runs. Traces and live rates are then written to the folder of this run, and its processes
-        count their calls if the run needs this."""
-        _write_traces(session, opened)
-        session.count_calls(_is_traced_command(plan))
-        for log in self._logs:
-            log.is_measured = log.folder == opened.folder
-
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
         """Checks that the file system of the first configuration can be reached.
 
         If the first configuration uses a testbed, the testbed is started.
         """
-        session.count_calls(_is_traced_command(plan))
         with stages.of("loading"):
-            session.reach(plan.points[0].scenario)
+            session.reach(plan.points[0].scenario, counts_calls=_is_traced_command(plan))
 
     def measure(
-        self, plan: RunPlan, opened: Store, session: access.InstrumentSession, stages: Stages
+        self,
+        plan: RunPlan,
+        opened: Store,
+        session: access.InstrumentSession,
+        options: MeasurementOptions,
+        stages: Stages,
     ) -> list[Result]:
         """Runs every method at every configuration. The results are returned and stored in the
         run's folder.
 
         Raises RunFailed if no run succeeds.
         """
-        _write_traces(session, opened)
-        session.record_next(plan.recording)
-        results = sweep(
-            plan.scenario, _within(plan, session), opened, self._report, stages, plan.job_s
-        )
-        if session.is_recording_due:
+        chosen = _sweep_plan(plan, opened, session, options)
+        results = sweep(chosen, self._report, stages, plan.job_s)
+        if plan.recording is not None and not plan.recording.exists():
             allowed = "all runs are stored already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
@@ -392,13 +388,10 @@ class Laboratory:
         return _allowed(run, kinds)
 
 
-def _within(plan: RunPlan, session: access.InstrumentSession) -> list[Method]:
-    """Returns the methods of a plan. Methods that access the file system are bound to the
-    session."""
-    return [
-        method.within(session) if isinstance(method, access.InSession) else method
-        for method in plan.methods
-    ]
+def _sweep_plan(
+    plan: RunPlan, opened: Store, session: access.InstrumentSession, options: MeasurementOptions
+) -> SweepPlan:
+    return SweepPlan(plan.scenario, plan.methods, opened, session, options)
 
 
 def _check_programs(plan: RunPlan) -> None:
@@ -410,11 +403,6 @@ def _check_programs(plan: RunPlan) -> None:
 def _is_traced_command(plan: RunPlan) -> bool:
     """Returns whether the first method of a plan traces an external program."""
     return plan.measured[0] == "trace" and external_program.is_command(plan.points[0])
-
-
-def _write_traces(session: access.InstrumentSession, opened: Store) -> None:
-    """Makes the session write traces to the folder of an open run."""
-    session.trace_directory = opened.folder / "traces"
 
 
 def _lacking(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> list[type[StudyResult]]:

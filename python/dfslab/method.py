@@ -1,7 +1,5 @@
-"""The interface of methods, which measure or predict the performance of a configuration.
-
-Every method has `run(point)`, which returns a result; a model also has `fit(results)`.
-"""
+"""The interface of models, which predict the performance of a configuration, and what models have
+in common with instruments (`instruments/contract.py`), which measure it."""
 
 from __future__ import annotations
 
@@ -17,20 +15,10 @@ CONFIDENCE = 0.90
 BASELINES = ("mean", "ideal", "serial")
 
 
-@runtime_checkable
-class Instrument(Protocol):
-    """A method that measures the real system and never predicts."""
+class Method(Protocol):
+    """An instrument or a model. Scenarios and results refer to it by `name`."""
 
     name: str
-
-    def run(self, point: Point, repetition: int = 0) -> Result:
-        """Measures one configuration once.
-
-        `repetition`: number of the repetition. Every rate is finite and positive. Raises, with one
-        line of text, InputError if the configuration cannot be measured, and RunFailed if the run
-        fails.
-        """
-        ...
 
 
 @runtime_checkable
@@ -63,9 +51,6 @@ class BatchModel(Model, Protocol):
     def run_many(self, points: Sequence[Point]) -> list[Result]:
         """Predicts the configurations. The results are those of `run`, in the order of `points`."""
         ...
-
-
-Method = Instrument | Model
 
 
 def predictions(model: Model, points: Sequence[Point]) -> list[Result]:

@@ -1,20 +1,23 @@
 """Tests of the requirements that every discovered method meets. All methods get the same
-configurations, and each sentence of their interface (dfslab/method.py) is tested."""
+configurations, and each sentence of their interfaces (dfslab/method.py and
+dfslab/instruments/contract.py) is tested."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_type_hints
 
 import pytest
 from dfslab import discover
 from dfslab.cli.shared import read_scenario
 from dfslab.documents import metrics
 from dfslab.instruments import access
-from dfslab.method import BatchModel, Instrument, Model, RunFailed
+from dfslab.instruments.contract import Instrument, MeasurementOptions, instruments_among
+from dfslab.method import BatchModel, Model, RunFailed
 from dfslab.result import Metric, Result
 from dfslab.spec.input_error import InputError, NothingLearnt
 from dfslab.spec.scenario import Point
@@ -123,6 +126,7 @@ def test_a_method_is_of_one_kind_and_has_its_name(name, kind):
     assert method.name == name
     assert [isinstance(method, one) for one in (Model, Instrument)][kind == "instrument"]
     assert isinstance(method, Model) == (kind == "model")
+    assert instruments_among([method]) == ([method] if kind == "instrument" else [])
     assert method is not discover.method(name)
 
 
@@ -236,8 +240,8 @@ def test_an_instrument_measures_a_directory_or_refuses_in_one_line(name, tmp_pat
     )
     (point, *_) = there.points()
     with access.session() as session:
-        instrument = discover.method(name).within(session)
-        result = instrument.run(point, repetition=1)
+        instrument = discover.method(name)
+        result = instrument.run(point, session, repetition=1)
         assert (result.method, result.point_id, result.repetition) == (name, point.id, 1)
         assert result.complete
         for key, metric in result.metrics.items():
@@ -246,7 +250,50 @@ def test_an_instrument_measures_a_directory_or_refuses_in_one_line(name, tmp_pat
             assert metric.value > 0, key
         missing = there.with_overrides({"file_system.access.directory": str(tmp_path / "none")})
         with pytest.raises((InputError, RunFailed)) as refused:
-            instrument.run(missing.points()[0])
+            instrument.run(missing.points()[0], session)
     assert "\n" not in str(refused.value)
     assert str(tmp_path / "none") in str(refused.value)
     assert list(tmp_path.iterdir()) == [], "an instrument removes what it creates"
+
+
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_an_instrument_declares_the_parameters_of_the_interface(name):
+    """The parameters of `run` have the names, the order, the types and the default values of
+    `Instrument.run`."""
+    own, expected = type(discover.method(name)).run, Instrument.run
+    assert get_type_hints(own) == get_type_hints(expected)
+    shapes = [
+        [(one.name, one.kind, one.default) for one in inspect.signature(run).parameters.values()]
+        for run in (own, expected)
+    ]
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("name", ["measure", "trace"])
+def test_an_instrument_takes_the_options_of_one_measurement(name, tmp_path):
+    """The options act on the measurement that gets them, and not on the next one of the session."""
+    keys = {"file_size": "4 KiB", "operations_per_client": 4}
+    point = requested(**keys)
+    phases: list[str] = []
+    file, traces = tmp_path / "recorded.stream", tmp_path / "traces"
+    traces.mkdir()
+    options = MeasurementOptions(file, traces, progress=lambda share, phase: phases.append(phase))
+    with access.session() as session:
+        instrument = discover.method(name)
+        instrument.run(point, session, options=options)
+        assert phases
+        recorded, reported = file.read_bytes(), len(phases)
+        assert [one.suffix for one in traces.iterdir()] == [".otlp"] * (name == "trace")
+        traced = [one.stat().st_mtime_ns for one in traces.iterdir()]
+        instrument.run(point, session)
+        assert (file.read_bytes(), len(phases)) == (recorded, reported)
+        assert [one.stat().st_mtime_ns for one in traces.iterdir()] == traced
+        with pytest.raises(InputError, match=r"recorded\.stream"):
+            instrument.run(point, session, options=options)
+
+
+def test_only_one_measurement_of_a_run_is_recorded(tmp_path):
+    options = MeasurementOptions(tmp_path / "recorded.stream", tmp_path)
+    assert options.for_next_measurement() == options
+    (tmp_path / "recorded.stream").touch()
+    assert options.for_next_measurement() == MeasurementOptions(trace_directory=tmp_path)

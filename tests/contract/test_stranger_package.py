@@ -16,7 +16,8 @@ import pytest
 from dfslab import discover
 from dfslab.exports import contract as exports
 from dfslab.imports import contract as imports
-from dfslab.method import Instrument, Model
+from dfslab.instruments.contract import Instrument
+from dfslab.method import Model
 from dfslab.nets.contract import net_format
 from dfslab.report.contract import page_section
 from dfslab.studies import contract as studies

@@ -12,6 +12,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.layer import Layer
 from dfslab.spec.systems.endpoint import Endpoint
+from support.measuring import measure_once
 
 SYSTEMS = {name: discover.file_system(name) for name in discover.members(discover.FILE_SYSTEMS)}
 MOUNTED = [name for name, system in SYSTEMS.items() if "uri" not in system.access_keys]
@@ -150,5 +151,5 @@ def test_a_plan_reaches_the_core_as_recorded(processes, ends, tmp_path, monkeypa
 
     monkeypatch.setattr(measure.fleet, "run_load", run_load)
     with pytest.raises(measure.RunFailed, match="only its plan"):
-        measure.Measure().run(given.points()[0])
+        measure_once(given.points()[0])
     assert texts == [PLAN + end for end in ends]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from dfslab.documents.answers import Limit
+from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError
@@ -261,14 +262,13 @@ class Planted:
     RunFailed at the first point and refuses all later points with InputError."""
 
     clock: ManualClock
+    # The session of the last run. Each testbed has another session.
+    session: access.InstrumentSession | None = None
 
-    def __init__(self, session):
-        self.began = False
-
-    def run(self, point):
+    def run(self, point, session):
         self.clock.advance(50.0)
-        if not self.began:
-            self.began = True
+        if session is not Planted.session:
+            Planted.session = session
             raise RunFailed(f"the daemon\nin {Path.home()}/bed ended")
         raise InputError("workload.cache", "direct", "is not possible here")
 
@@ -276,7 +276,7 @@ class Planted:
 @pytest.fixture
 def instrument(monkeypatch):
     """Replaces the instrument of campaigns by `Planted`, and returns its clock."""
-    Planted.clock = ManualClock()
+    Planted.clock, Planted.session = ManualClock(), None
     monkeypatch.setattr(campaign, "Measure", Planted)
     return Planted.clock
 

@@ -119,6 +119,19 @@ def test_every_choice_that_reaches_a_figure_was_varied():
     assert found == set(variation.tasks())
 
 
+def test_rows_with_former_figures_are_stale_and_those_within_rounding_are_not():
+    found = {experiment: {"figure": 1.0} for experiment in table.EXPERIMENTS}
+    rows = [
+        variation.Variation(*task, "figure", 1.0 + 1e-9, 2.0, 3.0) for task in variation.tasks()
+    ]
+    assert variation.stale_of(found, rows) == []
+    task = variation.tasks()[3]
+    assert variation.stale_of(found, [*rows[:3], *rows[4:]]) == [task]
+    assert variation.stale_of(found, [*rows[:3], replace(rows[3], base=1.1), *rows[4:]]) == [task]
+    found[task[1]]["another figure"] = "linear"
+    assert {experiment for _, experiment in variation.stale_of(found, rows)} == {task[1]}
+
+
 def test_a_headline_that_moves_by_more_than_a_tenth_matters_and_one_within_rounding_does_not():
     same = variation.Variation("c", "wu", "wu.law-r2", 0.9, 0.902, 0.9)
     assert not same.change

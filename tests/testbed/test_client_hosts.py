@@ -44,7 +44,7 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         session.reach(scenario)
         testbed = session.testbed
         before = [sent_bytes(host) for host in testbed.clients]
-        result = Measure(session).run(point)
+        result = Measure().run(point, session)
         sent = [sent_bytes(host) - was for host, was in zip(testbed.clients, before, strict=True)]
         created, appended = visibility(scenario, 3, session, changes=("create", "append"))
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]

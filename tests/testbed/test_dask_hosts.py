@@ -89,7 +89,7 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
     with access.session(print) as session:
         for nodes, clients in ((1, 1), (1, 4), (2, 8), (4, 16)):
             point = requested(system, nodes=nodes, clients=clients).points()[0]
-            result = Measure(session).run(point)
+            result = Measure().run(point, session)
             assert result.complete, result.notes
             assert result.notes == []
             places = result.load.places

@@ -18,6 +18,7 @@ from dfslab.filesystems.hdfs.daemon_location import Bean
 from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
+from dfslab.instruments.contract import MeasurementOptions
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing import exemplar_traces as drawn
 from dfslab.spec.scenario import read
@@ -341,11 +342,12 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
         }
     )
     (point,) = chosen.points()
-    with access.session(trace_directory=tmp_path) as session:
-        session.count_calls(True)
-        session.reach(point.scenario)
-        session.take_warm_up()  # skip the warm-up, because no time is checked
-        result = tracing.Trace(session).run(point)
+    with access.session() as session:
+        session.reach(point.scenario, counts_calls=True)
+        session.mark_warm()  # skip the warm-up, because no time is checked
+        result = tracing.Trace().run(
+            point, session, options=MeasurementOptions(trace_directory=tmp_path)
+        )
     (program,) = bottlenecks.bottlenecks([result], tmp_path)
     by_name = {one.name: one for one in program.functions}
     made, requested = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]

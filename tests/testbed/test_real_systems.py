@@ -113,7 +113,7 @@ def sent_bytes(host: Host) -> int:
 
 
 def measured(session: access.InstrumentSession, case: Case, **workload: Any):
-    return Measure(session).run(scenario(case, **workload).points()[0])
+    return Measure().run(scenario(case, **workload).points()[0], session)
 
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
@@ -123,7 +123,7 @@ def case(request, nothing_left):
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
-        session.take_warm_up()
+        session.mark_warm()
         yield chosen, session
 
 

@@ -26,7 +26,7 @@ def measured(**workload):
         },
     )
     with access.session() as session:
-        return Measure(session).run(scenario.points()[0])
+        return Measure().run(scenario.points()[0], session)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")

@@ -19,6 +19,7 @@ from dfslab.spec.systems.choice import FileSystemChoice
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.daemon import Daemon
 from dfslab.testbeds.errors import TestbedError
+from support.measuring import measure_once
 from support.synthetic import scenario
 
 KIB = 1024
@@ -69,11 +70,11 @@ def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
     """Returns the result of one run on the fake testbed `testbed`, whose clients use files in
     `tmp_path`."""
     target = PosixTarget(root=str(tmp_path))
-    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
-    monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, scenario: Endpoint())
+    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, *_: target)
+    monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, *_: Endpoint())
     with access.session() as session:
         session.use(testbed)
-        return Measure(session).run(at)
+        return Measure().run(at, session)
 
 
 def test_a_cold_run_that_no_disk_saw_is_refused(tmp_path, monkeypatch):
@@ -290,10 +291,10 @@ def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
     """A cold run on servers that dfslab did not start notes that the caches of these servers were
     not emptied. A cold run on a local directory has no such note."""
     target = PosixTarget(root=str(tmp_path))
-    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
+    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, *_: target)
     given = point("sequential_read")
     choice = FileSystemChoice.model_validate({"name": "nfs", "access": {"directory": "/mnt"}})
     mounted = given.scenario.model_copy(update={"file_system": choice})
     elsewhere = given.model_copy(update={"scenario": mounted})
-    assert Measure().run(elsewhere).notes == cold.unverified(mounted) != []
-    assert Measure().run(given).notes == []
+    assert measure_once(elsewhere).notes == cold.unverified(mounted) != []
+    assert measure_once(given).notes == []

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 import tomlkit
-from dfslab import discover
 from dfslab.cli.root import app
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access
+from dfslab.instruments.contract import MeasurementOptions
 from dfslab.instruments.trace import Trace
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
@@ -29,6 +29,7 @@ from dfslab.studies import bottlenecks
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.server_law import ServerLaw
 from support.clusters import runs
+from support.measuring import measure_once
 from support.profiles import SMALL_FILES, files
 from support.waiting import wait_until
 from typer.testing import CliRunner
@@ -55,7 +56,7 @@ def run(one: Point, directory: Path | None = None) -> Result:
     if directory is not None:
         reported = one.scenario.with_values({"file_system.access.directory": str(directory)})
         one = one.model_copy(update={"scenario": reported})
-    return discover.method("measure").run(one)
+    return measure_once(one)
 
 
 def test_a_program_works_in_the_given_directory(tmp_path):
@@ -171,9 +172,9 @@ def test_a_testbed_without_counting_processes_is_refused():
     reported["deployment"] = {"node": [{"name": "here", "roles": {"client": 1, "server": 1}}]}
     reported["run"]["methods"] = ["trace"]
     one = build(Scenario, reported).points()[0]
-    nowhere = access.session(trace_directory=Path("/nowhere"))
-    with nowhere as session, pytest.raises(InputError) as wrong:
-        Trace(session).run(one)
+    options = MeasurementOptions(trace_directory=Path("/nowhere"))
+    with access.session() as session, pytest.raises(InputError) as wrong:
+        Trace().run(one, session, options=options)
     assert "the processes of nfs count no calls" in str(wrong.value)
 
 

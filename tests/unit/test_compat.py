@@ -16,7 +16,6 @@ from dfslab.documents.measured_load import PlaceReport
 from dfslab.exports.formats import csv as csv_rows
 from dfslab.exports.formats import fio, parquet, prometheus
 from dfslab.exports.metric_rows import rows
-from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.files.outputs import Output
@@ -25,6 +24,7 @@ from dfslab.spec.streams.stream import stream_spec
 from dfslab.studies.runs import store
 from support import command
 from support.command import dfslab
+from support.measuring import measure_once
 from support.synthetic import scenario
 
 MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -356,7 +356,7 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
         "run.methods": ["measure"],
     }
     (point,) = check(scenario(hold_out=()).with_values(changes))
-    result = Measure().run(point)
+    result = measure_once(point)
     (job,) = json.loads(fio.write([result]))["jobs"]
     observed = result.load.operations
     for direction, names in (("read", ("read", "pread")), ("write", ("overwrite", "pwrite"))):
@@ -388,7 +388,7 @@ def test_times_since_operations_were_due_leave_too():
         "run.layer": [{"kind": "throttle", "rate": "100 /s"}],
     }
     (point,) = check(scenario(sizes=["64 KiB"], clients=(1,), hold_out=()).with_values(changes))
-    result = Measure().run(point)
+    result = measure_once(point)
     due = result.load.response_histograms["write"]
     assert sum(count for _, count in due) == 60
     text = prometheus.write([result]).decode()

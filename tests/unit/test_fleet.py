@@ -355,7 +355,7 @@ def test_instruments_use_the_client_hosts_of_a_testbed(method):
         session.use(
             SimpleNamespace(clients=hosts, observe=dict, scores={}, cluster=None, daemons={})
         )
-        result = method(session).run(point)
+        result = method().run(point, session)
     assert result.complete
     assert [place.name for place in result.load.places] == ["left", "right"]
     assert [client.client for client in result.load.per_client] == [0, 1, 2]

@@ -142,7 +142,7 @@ def test_nodes_are_as_many_as_hosts_are_listed(host):
         allowed = "workload.nodes = 3: run.cluster.hosts lists 2 after that of the scheduler"
         with pytest.raises(InputError, match=allowed):
             session.client_hosts(of_cluster(host.cluster(), nodes=3).scenario)
-        result = Measure(session).run(of_cluster(host.cluster(), nodes=1))
+        result = Measure().run(of_cluster(host.cluster(), nodes=1), session)
     assert result.complete
     assert len(result.load.places) == 1
     assert ClusterKind("ssh", {**host.cluster(), "worker_options": {"n_workers": 3}}).nodes(0) == 6

@@ -22,8 +22,8 @@ from dfslab.studies.compare import compare
 from dfslab.studies.contract import Findings, FinishedRun, in_order
 from dfslab.studies.designs import design_plan, legal
 from dfslab.studies.runs import csv_runs, store
-from dfslab.studies.runs.sweep import sweep
 from support import synthetic
+from support.measuring import sweep
 
 # Largest allowed value of the function `growth`. The function returns 1 for work proportional to
 # the number of configurations, and 5/3 for work proportional to the square of this number.
@@ -78,7 +78,7 @@ class Instrument:
     def __init__(self, fails=False):
         self._fails = fails
 
-    def run(self, point, repetition=0):
+    def run(self, point, session=None, repetition=0, options=None):
         if self._fails:
             raise RunFailed("measure: there is nothing")
         return synthetic.measured(point, synthetic.planted_rate(point), repetition)

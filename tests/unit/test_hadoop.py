@@ -10,12 +10,12 @@ import pytest
 from dfslab import discover
 from dfslab.filesystems.hadoop import facts
 from dfslab.filesystems.hdfs import java
-from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.endpoint import Endpoint
 from support.command import dfslab
+from support.measuring import measure_once
 
 needs_java = pytest.mark.skipif(
     not (shutil.which("java") and shutil.which("mvn")), reason="needs java and mvn"
@@ -50,7 +50,7 @@ def scenario(uri: str, workload: dict | None = None, **access) -> Scenario:
 @pytest.mark.parametrize("shared_client", [False, True])
 def test_a_scenario_does_everything_on_files_and_leaves_nothing(tmp_path, shared_client):
     (point,) = check(scenario(f"file://{tmp_path}", shared_client=shared_client))
-    result = Measure().run(point)
+    result = measure_once(point)
     assert result.complete
     done = result.load.operations
     assert set(done) == set(MIX)
@@ -63,11 +63,11 @@ def test_a_scenario_does_everything_on_files_and_leaves_nothing(tmp_path, shared
 def test_it_works_below_the_directory_of_its_address(tmp_path):
     (tmp_path / "in here").mkdir()
     (point,) = check(scenario(f"file://{tmp_path}/", directory="/in here"))
-    assert Measure().run(point).complete
+    assert measure_once(point).complete
     assert list((tmp_path / "in here").iterdir()) == []
     (point,) = check(scenario(f"file://{tmp_path}", directory="missing"))
     with pytest.raises(InputError, match=f"{tmp_path}/missing.*existing directory"):
-        Measure().run(point)
+        measure_once(point)
 
 
 @needs_java
@@ -90,7 +90,7 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
 def test_what_hadoop_has_no_classes_for_is_one_line(uri, access, reported):
     (point,) = check(scenario(uri, **access))
     with pytest.raises(InputError) as raised:
-        Measure().run(point)
+        measure_once(point)
     assert reported in str(raised.value)
     assert "\n" not in str(raised.value)
 

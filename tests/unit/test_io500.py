@@ -53,7 +53,7 @@ def points(**more):
 def measured():
     """Returns one measured result for each of the IO500 workloads."""
     with access.session() as session:
-        return [Measure(session).run(point) for point in points()]
+        return [Measure().run(point, session) for point in points()]
 
 
 def test_all_twelve_parts_are_measured_and_scored(measured):

@@ -4,12 +4,12 @@ declared in a scenario and have the declared effect."""
 from __future__ import annotations
 
 import pytest
-from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from support.measuring import measure_once
 
 OPERATIONS = 100
 
@@ -33,7 +33,7 @@ def scenario(*layers: dict, methods: tuple[str, ...] = ("measure",), **run) -> S
 
 def measured(*layers: dict, **run) -> Result:
     (point,) = check(scenario(*layers, **run))
-    return Measure().run(point)
+    return measure_once(point)
 
 
 @pytest.mark.parametrize(

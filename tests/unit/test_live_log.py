@@ -160,15 +160,20 @@ def full_disk(*_):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize(("is_measured", "found"), [(True, [(1, 1, 20), (1, 2, 20)]), (False, [])])
-def test_operations_of_another_run_are_not_counted(log, clock, tmp_path, is_measured, found):
-    log.is_measured = is_measured
+def test_operations_of_another_run_are_not_counted(log, clock, tmp_path):
+    """The measurements of two runs alternate. Each run has another log, whose watch only the
+    measurements of that run call, while both logs receive the progress."""
+    other, folder = LiveLog(clock), tmp_path / "other"
+    folder.mkdir()
+    other.open(folder)
     watch = log.watched(None)
-    log.progress(0, 1, "measure")
+    for one in (log, other):
+        one.progress(0, 1, "measure")
     for done in (20, 40):
         clock.advance(1.0)
         watch.by_host({"a": counts(done)})
-    assert rates_of(tmp_path) == found
+    assert rates_of(tmp_path) == [(1, 1, 20), (1, 2, 20)]
+    assert rates_of(folder) == []
 
 
 def test_other_callbacks_are_still_called(log):

@@ -14,7 +14,6 @@ from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run
 from dfslab.fleet.client_hosts import ClientHost
 from dfslab.instruments import access
-from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer, SpanLimit
@@ -22,6 +21,7 @@ from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.spec.streams.target import NullTarget, PosixTarget
 from dfslab.spec.streams.vocabulary import OPERATIONS, Neighbour, Stream
 from dfslab.spec.systems.choice import FileSystemChoice
+from support.measuring import measure_once
 from support.rows import span_rows
 from support.synthetic import scenario, without_times
 
@@ -253,7 +253,7 @@ def test_an_open_scenario_is_measured_with_response_times():
     given = scenario(hold_out=()).with_values(changes)
     (point,) = check(given)
     assert stream_spec(given).arrival.open.process == "poisson"
-    result = Measure().run(point)
+    result = measure_once(point)
     operation = next(name for name in result.metrics if name.startswith("response_s_p99."))
     service = operation.replace("response", "latency")
     assert result.value(operation) >= 0.9 * result.value(service)
@@ -283,7 +283,7 @@ def test_ways_of_writing_reach_the_calls(key, value, monkeypatch):
         "run_load",
         lambda plan, *more, **named: (reported.append(plan), run_load(plan, *more, **named))[1],
     )
-    assert Measure().run(point).value("rate_per_s") > 0
+    assert measure_once(point).value("rate_per_s") > 0
     assert dict(reported[-1].target)[key.split(".")[1]] == value
 
 

@@ -16,19 +16,19 @@ from dfslab.documents.measured_load import (
     RateInterval,
 )
 from dfslab.instruments import measure
-from dfslab.instruments.measure import Measure
 from dfslab.report.page_table import number
 from dfslab.report.sections import latency, load
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.studies.contract import FinishedRun
 from support import synthetic
+from support.measuring import measure_once
 
 
 def measured(**workload) -> Result:
     changes = {f"workload.{key}": value for key, value in workload.items()}
     given = synthetic.scenario(hold_out=()).with_values({**changes, "run.methods": ["measure"]})
-    return Measure().run(check(given)[0])
+    return measure_once(check(given)[0])
 
 
 def rows(body: str) -> list[list[str]]:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.instruments import access
-from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.stream import stream_spec
+from support.measuring import measure_once
 from support.ports import PORT, own_address, silent_port
 from support.waiting import wait_until
 
@@ -195,7 +195,7 @@ def scenario(**file_system) -> Scenario:
 
 def test_a_scenario_is_measured_on_it(store):
     (point,) = check(scenario(access={"uri": store, "directory": "/below"}))
-    result = Measure().run(point)
+    result = measure_once(point)
     assert result.value("rate_per_s") > 0
     assert {"latency_s_p50.read", "latency_s_p50.write"} <= set(result.metrics)
     with access.session() as opened:
@@ -208,7 +208,7 @@ def test_a_scenario_is_measured_on_it(store):
 @pytest.mark.parametrize("uri", ["memory:///", "fs://{}"])
 def test_a_scenario_needs_no_server_where_there_is_none(uri, tmp_path):
     (point,) = check(scenario(access={"uri": uri.format(tmp_path)}))
-    result = Measure().run(point)
+    result = measure_once(point)
     assert result.value("rate_per_s") > 0
     assert list(tmp_path.iterdir()) == []
 
@@ -231,4 +231,4 @@ def test_nobody_at_the_endpoint_is_an_input_error():
         uri = f"s3://bucket?endpoint=http://127.0.0.1:{port}&region=x"
         (point,) = check(scenario(access={"uri": uri}))
         with pytest.raises(InputError, match="no server answers at"):
-            Measure().run(point)
+            measure_once(point)

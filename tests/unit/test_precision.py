@@ -15,7 +15,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.studies.runs.precision import half_width
 from dfslab.studies.runs.store import open_run
-from dfslab.studies.runs.sweep import sweep
+from support.measuring import sweep
 from support.synthetic import scenario
 
 
@@ -73,7 +73,7 @@ class Noisy:
 
     name = "measure"
 
-    def run(self, point, repetition=0):
+    def run(self, point, session, repetition, options):
         size = point.scenario.workload.parameters["file_size"]
         factor = 1 + (0.2 * (-1) ** repetition if size == "2 MiB" else 0)
         metrics = {"rate_per_s": Metric(value=100 * factor)}

@@ -7,11 +7,13 @@ import json
 
 import pytest
 from dfslab.fleet.live_log import FILE
+from dfslab.instruments import access
+from dfslab.instruments.contract import MeasurementOptions
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import read
 from dfslab.studies.runs import store
-from dfslab.studies.runs.sweep import AlternatingSweep, measure_alternately
+from dfslab.studies.runs.sweep import SweepPlan, measure_alternately
 from support.command import dfslab
 from support.synthetic import measured
 
@@ -41,16 +43,17 @@ def scenario(folder, name, size="64 KiB", repetitions=3):
 
 
 class Recording:
-    """A fake instrument that records the names of the scenarios in the order of their measurements.
-    A measurement of the scenario `failing` fails."""
+    """A fake instrument that records the names of the scenarios and the folders for traces, both in
+    the order of the measurements. A measurement of the scenario `failing` fails."""
 
     name = "measure"
 
-    def __init__(self, order):
-        self.order = order
+    def __init__(self, order, traced):
+        self.order, self.traced = order, traced
 
-    def run(self, point, repetition=0):
+    def run(self, point, session, repetition, options):
         self.order.append(point.scenario.name)
+        self.traced.append(options.trace_directory)
         if point.scenario.name == "failing":
             raise RunFailed("no disk")
         return measured(point, 10.0, repetition)
@@ -63,15 +66,17 @@ def quiet(*_):
 def alternating(tmp_path, *names):
     """Measures scenarios alternately. Returns two lists: the scenarios' names in the order of the
     measurements, and the stores of the scenarios' runs."""
-    order, entered, sweeps = [], [], []
-    for name in names:
-        chosen = read(scenario(tmp_path, name))
-        opened = store.open_run(chosen, tmp_path / "runs")
-        enter = lambda name=name: entered.append(name)  # noqa: E731
-        sweeps.append(AlternatingSweep(chosen, [Recording(order)], opened, enter))
-    measure_alternately(sweeps, quiet)
-    assert entered == order
-    return order, [one.store for one in sweeps]
+    order, traced, plans = [], [], []
+    with access.session() as session:
+        for name in names:
+            chosen = read(scenario(tmp_path, name))
+            opened = store.open_run(chosen, tmp_path / "runs")
+            options = MeasurementOptions(trace_directory=tmp_path / name)
+            instrument = Recording(order, traced)
+            plans.append(SweepPlan(chosen, [instrument], opened, session, options))
+        measure_alternately(plans, quiet)
+    assert [folder.name for folder in traced] == order, "each run has separate options"
+    return order, [one.store for one in plans]
 
 
 def test_measurements_alternate_and_the_order_turns(tmp_path):

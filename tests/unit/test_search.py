@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import pytest
 from dfslab.fleet import run
 from dfslab.fleet.client_hosts import HERE
+from dfslab.instruments import access
 from dfslab.report import terminal
 from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
@@ -208,15 +209,17 @@ def test_the_workload_runs_at_the_requested_rate(tmp_path):
     table["workload"] = {"name": "metadata", "operation": "create", "clients": 2}
     table["run"]["search"] = {"objective": "latency_s_p90.create <= 1 s", "length": "0.1 s"}
     requested = build(type(scenario()), table)
-    observed = RateProbe(requested)(400.0, 1)
+    with access.session() as session:
+        observed = RateProbe(requested, session)(400.0, 1)
     assert observed.complete
     assert 0 < observed.value_s < math.inf
     # The run has few random arrivals (at least 100), so their rate deviates from the requested
     # rate. The seed determines the deviation, not the machine.
     assert observed.offered_per_s == pytest.approx(400, rel=0.25)
     table["run"]["search"]["objective"] = "latency_s_p99.read <= 1 s"
-    with pytest.raises(InputError, match=r"objective = 'read': the workload does only: create"):
-        RateProbe(build(type(scenario()), table))(4000.0, 1)
+    refused = r"objective = 'read': the workload does only: create"
+    with access.session() as session, pytest.raises(InputError, match=refused):
+        RateProbe(build(type(scenario()), table), session)(4000.0, 1)
 
 
 def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
@@ -227,8 +230,9 @@ def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")
         table |= {"sweep": [], "workload": {"name": name}, "judge": {}}
-        with pytest.raises(InputError, match=f"workload.name = '{name}': fixes the number of oper"):
-            RateProbe(build(type(scenario()), table))
+        refused = f"workload.name = '{name}': fixes the number of oper"
+        with access.session() as session, pytest.raises(InputError, match=refused):
+            RateProbe(build(type(scenario()), table), session)
 
 
 @pytest.mark.parametrize(

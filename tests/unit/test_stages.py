@@ -10,8 +10,8 @@ from dfslab.report import run_document
 from dfslab.spec.files.outputs import Output
 from dfslab.studies.runs import csv_runs, store
 from dfslab.studies.runs.stages import Stages
-from dfslab.studies.runs.sweep import sweep
 from support import synthetic
+from support.measuring import sweep
 
 
 class Clock:
@@ -67,7 +67,7 @@ class Works:
     def __init__(self, name, clock):
         self.name, self._clock = name, clock
 
-    def run(self, point, repetition=0):
+    def run(self, point, session=None, repetition=0, options=None):
         self._clock.now_s += 1.0
         return synthetic.measured(point, synthetic.planted_rate(point), repetition, self.name)
 

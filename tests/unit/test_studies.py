@@ -12,13 +12,15 @@ import duckdb
 import numpy as np
 import pytest
 from dfslab import discover
+from dfslab.instruments.contract import MeasurementOptions
 from dfslab.method import RunFailed
 from dfslab.studies import crossval
 from dfslab.studies.compare import compare, score
 from dfslab.studies.runs import store
 from dfslab.studies.runs.records.record import key_of
-from dfslab.studies.runs.sweep import is_failure, sweep
+from dfslab.studies.runs.sweep import is_failure
 from support import synthetic
+from support.measuring import sweep
 from support.stored import damage_line, keep_only, keys
 
 SILENT = lambda *_: None  # noqa: E731
@@ -34,7 +36,7 @@ class Instrument:
         self.ran = []
         self.fails = fails
 
-    def run(self, point, repetition=0):
+    def run(self, point, session=None, repetition=0, options=None):
         self.ran.append((point.id, repetition))
         if point.id in self.fails:
             raise RunFailed("made to fail")
@@ -162,16 +164,43 @@ def test_a_model_that_cannot_be_fitted_costs_nobody_else_anything(tmp_path):
 
 def test_an_interrupted_sweep_leaves_what_was_finished(tmp_path):
     class Interrupted(Instrument):
-        def run(self, point, repetition=0):
+        def run(self, point, session=None, repetition=0, options=None):
             if len(self.ran) == 5:
                 raise KeyboardInterrupt
-            return super().run(point, repetition)
+            return super().run(point, session, repetition, options)
 
     scenario = synthetic.scenario()
     opened = store.open_run(scenario, tmp_path)
     with pytest.raises(KeyboardInterrupt):
         sweep(scenario, [Interrupted()], opened, SILENT)
     assert len(store.load_results(opened.folder)) == 5
+
+
+class Recording(Instrument):
+    """An instrument whose first measurement fails. Each other one writes the file `options.record`
+    if it gets one. `requested` has the names of the files, "" for none."""
+
+    def __init__(self):
+        super().__init__()
+        self.requested = []
+
+    def run(self, point, session=None, repetition=0, options=None):
+        file = options.record
+        self.requested.append(file.name if file is not None else "")
+        if len(self.requested) == 1:
+            raise RunFailed("made to fail")
+        if file is not None:
+            file.write_bytes(b"operations")
+        return super().run(point, session, repetition, options)
+
+
+def test_the_first_measurement_that_succeeds_is_recorded(tmp_path):
+    scenario, instrument = synthetic.scenario(), Recording()
+    opened = store.open_run(scenario, tmp_path)
+    options = MeasurementOptions(record=tmp_path / "recorded.stream")
+    sweep(scenario, [instrument], opened, SILENT, options=options)
+    assert instrument.requested[:3] == ["recorded.stream", "recorded.stream", ""]
+    assert set(instrument.requested[3:]) == {""}
 
 
 def test_progress_shows_the_remaining_work(tmp_path):
@@ -208,7 +237,7 @@ from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from dfslab.studies.runs import store
 from dfslab.studies.runs.records.record import key_of
-from dfslab.studies.runs.sweep import sweep
+from support.measuring import sweep
 from support import synthetic
 
 scenario = synthetic.scenario()
@@ -224,7 +253,7 @@ class Measuring:
     def __init__(self, moment="", number=0):
         self.moment, self.left = moment, number
 
-    def run(self, point, repetition=0):
+    def run(self, point, session=None, repetition=0, options=None):
         with open("ran", "a") as log:
             log.write(f"{{point.id}} {{repetition}}\\n")
         self.left -= 1

@@ -16,10 +16,11 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs.design_plan import RUN_S, run_cost_s
 from dfslab.studies.designs.expected_time import mean_job_s
 from dfslab.studies.runs import store
-from dfslab.studies.runs.sweep import missing_measurements, sweep
+from dfslab.studies.runs.sweep import missing_measurements
 from rich.progress import Progress
 from support import synthetic
 from support.clock import ManualClock
+from support.measuring import sweep
 
 HOST = {"name": "m", "roles": {"client": 1, "storage": 1}}
 
@@ -45,7 +46,7 @@ class Instrument:
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
 
-    def run(self, point, repetition=0):
+    def run(self, point, session=None, repetition=0, options=None):
         self._clock.advance(2.0)
         return synthetic.measured(point, synthetic.planted_rate(point), repetition)
 

@@ -374,11 +374,11 @@ def test_ctrl_c_prints_and_records_what_was_measured(mine, tmp_path, monkeypatch
     path, place = mine
     measure, runs = Measure.run, []
 
-    def interrupted(self, point, repetition=0):
+    def interrupted(self, point, session, repetition=0):
         runs.append(point)
         if len(runs) == 4:
             raise KeyboardInterrupt
-        return measure(self, point, repetition)
+        return measure(self, point, session, repetition)
 
     monkeypatch.setattr(Measure, "run", interrupted)
     done = dfslab("advise", path, "--verify", "9", "--yes", cwd=tmp_path)

@@ -34,13 +34,11 @@ def warm_up(**run):
             "run": run,
         },
     ).points()
-    session = SimpleNamespace(
-        testbed=None, progress=None, notify=print, client_hosts=lambda scenario: []
-    )
+    session = SimpleNamespace(testbed=None, notify=print, client_hosts=lambda scenario: [])
     target = HdfsTarget(
         uri="hdfs://n:1", replication=3, block_size_bytes=1 << 20, direct=True, drop_caches="system"
     )
-    warming.warm_up(point, target, session)
+    warming.warm_up(point, target, session, None)
 
 
 def test_a_fresh_testbed_is_always_given_some_of_every_operation(given):

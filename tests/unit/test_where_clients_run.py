@@ -58,8 +58,8 @@ def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     started: list[str] = []
     with access.session(notify=started.append) as session:
-        result = Measure(session).run(requested({"fleet": "dask"}, nodes=2))
-        again = Measure(session).run(requested({"fleet": "dask"}, nodes=1))
+        result = Measure().run(requested({"fleet": "dask"}, nodes=2), session)
+        again = Measure().run(requested({"fleet": "dask"}, nodes=1), session)
         assert started == ["starting a Dask cluster of 2 nodes"], "one cluster serves both"
     assert result.complete
     assert [place.name for place in result.load.places] == ["node-1", "node-2"]

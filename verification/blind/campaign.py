@@ -142,11 +142,10 @@ def _testbed(
         return 0
     tried = 0
     with access.session() as session:
-        instrument = Measure(session)
         for one in points:
             if not turn.allows(POINT_S):
                 break
-            row = measured(instrument, one, profile, turn.clock)
+            row = measured(session, one, profile, turn.clock)
             record.append(files.measured, row)
             known.add(one.name)
             tried += 1
@@ -155,14 +154,18 @@ def _testbed(
 
 
 def measured(
-    instrument: Measure, one: FrozenPrediction, profile: MachineProfile, clock: Clock = REAL
+    session: access.InstrumentSession,
+    one: FrozenPrediction,
+    profile: MachineProfile,
+    clock: Clock = REAL,
 ) -> MeasuredPoint:
     """Measures one point. If the point cannot be measured, the result has no rate, and `failed` has
     the reason."""
     started = date(clock).isoformat(timespec="seconds")
     try:
         scenario = scenario_of(one.point, profile)
-        return _row(one.name, started, instrument.run(Point(scenario=scenario, labels={})))
+        result = Measure().run(Point(scenario=scenario, labels={}), session)
+        return _row(one.name, started, result)
     except (RunFailed, InputError, WrongPlan) as error:
         # The home directory is replaced, because a recording must not contain paths of the machine.
         reason = " ".join(str(error).split()).replace(str(Path.home()), "~")[:300]

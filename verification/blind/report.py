@@ -1,4 +1,6 @@
-"""Prints a blind campaign as text: errors by part, and the points with the largest errors."""
+"""Prints the results of a blind campaign as text: the errors of the predictions for each group of
+points, such as each file system or each number of clients, and the points with the largest errors.
+"""
 
 from __future__ import annotations
 

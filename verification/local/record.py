@@ -120,22 +120,21 @@ def recorded(
     with access.session() as session, rates_file.open("x", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
-        instrument = Measure().within(session)
         for (_, point), prediction in zip(planned, predictions, strict=True):
             # Data of earlier points is on disk before the next point begins.
             subprocess.run(["sync", "-f", str(directory)], check=True)
             count = point.scenario.workload.parameters["operations_per_client"]
-            own = {"operations_per_client": count, **_measured(instrument, point)}
+            own = {"operations_per_client": count, **_measured(session, point)}
             writer.writerow({**asdict(prediction), **own})
             file.flush()
 
 
-def _measured(instrument: Measure, point: Point) -> Row:
+def _measured(session: access.InstrumentSession, point: Point) -> Row:
     """Returns the measured rate of one run and how much other work disturbed it. The rate is
     missing if the run failed."""
     began_s = time.monotonic()
     try:
-        result = instrument.run(point)
+        result = Measure().run(point, session)
     except RunFailed as error:
         print(f"not measured: {error}", file=sys.stderr)
         return {"measured_per_s": ""}

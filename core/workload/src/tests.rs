@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use crate::*;
 
-/// Operation types of the mix under test. As long as a file exists, a stream never replaces one of
-/// them by another type.
+/// Operation types for tests of a mix in which every operation occurs exactly as drawn. A stream
+/// replaces an operation that is impossible, such as the removal of a directory that does not
+/// exist, by one of another type. As long as a file exists, none of these types is impossible.
 const FIRST: [OperationKind; 9] = [
     OperationKind::Read,
     OperationKind::Write,

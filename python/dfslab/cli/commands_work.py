@@ -103,10 +103,10 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
     No run folder is created.
     """
     points = check(scenario)
-    with laboratory.session(lambda share, phase: laboratory.progress(share, 1, phase)) as session:
-        method = Measure(session)
-        turns = range(scenario.run.repetitions)
-        return [method.run(point, turn) for point in points for turn in turns]
+    options = laboratory.options(lambda share, phase: laboratory.progress(share, 1, phase))
+    turns = range(scenario.run.repetitions)
+    with laboratory.session() as session:
+        return [Measure().run(point, session, turn, options) for point in points for turn in turns]
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Visibility]:
@@ -122,8 +122,8 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.Searc
     """Returns the outcome of a search for the highest rate at which the scenario's first
     configuration meets the objective in `run.search`."""
     progress = SearchProgress(laboratory.progress)
-    with laboratory.session(progress) as session:
-        probe = RateProbe(scenario, session)
+    with laboratory.session() as session:
+        probe = RateProbe(scenario, session, laboratory.options(progress))
         return rate_search.search(scenario.run.search, probe, progress.begin)
 
 

@@ -72,16 +72,11 @@ MOST_BYTES, KEPT_BYTES = 1 << 22, 1 << 20
 class LiveLog:
     """The file of one run. Nothing is written before `open` and after `close`.
 
-    `folder`: the folder of the run. `is_measured`: whether counted operations belong to this run;
-    it is false while another run is measured, if the measurements of several runs alternate.
-
     If the file cannot be written, the object silently stops writing, so that the run does not fail.
     """
 
     def __init__(self, clock: Clock = REAL) -> None:
         self._clock = clock
-        self.folder = Path()
-        self.is_measured = True
         self._path = Path()
         self._is_open = False
         self._file: TextIO | None = None
@@ -97,7 +92,7 @@ class LiveLog:
     def open(self, folder: Path) -> None:
         """Begins an empty file in the folder of a run. Nothing is written if the folder is not
         writable, or if the path is a link, a pipe or a folder."""
-        self.folder, self._path, self._bytes = folder, folder / FILE, 0
+        self._path, self._bytes = folder / FILE, 0
         with suppress(OSError):
             descriptor = regular.opened(self._path, os.O_WRONLY | os.O_CREAT)
             # Only now is it certain that the content belongs to an earlier run in this folder.
@@ -116,13 +111,12 @@ class LiveLog:
 
     def watched(self, watch: Watch | None) -> Watch:
         """Returns a watch with the callbacks of `watch`. In addition, it writes the rates of every
-        host to the file while `is_measured` is true."""
+        host to the file."""
         other = watch or Watch()
 
         def by_host(counts: Mapping[str, LiveCounts]) -> None:
             other.by_host(counts)
-            if self.is_measured:
-                self._observed(counts)
+            self._observed(counts)
 
         return replace(other, by_host=by_host)
 

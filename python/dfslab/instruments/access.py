@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from dfslab import discover
 from dfslab.fleet.client_hosts import HERE, ClientHost, ClusterKind, Nodes, directly
-from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.instruments.answering import answered
 from dfslab.method import RunFailed
@@ -41,73 +40,64 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 
 
 @dataclass
+class _SessionTestbed:
+    """A running testbed of a session.
+
+    `key` identifies the configurations that the testbed serves. It is empty if the caller started
+    the testbed, which then serves every configuration. `is_warm`: the daemons have been warmed up.
+    """
+
+    key: str
+    testbed: BaseTestbed
+    is_warm: bool
+
+
+@dataclass
 class InstrumentSession:
     """Resources that stay open for the duration of one command, such as the running testbed.
 
-    `trace_directory` is the folder for traces; if it is None, no traces are written.
+    `notify` receives a sentence when something takes long, such as the start of a testbed.
+    `versions` has the versions of the programs of the testbeds, by name.
     """
 
     notify: Notify = lambda text: None
-    trace_directory: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
-    progress: Callable[[float, str], None] | None = None
-    watch: Watch | None = None
-    # The file to which the operations of the next measured run are recorded; None: no file.
-    _recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
-    _needs_warm_up: bool = False
     # Kinds of links and disks whose rates were already measured. They are not measured again:
     # hundreds of testbeds may have only a few kinds.
     _hardware: set[str] = field(default_factory=set)
-    _testbed: tuple[str, BaseTestbed] | None = None
-    # Whether the processes of a testbed that this session starts count their calls. A counting
-    # testbed is not reused for runs without counting.
-    _counts_calls: bool = False
+    _testbed: _SessionTestbed | None = None
     _failed: dict[str, str] = field(default_factory=dict)
     # For each directory that has not answered, the reason why no more runs are tried there.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
-    def count_calls(self, counts: bool) -> None:
-        """Determines whether the processes of the testbeds that this session starts from now on
-        count their calls."""
-        self._counts_calls = counts
-
-    def take_warm_up(self) -> bool:
-        """Returns whether the daemons have to be warmed up before a measurement. The caller warms
-        them up, so the next call returns false until other daemons start."""
-        is_due, self._needs_warm_up = self._needs_warm_up, False
-        return is_due
-
-    def record_next(self, file: Path | None) -> None:
-        """Requests that the operations of the next measured run are recorded to a file; None:
-        nothing is recorded."""
-        self._recording = file
-
     @property
-    def is_recording_due(self) -> bool:
-        """Returns whether a requested recording has not been made yet."""
-        return self._recording is not None
+    def is_warm(self) -> bool:
+        """Whether a measurement can start without a warm-up: the daemons of the running testbed
+        have been warmed up, or no testbed runs."""
+        return self._testbed is None or self._testbed.is_warm
 
-    def take_recording(self) -> Path | None:
-        """Returns the file of the requested recording, which the caller makes; None if nothing is
-        requested. The request is then fulfilled."""
-        file, self._recording = self._recording, None
-        return file
+    def mark_warm(self) -> None:
+        """Records that the running testbed needs no warm-up any more."""
+        if self._testbed is not None:
+            self._testbed.is_warm = True
 
-    def reach(self, scenario: Scenario) -> Endpoint:
+    def reach(self, scenario: Scenario, counts_calls: bool = False) -> Endpoint:
         """Returns the endpoint at which clients reach a scenario's file system: a live address, an
         existing directory, or a temporary directory if the scenario names neither.
 
-        Starts a testbed if the scenario needs one. Raises InputError if the directory is missing or
-        not writable, or if nothing answers at the address.
+        Starts a testbed if the scenario needs one. `counts_calls`: whether the processes of that
+        testbed count their calls. A testbed whose processes count is not used for measurements
+        without counting. Raises InputError if the directory is missing or not writable, or if
+        nothing answers at the address.
         """
         access = scenario.file_system.access
         system = discover.file_system(scenario.file_system.name)
         if access.testbed:
-            return self._reach_testbed(scenario)
-        if self._testbed is not None and self._testbed[0]:
+            return self._reach_testbed(scenario, counts_calls)
+        if self._testbed is not None and self._testbed.key:
             # A testbed of another file system of the sweep is running. It is closed, because its
             # client hosts belong to that file system.
             self.close()
@@ -151,14 +141,18 @@ class InstrumentSession:
         started = [one.process for one in self.testbed.daemons.values()]
         return [*(one.init.pid for one in hosts), *(one.pid for one in started if one is not None)]
 
-    def target(self, scenario: Scenario) -> FileTarget:
+    def target(self, scenario: Scenario, counts_calls: bool = False) -> FileTarget:
         """Returns the target of the load generator: what it needs to call the scenario's file
-        system, such as an address or a directory. Raises InputError if the load generator cannot
-        call the file system as the scenario requests."""
+        system, such as an address or a directory. Starts a testbed if the scenario needs one, as
+        `reach` does.
+
+        Raises InputError if the load generator cannot call the file system as the scenario
+        requests.
+        """
         system = discover.file_system(scenario.file_system.name)
         requested, workload = scenario.file_system.access, scenario.workload
         endpoint = replace(
-            self.reach(scenario),
+            self.reach(scenario, counts_calls),
             client=requested.client,
             shared_client=requested.shared_client,
             class_path=tuple(requested.class_path),
@@ -182,7 +176,7 @@ class InstrumentSession:
 
         Raises InputError if there are fewer hosts or workers than the scenario requires.
         """
-        requested, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
+        requested, hosts = scenario.workload, self.testbed.clients if self.testbed else []
         if hosts and requested.nodes > len(hosts):
             allowed = f"the deployment has {len(hosts)} client hosts"
             raise InputError("workload.nodes", requested.nodes, allowed)
@@ -240,7 +234,7 @@ class InstrumentSession:
     @property
     def testbed(self) -> BaseTestbed | None:
         """The running testbed; None if the session has none."""
-        return self._testbed[1] if self._testbed else None
+        return self._testbed.testbed if self._testbed else None
 
     @property
     def running_testbed(self) -> BaseTestbed:
@@ -263,13 +257,13 @@ class InstrumentSession:
         """Returns a context in which the processor limits of the testbed's hosts are lifted."""
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
-    def use(self, testbed: BaseTestbed, needs_warm_up: bool = False) -> None:
-        """Makes the session use a testbed that the caller has started. `needs_warm_up`: the daemons
-        may not have served any request yet.
+    def use(self, testbed: BaseTestbed, is_warm: bool = True) -> None:
+        """Makes the session use a testbed that the caller has started. `is_warm` is false if the
+        daemons may not have served any request yet.
 
         The caller must stop the testbed.
         """
-        self._testbed, self._needs_warm_up = ("", testbed), needs_warm_up
+        self._testbed = _SessionTestbed("", testbed, is_warm)
 
     def close(self) -> None:
         """Stops and removes everything that this session opened."""
@@ -282,30 +276,30 @@ class InstrumentSession:
             self._temporary = self._stack.enter_context(scratch.folder())
         return self._temporary
 
-    def _reach_testbed(self, scenario: Scenario) -> Endpoint:
+    def _reach_testbed(self, scenario: Scenario, counts_calls: bool) -> Endpoint:
         """Starts the testbed of a scenario, unless it already runs, and returns its endpoint.
 
         A session has one testbed at a time. If the configuration needs another one, the running
         testbed is stopped first.
         """
-        key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(
-            self._counts_calls
-        )
-        # The empty key is that of a testbed that the caller started, which serves every
-        # configuration.
-        if self._testbed is None or self._testbed[0] not in ("", key):
-            if self._testbed is not None:
+        key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(counts_calls)
+        running = self._testbed
+        if running is None or running.key not in ("", key):
+            if running is not None:
                 self.close()
             # A testbed that failed to start once is not tried again: later runs fail at once
             # instead of waiting.
             if key in self._failed:
                 raise RunFailed(self._failed[key])
             try:
-                self._testbed = (key, self._start(scenario))
+                started = self._start(scenario, counts_calls)
             except TestbedError as error:
                 self._failed[key] = str(error)
                 raise RunFailed(str(error)) from error
-        testbed = self._testbed[1]
+            # Fresh daemons are slow at first (JIT compilation, connections). Instruments therefore
+            # warm up the daemons before they measure.
+            running = self._testbed = _SessionTestbed(key, started, is_warm=False)
+        testbed = running.testbed
         # The endpoint has the testbed's mount point. If the scenario names a directory, that
         # directory is used instead.
         requested = scenario.file_system.access.directory
@@ -318,19 +312,16 @@ class InstrumentSession:
             raise RunFailed(str(error)) from error
         return replace(endpoint, directory=requested or endpoint.directory, java=java)
 
-    def _start(self, scenario: Scenario) -> BaseTestbed:
+    def _start(self, scenario: Scenario, counts_calls: bool) -> BaseTestbed:
         kind = testbed_class(scenario.file_system.name, "file_system.access.testbed")
         given = testbed_parameters(scenario)
-        if self._counts_calls:
+        if counts_calls:
             given.update(_tracing(kind, scenario.file_system.name))
         testbed = kind.up(
             given, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
         )
         self._stack.callback(testbed.down)
         self.versions.update(testbed.versions)
-        # Fresh daemons are slow at first (JIT compilation, connections). The method "measure" warms
-        # them up before it measures.
-        self._needs_warm_up = True
         return testbed
 
 
@@ -406,38 +397,11 @@ def _answers(uri: str, address: tuple[str, int] | None) -> None:
 
 
 @contextmanager
-def session(
-    notify: Notify = lambda text: None,
-    trace_directory: Path | None = None,
-    progress: Callable[[float, str], None] | None = None,
-    watch: Watch | None = None,
-) -> Iterator[InstrumentSession]:
+def session(notify: Notify = lambda text: None) -> Iterator[InstrumentSession]:
     """Returns a context with one session for everything that runs inside. The session is closed at
     the end."""
-    opened = InstrumentSession(notify, trace_directory, progress=progress, watch=watch)
+    opened = InstrumentSession(notify)
     try:
         yield opened
     finally:
         opened.close()
-
-
-class InSession:
-    """Base class of instruments that work in a session.
-
-    An instrument without a session opens a new one for each run. A derived class does its work
-    inside `with self.opened()`.
-    """
-
-    def __init__(self, session: InstrumentSession | None = None) -> None:
-        self.session = session
-
-    def within(self, session: InstrumentSession) -> Self:
-        """Returns a copy of the instrument that works in the given session."""
-        return type(self)(session)
-
-    def opened(self) -> AbstractContextManager[InstrumentSession]:
-        """Returns a context with the instrument's session.
-
-        An instrument without a session gets a new one that ends with the context.
-        """
-        return session() if self.session is None else nullcontext(self.session)

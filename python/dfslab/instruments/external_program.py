@@ -19,7 +19,8 @@ from dfslab import discover
 from dfslab.documents import metrics as metric
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access
-from dfslab.instruments.measuring.warm_up import warm_up, where
+from dfslab.instruments.contract import MeasurementOptions
+from dfslab.instruments.measuring.warm_up import warm_up_once, where
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.command_profile import host_of, write_increase
 from dfslab.method import RunFailed
@@ -65,26 +66,34 @@ def expect(point: Point) -> None:
             _there(program, {}, own.install)
 
 
-def measured(point: Point, repetition: int, session: access.InstrumentSession) -> Result:
+def measured(
+    point: Point, session: access.InstrumentSession, repetition: int, options: MeasurementOptions
+) -> Result:
     """Runs the program once and times it.
 
     Raises InputError if the program is missing, and RunFailed if it fails.
     """
     with scratch.folder("command") as folder:
-        took_s, words = _run(point, repetition, session, folder, lambda: None)
+        took_s, words = _run(
+            point, session, repetition, options, folder, lambda: None, counts_calls=False
+        )
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
 
 
 def traced(
-    point: Point, repetition: int, session: access.InstrumentSession, clock: Clock = REAL
+    point: Point,
+    session: access.InstrumentSession,
+    repetition: int,
+    options: MeasurementOptions,
+    clock: Clock = REAL,
 ) -> Result:
     """Runs the program once on a testbed. The testbed's processes and the program's JVMs count
     their calls.
 
-    `program.profiles` of the result names a folder in the session's trace directory. It holds the
+    `program.profiles` of the result names a folder in `options.trace_directory`. It holds the
     profile of each process for the duration of the program.
     """
-    folder = session.trace_directory
+    folder = options.trace_directory
     if folder is None:
         raise InputError("run.methods", "trace", "a program is traced by `dfslab run`")
     folder = folder / point.id
@@ -99,7 +108,7 @@ def traced(
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
-    took_s, words = _run(point, repetition, session, folder, begin)
+    took_s, words = _run(point, session, repetition, options, folder, begin, counts_calls=True)
     after = callprofile.await_written(session.traceable.profiles)
     source = session.traceable.profiles
     write_increase(source, folder, before, after, began_unix_ns, host_of(session.traceable))
@@ -109,27 +118,27 @@ def traced(
 
 def _run(
     point: Point,
-    repetition: int,
     session: access.InstrumentSession,
+    repetition: int,
+    options: MeasurementOptions,
     folder: Path,
     begin: Callable[[], None],
+    counts_calls: bool,
 ) -> tuple[float, list[str]]:
     """Runs the program.
 
     Returns the seconds of the timed part, and the words of the program's command line. `begin` is
-    called just before the timed part. Raises RunFailed if the program fails or exceeds its time
-    limit.
+    called just before the timed part. `counts_calls`: whether the processes of the testbed count
+    their calls. Raises RunFailed if the program fails or exceeds its time limit.
     """
     scenario = point.scenario
-    target = session.target(scenario)
+    target = session.target(scenario, counts_calls)
     testbed = session.testbed
-    if session.take_warm_up():
-        with session.whole_processors():
-            warm_up(point, target, session)
+    warm_up_once(point, target, session, options.progress)
     workload = discover.workload(scenario.workload.name)
     own: Any = workload_parameters(scenario, workload)
     assert workload.argv is not None
-    reached = session.reach(scenario)
+    reached = session.reach(scenario, counts_calls)
     given = {
         "uri": reached.uri,
         "directory": reached.directory,

@@ -17,11 +17,12 @@ from dfslab.fleet.client_hosts import ClientHost, Nodes
 from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan, unanswered
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, call_counts, external_program
+from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
 from dfslab.instruments.measuring import cold, recovery
 from dfslab.instruments.measuring.disturbance import MachineWatch
 from dfslab.instruments.measuring.faults import Conductor, quietly
 from dfslab.instruments.measuring.kept import measured_load
-from dfslab.instruments.measuring.warm_up import shares_vary, warm_up, where
+from dfslab.instruments.measuring.warm_up import shares_vary, warm_up_once, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.files.outputs import Output
@@ -57,36 +58,42 @@ def make(name: str) -> Measure:
     return Measure()
 
 
-class Measure(access.InSession):
+class Measure:
     """Runs a configuration's operation stream once with the load generator and measures it."""
 
     name = "measure"
 
-    def run(self, point: Point, repetition: int = 0) -> Result:
+    def run(
+        self,
+        point: Point,
+        session: access.InstrumentSession,
+        repetition: int = 0,
+        options: MeasurementOptions = NO_OPTIONS,
+    ) -> Result:
         """Measures a configuration once.
 
         Raises InputError if the target cannot run the workload, and RunFailed if the run fails.
         """
-        with self.opened() as session:
-            session.count_calls(False)
-            if external_program.is_command(point):
-                return external_program.measured(point, repetition, session)
-            measured = _under_faults(point, repetition, session)
-            return to_result(self.name, point, repetition, measured, session)
+        if external_program.is_command(point):
+            return external_program.measured(point, session, repetition, options)
+        measured = _under_faults(point, session, repetition, options)
+        return to_result(self.name, point, repetition, measured, session)
 
 
-def _under_faults(point: Point, repetition: int, session: access.InstrumentSession) -> Measured:
+def _under_faults(
+    point: Point, session: access.InstrumentSession, repetition: int, options: MeasurementOptions
+) -> Measured:
     """Runs the workload once. During the run, the scenario's faults are injected on the testbed."""
     run = point.scenario.run
     if not run.fault:
-        return run_load(point, repetition, session)
+        return run_load(point, session, repetition, options)
     session.reach(point.scenario)
     conductor = Conductor(session.running_testbed, run.fault)
     # Failed operations are expected under faults, so any number of failed operations is allowed.
     # Acknowledged data is audited after the timed part.
     changes: PlanChanges = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
-        return run_load(point, repetition, session, changes, conductor)
+        return run_load(point, session, repetition, options, changes, conductor)
     except BaseException:
         quietly(conductor)
         raise
@@ -94,8 +101,9 @@ def _under_faults(point: Point, repetition: int, session: access.InstrumentSessi
 
 def run_load(
     point: Point,
-    repetition: int,
     session: access.InstrumentSession,
+    repetition: int = 0,
+    options: MeasurementOptions = NO_OPTIONS,
     changes: PlanChanges | None = None,
     conductor: Conductor | None = None,
 ) -> Measured:
@@ -111,13 +119,11 @@ def run_load(
     # before the daemons run, because the daemons' JIT compilation would use the same processor
     # share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
-    if session.take_warm_up():
-        with session.whole_processors():
-            warm_up(point, target, session)
+    warm_up_once(point, target, session, options.progress)
     disks = _cold_disks(point, session)
     # With a barrier after each phase (`hold`), disk reads can be counted for the phase alone. Later
     # work, such as checking caches or removing files, reads disks as well.
-    plan = _plan(point, repetition, session, target).model_copy(
+    plan = _plan(point, repetition, target, records=options.record is not None).model_copy(
         update={**(changes or {}), "hold": disks is not None}
     )
     # An experimental design has hundreds of runs, of which only the rates are used. Reading the
@@ -128,15 +134,15 @@ def run_load(
     hosts = session.client_hosts(point.scenario)
     machine = MachineWatch(session.server_processes())
     before = machine.moment()
-    done = _run(plan, hosts, point, session, _listeners(session, conductor, disks))
+    done = _run(plan, hosts, point, session, _listeners(options, conductor, disks))
     during = machine.since(before)
     report = done.report
     reads = disks.read(plan.stream, report) if disks is not None else cold.DisksRead()
     counted = observed.observe() if observed is not None else None
     count_calls = run.count_calls and repetition == 0
     called = _calls(plan, hosts, session) if count_calls else None
-    if (recording := session.take_recording()) is not None:
-        _keep(done.recorded, recording)
+    if options.record is not None:
+        _keep(done.recorded, options.record)
     load = measured_load(
         report,
         run.seed + repetition,
@@ -159,9 +165,7 @@ def only_time_was_up(load: MeasuredLoad) -> bool:
     return not load.errors and not lost and load.window_s > 0
 
 
-def _plan(
-    point: Point, repetition: int, session: access.InstrumentSession, target: FileTarget
-) -> LoadPlan:
+def _plan(point: Point, repetition: int, target: FileTarget, records: bool) -> LoadPlan:
     run = point.scenario.run
     return LoadPlan(
         stream=stream_spec(point.scenario, repetition),
@@ -171,7 +175,7 @@ def _plan(
         time_limit_s=run.time_limit,
         max_errors=run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
         layers=[layer.plan() for layer in run.layer],
-        record=session.is_recording_due,
+        record=records,
     )
 
 
@@ -203,8 +207,8 @@ def _run(
         # If the testbed has failed, the error is not the scenario's fault. In this case, `reach`
         # raises the testbed's error.
         session.reach(point.scenario)
-        # The files on a testbed are dfslab's and not the user's, so another run may succeed.
-        # Therefore RunFailed is raised instead of InputError.
+        # On a testbed, dfslab itself made the files that the load could not use, so the user cannot
+        # correct them. Therefore RunFailed is raised instead of InputError.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         advice = _advised(point.scenario, error)
@@ -277,13 +281,13 @@ def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks |
 
 
 def _listeners(
-    session: access.InstrumentSession, conductor: Conductor | None, disks: cold.Disks | None
+    options: MeasurementOptions, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[ProgressReport | None, Watch | None]:
     """Returns the listeners of a run: the progress callback, and the watch of live values.
 
     The listeners also notify the fault conductor and the disk check of the run's progress.
     """
-    progress, watch = session.progress, session.watch
+    progress, watch = options.progress, options.watch
     if disks is not None:
         watch = replace(watch or Watch(), prepared=disks.mark)
     if conductor is None:

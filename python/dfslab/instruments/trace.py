@@ -13,6 +13,7 @@ from pathlib import Path
 from dfslab import _core
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments import access, external_program
+from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
 from dfslab.instruments.measure import Measured, run_load, to_result
 from dfslab.instruments.tracing import core_form
 from dfslab.instruments.tracing.reading import Reading
@@ -35,34 +36,41 @@ def make(name: str) -> Trace:
     return Trace()
 
 
-class Trace(access.InSession):
+class Trace:
     """Runs a configuration briefly and records a span for every operation and step."""
 
     name = "trace"
 
-    def run(self, point: Point, repetition: int = 0) -> Result:
+    def run(
+        self,
+        point: Point,
+        session: access.InstrumentSession,
+        repetition: int = 0,
+        options: MeasurementOptions = NO_OPTIONS,
+    ) -> Result:
         """Traces a configuration once. The result's `profile` is the compressed profile of the
         spans.
 
         If the workload is an external program, its processes write profiles themselves. The
         result's `program.profiles` then names the folder with these.
         """
-        with self.opened() as session:
-            is_command = external_program.is_command(point)
-            session.count_calls(is_command)
-            if is_command:
-                return external_program.traced(point, repetition, session)
-            with scratch.folder("trace") as spare:
-                folder = session.trace_directory or spare
-                path = folder / f"{point.id}.otlp"
-                measured = record(point, repetition, session, path)
-                traced = profile([path])
-            result = to_result(self.name, point, repetition, measured, session)
-            return result.model_copy(update={"profile": traced})
+        if external_program.is_command(point):
+            return external_program.traced(point, session, repetition, options)
+        with scratch.folder("trace") as spare:
+            folder = options.trace_directory or spare
+            path = folder / f"{point.id}.otlp"
+            measured = record(point, session, path, repetition, options)
+            traced = profile([path])
+        result = to_result(self.name, point, repetition, measured, session)
+        return result.model_copy(update={"profile": traced})
 
 
 def record(
-    point: Point, repetition: int, session: access.InstrumentSession, path: Path
+    point: Point,
+    session: access.InstrumentSession,
+    path: Path,
+    repetition: int = 0,
+    options: MeasurementOptions = NO_OPTIONS,
 ) -> Measured:
     """Runs a configuration, records spans, and writes the spans to `path` as OTLP. Raises RunFailed
     if the run fails, records no span, or the file cannot be written.
@@ -78,7 +86,7 @@ def record(
     if point.scenario.run.verify == "sample":
         # The check reads files, and its calls would appear in the spans.
         changes["verify"] = "none"
-    measured = run_load(point, repetition, session, changes)
+    measured = run_load(point, session, repetition, options, changes)
     if not measured.spans:
         raise RunFailed("the traced run gave no span")
     form = "json" if path.suffix == ".json" else "protobuf"

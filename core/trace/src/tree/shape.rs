@@ -22,8 +22,8 @@ pub struct Shapes {
     digests: Vec<u64>,
     /// For each name, the shape of calls with this name and without children, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
-    /// For each name: the key of at most `RECENT_WORDS` words that was looked up last, before its
-    /// child shapes were sorted; the length of this key in words; and the shape with this key.
+    /// For each name, the last look-up with a key of at most `RECENT_WORDS` words: the key with its
+    /// child shapes not yet sorted, the length of the key in words, and the shape that was found.
     recent: Vec<([u32; RECENT_WORDS], usize, ShapeId)>,
     /// Total number of words (name and child shapes) in all keys.
     words: usize,

@@ -60,7 +60,7 @@ def record(scenario: Scenario, output: Output, report: Progress) -> TraceProfile
         scratch.folder("trace") as folder,
     ):
         path = folder / f"trace{output.path.suffix}"
-        tracing.record(point, 0, session, path)
+        tracing.record(point, session, path)
         output.write(path.read_bytes())
         return tracing.profile([path])
 

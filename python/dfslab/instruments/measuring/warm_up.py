@@ -6,7 +6,7 @@ import uuid
 
 from dfslab import discover
 from dfslab.fleet import run as fleet
-from dfslab.fleet.shards import LoadFailed
+from dfslab.fleet.shards import LoadFailed, ProgressReport
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Point
@@ -34,7 +34,31 @@ WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
 
 
-def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession) -> None:
+def warm_up_once(
+    point: Point,
+    target: FileTarget,
+    session: access.InstrumentSession,
+    progress: ProgressReport | None,
+) -> None:
+    """Warms up the session's testbed with all processors of its hosts, unless the testbed has been
+    warmed up before.
+
+    The warm-up runs the load generator against `target` and reports to `progress`. A warm-up that
+    fails is not repeated. Raises RunFailed if the load generator fails.
+    """
+    if session.is_warm:
+        return
+    session.mark_warm()
+    with session.whole_processors():
+        warm_up(point, target, session, progress)
+
+
+def warm_up(
+    point: Point,
+    target: FileTarget,
+    session: access.InstrumentSession,
+    progress: ProgressReport | None,
+) -> None:
     """Runs the warm-up of a fresh testbed and discards its results. Raises RunFailed if the load
     generator fails.
 
@@ -77,7 +101,7 @@ def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession)
             time_limit_s=time_limit_s,
         )
         try:
-            fleet.run_load(plan, session.client_hosts(point.scenario), session.progress)
+            fleet.run_load(plan, session.client_hosts(point.scenario), progress)
         except LoadFailed as error:
             raise RunFailed(f"warming up: {error}") from error
 

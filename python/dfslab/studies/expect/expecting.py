@@ -92,8 +92,7 @@ def compared(
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
             # It is unknown whether the testbed's daemons have served any request yet.
-            session.use(planned_comparison.place.testbed, needs_warm_up=True)
-        instrument = Measure().within(session)
+            session.use(planned_comparison.place.testbed, is_warm=False)
         began_s = clock.monotonic_s()
         for at, one in enumerate(operations):
             if clock.monotonic_s() - began_s > OVERTIME * planned_comparison.time_s:
@@ -102,7 +101,7 @@ def compared(
                 continue
             report(at, len(operations), one.operation.name)
             try:
-                result = instrument.run(one.point)
+                result = Measure().run(one.point, session)
             except (RunFailed, InputError) as error:
                 failures.append(error)
                 measured.append(None)

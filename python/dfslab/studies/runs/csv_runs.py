@@ -18,6 +18,8 @@ from typing import Any
 
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.documents.metrics import RATE, THROUGHPUT, is_time
+from dfslab.instruments.access import InstrumentSession
+from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Provenance, Result, Step
 from dfslab.spec.design import LevelValue
@@ -216,8 +218,15 @@ class Recorded:
         self._known = {(one.point_id, one.repetition): one for one in results}
         self.repetitions = 1 + max((one.repetition for one in results), default=0)
 
-    def run(self, point: Point, repetition: int = 0) -> Result:
-        """Returns the result that was recorded for this configuration and repetition.
+    def run(
+        self,
+        point: Point,
+        session: InstrumentSession,
+        repetition: int = 0,
+        options: MeasurementOptions = NO_OPTIONS,
+    ) -> Result:
+        """Returns the result that was recorded for this configuration and repetition. The session
+        is not used, and the options have no effect.
 
         Raises RunFailed if none was recorded.
         """

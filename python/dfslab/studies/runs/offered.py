@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dfslab.documents import metrics
 from dfslab.instruments.access import InstrumentSession
+from dfslab.instruments.contract import NO_OPTIONS, MeasurementOptions
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -50,13 +51,18 @@ class SearchProgress:
 class RateProbe:
     """Runs the first configuration of a scenario at any offered rate."""
 
-    def __init__(self, scenario: Scenario, session: InstrumentSession | None = None) -> None:
-        """Prepares the probe.
+    def __init__(
+        self,
+        scenario: Scenario,
+        session: InstrumentSession,
+        options: MeasurementOptions = NO_OPTIONS,
+    ) -> None:
+        """Prepares the probe. Each of its runs is measured in `session` with `options`.
 
         A closed workload is converted to an open workload with Poisson arrivals. Raises InputError
         if the workload ignores a configured number of operations.
         """
-        self._session = session
+        self._session, self._options = session, options
         self._settings = scenario.run.search
         self._objective = objective(self._settings.objective)
         first = scenario.with_methods(["measure"]).points()[0].scenario
@@ -91,7 +97,7 @@ class RateProbe:
                 "workload.operations_per_client": math.ceil(wanted / clients),
             }
         ).points()[0]
-        return self._trial(Measure(self._session).run(point, number))
+        return self._trial(Measure().run(point, self._session, number, self._options))
 
     def _trial(self, result: Result) -> RateRun:
         wanted, name = self._objective.statistic, self._objective.operation

@@ -13,7 +13,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from dfslab.method import BatchModel, Instrument, Method, Model, RunFailed
+from dfslab.instruments.access import InstrumentSession
+from dfslab.instruments.contract import (
+    NO_OPTIONS,
+    Instrument,
+    MeasurementOptions,
+    instruments_among,
+)
+from dfslab.method import BatchModel, Method, Model, RunFailed
 from dfslab.result import Result, provenance
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
@@ -28,10 +35,22 @@ FITTED_ON = "measure"
 SweepJob = tuple[Instrument, Point, int]
 
 
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep runs: every method of `methods` at every configuration of `scenario`.
+
+    `store`: folder of the results. `session` and `options` are the arguments of each measurement.
+    """
+
+    scenario: Scenario
+    methods: Sequence[Method]
+    store: Store
+    session: InstrumentSession
+    options: MeasurementOptions = NO_OPTIONS
+
+
 def sweep(
-    scenario: Scenario,
-    methods: Sequence[Method],
-    store: Store,
+    plan: SweepPlan,
     report: Progress,
     stages: Stages | None = None,
     job_s: float | None = None,
@@ -44,20 +63,19 @@ def sweep(
 
     A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
-    points, stages = scenario.points(), stages or Stages()
-    models = [method for method in methods if isinstance(method, Model)]
-    instruments = [method for method in methods if not isinstance(method, Model)]
-    jobs = _jobs(points, instruments, scenario)
+    points, stages = plan.scenario.points(), stages or Stages()
+    models = [method for method in plan.methods if isinstance(method, Model)]
+    jobs = _jobs(points, instruments_among(plan.methods), plan.scenario)
     results: list[Result] = []
     if jobs:
         with stages.of("loading"):
-            results = _measure(jobs, store, report, clock, job_s)
-            results += _narrowed(scenario, points, instruments, results, store, report, clock)
+            results = _measure(jobs, plan, report, clock, job_s)
+            results += _narrowed(plan, points, results, report, clock)
     training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
         with stages.of("fitting"):
-            results += _predict(model, training, points, store, report)
+            results += _predict(model, training, points, plan.store, report)
     if results and all(map(is_failure, results)):
         raise RunFailed(results[0].notes[0])
     return results
@@ -85,24 +103,12 @@ def missing_measurements(scenario: Scenario, methods: Sequence[Method], store: S
 def _counts(scenario: Scenario, methods: Sequence[Method], store: Store) -> tuple[int, int]:
     """Returns (number of all measurements of a run, number of the measurements without a stored
     result)."""
-    instruments = [method for method in methods if not isinstance(method, Model)]
-    jobs = _jobs(scenario.points(), instruments, scenario)
+    jobs = _jobs(scenario.points(), instruments_among(methods), scenario)
     found = [store.find(instrument.name, point.id, number) for instrument, point, number in jobs]
     return len(jobs), found.count(None)
 
 
-@dataclass(frozen=True)
-class AlternatingSweep:
-    """One of several runs whose jobs are executed alternately. `enter` is called before each job of
-    the run, so that the job writes its files to the folder of the run."""
-
-    scenario: Scenario
-    methods: Sequence[Method]
-    store: Store
-    enter: Callable[[], None]
-
-
-def measure_alternately(sweeps: Sequence[AlternatingSweep], report: Progress) -> None:
+def measure_alternately(plans: Sequence[SweepPlan], report: Progress) -> None:
     """Measures several runs alternately: each round executes one job of each run. Stores the
     results in the folders of the runs. In every second round the order is reversed, so that linear
     drift of the machine affects all runs equally.
@@ -110,23 +116,17 @@ def measure_alternately(sweeps: Sequence[AlternatingSweep], report: Progress) ->
     A job that fails is stored as a failure, and the remaining jobs are still executed.
     """
     jobs = [
-        _jobs(
-            one.scenario.points(),
-            [method for method in one.methods if not isinstance(method, Model)],
-            one.scenario,
-        )
-        for one in sweeps
+        _jobs(one.scenario.points(), instruments_among(one.methods), one.scenario) for one in plans
     ]
     rounds = max(map(len, jobs), default=0)
     for number in range(rounds):
-        order = list(zip(sweeps, jobs, strict=True))
+        order = list(zip(plans, jobs, strict=True))
         for one, own in order if number % 2 == 0 else reversed(order):
             if number < len(own):
                 report(number, rounds, f"round {number + 1}: {one.scenario.name}")
-                one.enter()
                 # The failure is stored. The sweep that follows runs the failed configuration again.
                 with suppress(RunFailed):
-                    _measure([own[number]], one.store, silent_progress)
+                    _measure([own[number]], one, silent_progress)
 
 
 def silent_progress(done: float, total: float, text: str, /, *remaining_s: float) -> None:
@@ -189,7 +189,7 @@ def _testbed_key(point: Point) -> str:
 
 def _measure(
     jobs: Sequence[SweepJob],
-    store: Store,
+    plan: SweepPlan,
     report: Progress,
     clock: Clock = REAL,
     job_s: float | None = None,
@@ -199,6 +199,7 @@ def _measure(
 
     Raises RunFailed once every configuration has failed.
     """
+    store = plan.store
     results: list[Result] = []
     # Configurations that have not been run yet. The set is no longer used after the first success.
     untried = {point.id for _, point, _ in jobs}
@@ -219,7 +220,8 @@ def _measure(
         remaining = [] if each_s is None else [each_s * missing[number]]
         report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
         try:
-            result = instrument.run(point, repetition)
+            options = plan.options.for_next_measurement()
+            result = instrument.run(point, plan.session, repetition, options)
         except RunFailed as error:
             result = failure(instrument.name, point, repetition, error)
         if damage := store.damage(instrument.name, point.id, repetition):
@@ -245,19 +247,17 @@ def _missing_from(jobs: Sequence[SweepJob], store: Store) -> list[int]:
 
 
 def _narrowed(
-    scenario: Scenario,
+    plan: SweepPlan,
     points: Sequence[Point],
-    instruments: Sequence[Instrument],
     results: Sequence[Result],
-    store: Store,
     report: Progress,
     clock: Clock,
 ) -> list[Result]:
     """Repeats the measurement of each configuration until its mean has the requested precision, at
     most up to `most_repetitions` repetitions. Returns the new results. Raises InputError if the
     metric `run.precise` was not measured."""
-    run, more = scenario.run, list[Result]()
-    measuring = [one for one in instruments if one.name == FITTED_ON]
+    run, more = plan.scenario.run, list[Result]()
+    measuring = [one for one in instruments_among(plan.methods) if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
         observed: dict[str, list[float]] = {}
         for one in (*results, *more):
@@ -270,7 +270,7 @@ def _narrowed(
         if not wide:
             break
         jobs = [(instrument, point, repetition) for instrument in measuring for point in wide]
-        more += _measure(jobs, store, report, clock)
+        more += _measure(jobs, plan, report, clock)
     return more
 
 

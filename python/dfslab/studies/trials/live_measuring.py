@@ -38,11 +38,10 @@ def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[
     with access.session(notify) as session:
         if place is not None and place.testbed is not None:
             # It is unknown whether the testbed's daemons have served any request yet.
-            session.use(place.testbed, needs_warm_up=True)
-        instrument = Measure(session)
+            session.use(place.testbed, is_warm=False)
 
         def measured(scenario: Scenario, repetition: int) -> Result:
-            return instrument.run(Point(scenario=scenario, labels={}), repetition)
+            return Measure().run(Point(scenario=scenario, labels={}), session, repetition)
 
         yield measured
 

@@ -1,0 +1,74 @@
+"""The interface of instruments, which measure the real file system. An instrument is given the
+session through which it accesses the file system, and the options of the measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from dfslab.fleet.shards import ProgressReport
+from dfslab.fleet.watch import Watch
+from dfslab.instruments.access import InstrumentSession
+from dfslab.method import Method, Model
+from dfslab.result import Result
+from dfslab.spec.scenario import Point
+
+
+@dataclass(frozen=True)
+class MeasurementOptions:
+    """The files that one measurement writes in addition to its result, and the callbacks that it
+    calls while it runs.
+
+    `record`: new file for the operations of the workload run. `trace_directory`: folder for traces.
+    `progress` receives the finished share (0 to 1) and the phase of the workload run. `watch`
+    receives its live values. What is None is not written or not called.
+    """
+
+    record: Path | None = None
+    trace_directory: Path | None = None
+    progress: ProgressReport | None = None
+    watch: Watch | None = None
+
+    def for_next_measurement(self) -> MeasurementOptions:
+        """Returns the options of the next measurement of the same run. Only one measurement of a
+        run is recorded, so `record` is None once its file exists."""
+        if self.record is None or not self.record.exists():
+            return self
+        return replace(self, record=None)
+
+
+NO_OPTIONS = MeasurementOptions()
+
+
+@runtime_checkable
+class Instrument(Protocol):
+    """A method that measures the real system and never predicts."""
+
+    name: str
+
+    def run(
+        self,
+        point: Point,
+        session: InstrumentSession,
+        repetition: int = 0,
+        options: MeasurementOptions = NO_OPTIONS,
+    ) -> Result:
+        """Measures one configuration once, on the file system that `session` reaches.
+
+        `repetition`: number of the repetition. Every rate is finite and positive. Testbeds and
+        temporary folders stay in the session, which removes them when it is closed. Raises, with
+        one line of text, InputError if the configuration cannot be measured, and RunFailed if the
+        run fails.
+        """
+        ...
+
+
+def instruments_among(methods: Sequence[Method]) -> list[Instrument]:
+    """Returns the instruments among the methods of a run, in the same order."""
+    return [
+        method
+        for method in methods
+        if isinstance(method, Instrument) and not isinstance(method, Model)
+    ]
