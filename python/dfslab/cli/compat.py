@@ -28,6 +28,7 @@ from dfslab.cli.exchange.tools import elbencho, fio_jobs, ior
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.documents.metrics import THROUGHPUT
 from dfslab.result import Result
+from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError, build, unknown
@@ -176,10 +177,9 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
 
 
 def _number(given: Mapping[str, str], key: str) -> int:
-    text = given.get(key, "1")
-    if not text.isdigit() or not int(text):
-        raise InputError(key, text, "must be a number from 1 on")
-    return int(text)
+    if number := units.whole_number(given.get(key, "1")):
+        return number
+    raise InputError(key, given[key], "must be a number from 1 on")
 
 
 def _settings(path: Path) -> dict[str, str]:

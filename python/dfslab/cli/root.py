@@ -189,7 +189,9 @@ def _stop_for_failure(error: Exception) -> None:
     if isinstance(error, OSError):
         # The folder is full, read-only or has vanished. All files written so far are complete, so
         # the run can be resumed.
-        where = f"{error.filename}: " if error.filename else ""
+        # If a renaming failed, the second name is that of the file that should be there.
+        name = error.filename2 or error.filename
+        where = f"{name}: " if name else ""
         _stop(f"dfslab: {where}{error.strerror or error}", 1)
     if isinstance(error, RecursionError):
         _stop("dfslab: the input is nested too deeply", 2)

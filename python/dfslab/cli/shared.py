@@ -64,6 +64,8 @@ AllowIncomplete = Annotated[
 # The scenario key with the path of a trace. If the command line sets it, the path is relative to
 # the working directory.
 TRACE = "workload.trace"
+# The deepest keys of scenarios have four levels. Longer keys of --set are mistakes.
+MOST_LEVELS = 20
 # Maximum number of columns that sentences occupy, because longer lines are hard to read.
 WIDEST_TEXT = 100
 # Name of the link to the newest run in the folder of a scenario's runs.
@@ -159,6 +161,8 @@ def checked_with(
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise InputError("--set", text, "needs KEY=VALUE, such as workload.clients=4")
+        if key.count(".") > MOST_LEVELS:
+            raise InputError("--set", text, "is nested too deeply")
         values[key.strip()] = literal(value.strip())
     if not values:
         return scenario

@@ -15,7 +15,8 @@ class MetricRow(NamedTuple):
     """One metric of one result. `operation` is empty for metrics of the whole run.
 
     `labels`: the scenario keys that the run varies, with their values, as JSON. `low` and `high`:
-    the 90 % interval, if the metric has one.
+    the 90 % interval, if the metric has one. `verified_bytes`: the bytes of files that the measured
+    run compared with what was written, 0 if it compared nothing; None for other methods.
     """
 
     method: str
@@ -32,6 +33,7 @@ class MetricRow(NamedTuple):
     value: float
     low: float | None
     high: float | None
+    verified_bytes: int | None
 
 
 def rows(results: Sequence[Result]) -> list[MetricRow]:
@@ -65,6 +67,7 @@ def _rows(result: Result) -> list[MetricRow]:
                 one.value,
                 one.low,
                 one.high,
+                None if result.load is None else result.load.verified_bytes,
             )
         )
     return found

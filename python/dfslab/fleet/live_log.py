@@ -7,6 +7,7 @@ file is removed when the run ends.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -19,6 +20,7 @@ from dfslab.documents.document import Document
 from dfslab.fleet.watch import LiveCounts, SecondCounter, Watch
 from dfslab.latency_histogram import Latencies
 from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.files import regular
 from dfslab.spec.files.outputs import write_atomically
 
 # Name of the file in the folder of a run.
@@ -88,10 +90,14 @@ class LiveLog:
         self._share, self._text = 0.0, ""
 
     def open(self, folder: Path) -> None:
-        """Begins an empty file in the folder of a run."""
+        """Begins an empty file in the folder of a run. Nothing is written if the folder is not
+        writable, or if the path is a link, a pipe or a folder."""
         self._path, self._bytes = folder / FILE, 0
         with suppress(OSError):
-            self._file = self._path.open("w", encoding="utf-8")
+            descriptor = regular.opened(self._path, os.O_WRONLY | os.O_CREAT)
+            # Only now is it certain that the content belongs to an earlier run in this folder.
+            os.ftruncate(descriptor, 0)
+            self._file = os.fdopen(descriptor, "w", encoding="utf-8")
             self._is_open = True
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ A reader is one module that declares `TITLE` and `READER`. It is found in `impor
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -118,7 +119,7 @@ def read(path: Path, form: str = "") -> ToolReport:
         return found
     except InputError:
         raise
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, csv.Error) as error:
         raise InputError(KEY, str(path), f"{names[0]}: {error}") from error
 
 

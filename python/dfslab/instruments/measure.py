@@ -34,6 +34,9 @@ from dfslab.spec.streams.target import FileTarget
 
 NAMES = ("measure",)
 ANY_NUMBER = 2**62
+UNVERIFIED = (
+    'unverified: the content of files was not compared with what was written (run.verify = "none")'
+)
 
 
 @dataclass(frozen=True)
@@ -357,6 +360,7 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
     return [
         *failed,
         *_cut_short(load, complete),
+        *_unverified(scenario),
         *(recovery.notes(load.faults) if load.faults else []),
         *_layers(load),
         *_lateness(load),
@@ -371,6 +375,13 @@ def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
     the time limit ended is incomplete, although no operation failed."""
     over = not complete and not load.errors
     return ["run.time_limit ended the workload run"] if over else []
+
+
+def _unverified(scenario: Scenario) -> list[str]:
+    """Returns a list with one note if the scenario turns the check of content off, else an empty
+    list."""
+    is_off = scenario.run.verify == "none"
+    return [UNVERIFIED] if is_off else []
 
 
 def _layers(load: MeasuredLoad) -> list[str]:

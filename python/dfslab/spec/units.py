@@ -31,6 +31,7 @@ _KINDS = {
     "1/s": "a rate",
 }
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
+_NUMBER_FIRST = re.compile(r"^[\s(+-]*(?:\.?\d|inf|nan)", re.IGNORECASE)
 # The usual notation of a quantity: a number and a unit. Other texts are left to pint, which loads
 # slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
@@ -58,6 +59,16 @@ FACTORS: dict[str, dict[str, float]] = {
 _KILO = re.compile(r"\bK(B|bit|b)\b")
 
 
+# The longest text that is read as a whole number. Python refuses texts of more than 4300 digits.
+_MOST_DIGITS = 18
+
+
+def whole_number(text: str) -> int | None:
+    """Returns the number in a text of 1 to 18 ASCII digits; None for any other text."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else None
+
+
 @lru_cache(maxsize=1)
 def _registry() -> pint.UnitRegistry[float]:
     import pint
@@ -74,6 +85,9 @@ def parse(text: str, unit: str) -> float:
     allowed = f"a quantity like {_EXAMPLES[unit]}"
     if _BARE_UNIT.match(text):
         raise ValueError(f"needs a unit, {allowed}")
+    if not _NUMBER_FIRST.match(text):
+        # Pint would read a unit alone, such as "GB/s", as one of it.
+        raise ValueError(f"{_reason(text, unit)}{allowed}")
     magnitude = plainly(text, unit)
     if magnitude is None:
         try:

@@ -11,6 +11,7 @@ from typing import Literal
 import psutil
 
 from dfslab.documents.document import Document
+from dfslab.spec.files import regular
 from dfslab.spec.input_error import InputError
 from dfslab.studies.runs.records.stored_results import COMPLETE
 
@@ -85,7 +86,7 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
         try:
             path = folder / SCENARIO
             head = _head(path, path.stat().st_mtime_ns)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         yield RunEntry(
             key=folder.relative_to(runs).as_posix(),
@@ -107,8 +108,7 @@ def _head(path: Path, changed_ns: int) -> _ScenarioHead:
 
 
 def _toml(path: Path) -> Mapping[str, object]:
-    with path.open("rb") as file:
-        return tomllib.load(file)
+    return tomllib.loads(regular.content(path).decode())
 
 
 def _started(stamp: str) -> str:
@@ -132,7 +132,7 @@ def _is_locked(lock: Path) -> bool:
     try to take the lock, because a run that starts at the same time would then be refused."""
     try:
         written_s = lock.stat().st_mtime
-        began_s = psutil.Process(int(lock.read_text(encoding="utf-8"))).create_time()
+        began_s = psutil.Process(int(regular.content(lock))).create_time()
     except (OSError, ValueError, psutil.Error):
         return False
     return began_s <= written_s + CLOCK_TOLERANCE_S

@@ -3,6 +3,7 @@ client host, and the results that are stored already."""
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from dfslab.report.charts.svg import figure
 from dfslab.report.page_table import note, table
 from dfslab.result import Result
 from dfslab.spec import units
+from dfslab.spec.files import regular
 from dfslab.studies.runs.records import stored_results
 from dfslab.web.catalog import State, state_of
 
@@ -73,7 +75,7 @@ def lines_of(path: Path) -> list[LiveLine]:
     """Returns the newest lines of a live file, the oldest first. A line that is not complete yet is
     left out; a missing file has no lines."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(regular.opened(path, os.O_RDONLY), "rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - READ_BYTES))
             text = file.read()

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
@@ -213,9 +214,10 @@ def _size(given: Options, option: str, default: str) -> int:
 
 
 def _number(text: str, option: str) -> int:
-    if not text.isdigit() or not int(text):
+    number = units.whole_number(text)
+    if not number:
         raise InputError(f"iozone.{option}", text, "must be a number from 1 on")
-    return int(text)
+    return number
 
 
 def _clients(given: Options) -> int:
@@ -251,10 +253,11 @@ def _tests(given: Options) -> list[str]:
 
 def _test(text: str) -> int:
     allowed = f"must be one of {', '.join(map(str, TESTS))}"
-    if not text.isdigit() or int(text) not in TESTS:
+    number = units.whole_number(text)
+    if number is None or number not in TESTS:
         stdio = " (6 and 7 use stdio, 11 and 12 vectors)" if text in ("6", "7", "11", "12") else ""
         raise InputError("iozone.-i", text, allowed + stdio)
-    return int(text)
+    return number
 
 
 def _directory(given: Options, clients: int) -> str:

@@ -160,9 +160,10 @@ def positive_quantity(option: str, text: str, unit: str) -> float:
 
 
 def _clients(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
+    number = units.whole_number(text)
+    if not number:
         raise InputError("--clients", text, "must be whole numbers from 1 on, such as 1,8")
-    return int(text)
+    return number
 
 
 def _mode(text: str) -> Mode:

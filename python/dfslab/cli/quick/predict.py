@@ -20,6 +20,7 @@ from dfslab.cli.shared import (
     with_progress,
 )
 from dfslab.documents.table import Paragraph
+from dfslab.spec import units
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _count(servers: str) -> int | None:
     the text is no whole number of at least 1."""
     if not servers:
         return None
-    if not servers.isascii() or not servers.isdigit() or int(servers) < 1:
+    number = units.whole_number(servers)
+    if not number:
         raise InputError("--servers", servers, "needs a whole number of at least 1")
-    return int(servers)
+    return number

@@ -31,6 +31,7 @@ def write(results: Sequence[Result]) -> bytes:
             ("value", arrow.float64()),
             ("low", arrow.float64()),
             ("high", arrow.float64()),
+            ("verified_bytes", arrow.int64()),
         ]
     )
     sink = arrow.BufferOutputStream()

@@ -64,20 +64,30 @@ class CsvRow:
 
 
 def columns_of(text: str) -> list[str]:
-    """Returns the names of a table's columns. They are in the first line that is not a comment."""
-    return next(csv.reader(_lines(text)), [])
+    """Returns the names of a table's columns. They are in the first line that is not a comment.
+    Returns an empty list if that line is not a line of CSV."""
+    try:
+        return next(csv.reader(_lines(text)), [])
+    except csv.Error:
+        # A field is longer than csv reads: the text is not a table.
+        return []
 
 
 def rows(text: str, file: str, columns: Sequence[str]) -> list[CsvRow]:
     """Returns every row of a table. Raises InputError if one of `columns` is missing, if there are
-    no rows, or if a row is too short."""
-    reader = csv.DictReader(_lines(text))
-    missing = [one for one in columns if one not in (reader.fieldnames or ())]
+    no rows, or if a row is too short or not CSV."""
+    present = columns_of(text)
+    missing = [one for one in columns if one not in present]
     if missing:
         reason = f"no such column; the first line must have the columns {', '.join(columns)}"
         raise InputError(missing[0], None, reason, file)
     comments = len(text.splitlines()) - len(_lines(text))
-    found = [CsvRow(row, comments + reader.line_num, file) for row in reader]
+    reader = csv.DictReader(_lines(text))
+    try:
+        found = [CsvRow(row, comments + reader.line_num, file) for row in reader]
+    except csv.Error as error:
+        line = comments + reader.line_num
+        raise InputError(f"line {line}", None, f"is no line of CSV: {error}", file) from error
     if not found:
         raise InputError("rows", 0, "the table has no measurement below its first line", file)
     for row in found:

@@ -150,7 +150,7 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
     except FileNotFoundError as error:
         allowed = f"needs {path.with_suffix('.json').name} in its folder, as `dfslab export` writes"
         raise InputError("DATA", str(path), allowed) from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
     if not rows or RATE not in rows[0]:
         raise InputError("DATA", str(path), f"is no table of runs: the column {RATE} is missing")

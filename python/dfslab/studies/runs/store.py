@@ -26,6 +26,7 @@ from dfslab.extras import missing
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.clock import REAL, Clock, date
+from dfslab.spec.files import regular
 from dfslab.spec.files.outputs import write_atomically
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -97,11 +98,13 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """A context that holds an exclusive lock on the folder. If another process holds the lock,
-        raises RunFailed; the error text has the process id of the lock's holder.
+        raises RunFailed; the error text has the process id of the lock's holder. Raises OSError if
+        the lock file cannot be written or is not a regular file.
 
         The kernel releases the lock when its holder ends, also after a crash.
         """
-        with (self.folder / ".lock").open("a+", encoding="utf-8") as file:
+        descriptor = regular.opened(self.folder / ".lock", os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(descriptor, "a+", encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -156,10 +159,13 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
     home = root / scenario.name
     try:
         home.mkdir(parents=True, exist_ok=True)
-        with (home / ".choice.lock").open("a", encoding="utf-8") as choice:
+        choice = regular.opened(home / ".choice.lock", os.O_WRONLY | os.O_CREAT)
+        try:
             # The kernel releases the lock when the file is closed, also after a crash.
             fcntl.flock(choice, fcntl.LOCK_EX)
             return _chosen(scenario, home, fresh, clock)
+        finally:
+            os.close(choice)
     except OSError as error:
         allowed = f"no folder can be made there; --out names another folder: {error}"
         raise InputError("--out", str(root), allowed) from error
@@ -172,12 +178,14 @@ def unfinished(scenario: Scenario, root: Path) -> Store | None:
 
 
 def _unfinished(scenario: Scenario, home: Path) -> Store | None:
-    for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
-        if folder.parent.is_symlink():
+    wanted = scenario.toml().encode()
+    for path in sorted(home.glob("*/scenario.toml"), reverse=True):
+        # A pipe or a folder with this name is not a scenario.
+        if path.parent.is_symlink() or not path.is_file():
             continue
-        is_same = folder.read_text(encoding="utf-8") == scenario.toml()
-        if is_same and not (folder.parent / stored_results.COMPLETE).exists():
-            return Store(folder.parent, resumed=True)
+        is_same = regular.content(path) == wanted
+        if is_same and not (path.parent / stored_results.COMPLETE).exists():
+            return Store(path.parent, resumed=True)
     return None
 
 
@@ -227,8 +235,9 @@ def results_of(folder: Path) -> list[Result]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises InputError if the folder is not a run folder, that is, if it has no scenario.toml."""
-    if (folder / "scenario.toml").exists():
+    """Raises InputError if the folder is not a run folder, that is, if it has no file
+    scenario.toml."""
+    if (folder / "scenario.toml").is_file():
         return
     made = "`dfslab run SCENARIO` makes run folders, such as runs/NAME/latest"
     if not folder.exists():
@@ -273,7 +282,7 @@ def _schema() -> pa.Schema:
 
     columns = {
         **dict.fromkeys(texts, pa.string()),
-        **dict.fromkeys(("repetition", "seed"), pa.int64()),
+        **dict.fromkeys(("repetition", "seed", "verified_bytes"), pa.int64()),
         **dict.fromkeys(("held_out", "complete"), pa.bool_()),
         **dict.fromkeys(("value", "low", "high"), pa.float64()),
     }
@@ -288,6 +297,7 @@ def _rows(result: Result) -> list[dict[str, object]]:
             "repetition": result.repetition,
             "held_out": result.point.held_out,
             "complete": result.complete,
+            "verified_bytes": None if result.load is None else result.load.verified_bytes,
             "labels": json.dumps(dict(result.labels)),
             "metric": name,
             "value": metric.value,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dfslab import discover
+from dfslab.spec.files import regular
 from dfslab.spec.files.outputs import write_atomically
 from dfslab.spec.input_error import RunFailed
 
@@ -120,11 +121,11 @@ def read(folder: Path, inputs: str) -> Stored:
     otherwise `Stored.reason` states why there are none.
     """
     try:
-        document = json.loads((folder / FILE).read_bytes())
+        document = json.loads(regular.content(folder / FILE))
         form, known, findings = (document[key] for key in ("format", "inputs", "findings"))
     except FileNotFoundError:
         return Stored(None, MISSING)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return Stored(None, OTHER_FORMAT)
     if form != FORMAT or not isinstance(findings, dict):
         return Stored(None, OTHER_FORMAT)

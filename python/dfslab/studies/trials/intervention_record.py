@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from dfslab.spec.changes.change import Change
 from dfslab.spec.clock import Clock, date
 from dfslab.spec.design import LevelValue
+from dfslab.spec.files import regular
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.change_error import Basis
@@ -129,8 +130,7 @@ def check_records(path: Path) -> None:
     missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8"):
-            pass
+        os.close(regular.opened(path, os.O_WRONLY | os.O_CREAT))
     except OSError as error:
         allowed = f"must be a file to which records can be appended: {error.strerror}"
         raise InputError(KEY, str(path), allowed) from error
@@ -141,7 +141,8 @@ def append(path: Path, line: PredictedIntervention | MeasuredIntervention) -> No
 
     Several processes may append to one file. A line that a crash left incomplete is ended first.
     """
-    with path.open("ab+") as file:
+    descriptor = regular.opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(descriptor, "ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if file.tell():
             file.seek(-1, os.SEEK_END)
@@ -159,7 +160,7 @@ def read_records(path: Path) -> list[Intervention]:
     after it was written, or if a measurement has no prediction before it.
     """
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = regular.content(path).split(b"\n")
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error}") from error
     found: dict[str, Intervention] = {}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dfslab.spec import units
 from dfslab.spec.model import InputError, unknown
 from dfslab.workloads.transfers import Mode
 
@@ -194,9 +195,10 @@ class Job:
         """Returns the whole number that an option has, or `default` if it is not given. Raises
         InputError if it is no number or below `least`."""
         text = self.given.get(option, str(default))
-        if not text.isdecimal() or int(text) < least:
+        number = units.whole_number(text)
+        if number is None or number < least:
             raise InputError(self.key(option), text, f"must be a whole number from {least} on")
-        return int(text)
+        return number
 
     def time_s(self, option: str, unit_s: float) -> float:
         """Returns the time that an option has, in seconds; 0 if it is not given. `unit_s`: the

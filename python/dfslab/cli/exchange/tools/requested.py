@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from dfslab.result import Result
+from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, unknown
 
@@ -49,9 +50,10 @@ class GivenOptions:
         """Returns the whole number that an option has, or `default` if it is not given. Raises
         InputError if it is no number or below `least`."""
         text = self.values.get(option, str(default))
-        if not text.isdecimal() or int(text) < least:
+        number = units.whole_number(text)
+        if number is None or number < least:
             raise self.wrong(option, f"must be a whole number from {least} on")
-        return int(text)
+        return number
 
     def size(self, option: str, default: str) -> int:
         """Returns the size that an option has, in bytes; `default` is used if it is not given. Unit

@@ -9,12 +9,14 @@ the run.
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from dfslab.spec.files import regular
 from dfslab.spec.files.outputs import write_atomically
 from dfslab.studies.runs.records.record import ResultKey
 
@@ -39,7 +41,7 @@ def read(path: Path, run: str) -> list[IndexEntry]:
     """Returns the entries of the index up to the first damaged entry. Returns an empty list if
     there is no index of the run with the identifier `run`."""
     try:
-        first, *lines = path.read_bytes().splitlines()
+        first, *lines = regular.content(path).splitlines()
     except (OSError, ValueError):
         return []
     if first != _line([run])[:-1]:
@@ -66,8 +68,10 @@ def write(path: Path, run: str, entries: Iterable[IndexEntry]) -> None:
 def append(path: Path, entries: Iterable[IndexEntry]) -> None:
     """Appends entries to an index. If this fails, for example because the disk is full, no error is
     raised: missing entries are later computed from the records."""
-    with suppress(OSError), path.open("ab") as file:
-        file.write(_lines(entries))
+    with suppress(OSError):
+        descriptor = regular.opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(_lines(entries))
 
 
 def _lines(entries: Iterable[IndexEntry]) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dfslab.result import Result
+from dfslab.spec.files import regular
 from dfslab.spec.files.outputs import sync_folder
 from dfslab.studies.runs.records import record, record_index
 from dfslab.studies.runs.records.record import DamagedResult, ResultKey
@@ -53,11 +54,11 @@ class RecordLog:
         result of the same key is replaced.
 
         `replaces`: names of damaged files of earlier formats that the results replace. Raises
-        OSError if the disk is full or fails; the file is then unchanged. Raises DamagedResult if
-        the file's first line is damaged, has another format, or belongs to another scenario.
+        OSError if the disk is full or fails, or if the file is not a regular file; the file is then
+        unchanged. Raises DamagedResult if the file's first line is damaged, has another format, or
+        belongs to another scenario.
         """
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self.path, flags, 0o666)
+        descriptor = regular.opened(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             known = self._checked(descriptor)
             first = b"" if known.run else self._file.first_line()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dfslab.method import RunFailed
 from dfslab.result import Result
+from dfslab.spec.files import regular
 from dfslab.studies.runs import stored
 from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.records.record import DamagedResult, ResultKey, key_of
@@ -75,7 +76,7 @@ def _number_at_the_end(folder: Path) -> int | None:
     """Returns the number of results with which a run ended. Returns None if the run has not ended,
     or if the version of dfslab that ran it did not record the number."""
     try:
-        found = json.loads((folder / COMPLETE).read_bytes())
+        found = json.loads(regular.content(folder / COMPLETE))
         return int(found["results"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

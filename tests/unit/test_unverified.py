@@ -1,0 +1,43 @@
+"""Tests that a result whose content was not compared says so in the terminal, on the page and in
+exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from support.command import dfslab
+
+SCENARIO = """schema = 1
+name = "content"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+[workload]
+name = "sequential_write"
+file_size = "4 KiB"
+operations_per_client = 8
+[run]
+methods = ["measure"]
+repetitions = 1
+"""
+WORDS = "unverified: the content of files was not compared"
+
+
+@pytest.mark.parametrize("verify", ["none", "sample", "after"])
+def test_every_output_says_whether_content_was_compared(tmp_path: Path, verify: str):
+    (tmp_path / "content.toml").write_text(f'{SCENARIO}verify = "{verify}"\n')
+    done = dfslab("run", "content.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (page,) = (tmp_path / "runs" / "content").glob("2*/report.html")
+    is_unverified = verify == "none"
+    assert (WORDS in done.stdout) == is_unverified
+    assert (WORDS in page.read_text()) == is_unverified
+    shown = dfslab("report", str(page.parent), "--as", "csv", cwd=tmp_path)
+    rows = list(csv.DictReader(io.StringIO(shown.stdout)))
+    assert rows
+    assert all((int(row["verified_bytes"]) == 0) == is_unverified for row in rows)
