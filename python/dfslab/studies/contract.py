@@ -278,17 +278,13 @@ def find(name: str) -> Study[StudyResult]:
     known = discover.studies()
     if name not in known:
         raise InputError("study", name, unknown(name, sorted(known)))
-    member = known[name]
-    make = vars(member.load()).get("make")
-    if make is None:
-        raise discover.DiscoveryError(f"{member.source}: lacks make")
-    study = make(name)
+    study, source = discover.made(known[name], name), discover.source(known[name])
     if not isinstance(study, Study) or study.name != name or study.result.study != name:
-        raise discover.DiscoveryError(f"{member.source}: makes no study of the name {name}")
+        raise discover.DiscoveryError(f"{source}: makes no study of the name {name}")
     if study.result.section_order is None and _of_section(study.result):
         stated = ", ".join(_of_section(study.result))
         reason = f"states {stated} of a section of the page, but no section_order"
-        raise discover.DiscoveryError(f"{member.source}: {study.result.__name__} {reason}")
+        raise discover.DiscoveryError(f"{source}: {study.result.__name__} {reason}")
     return study
 
 
