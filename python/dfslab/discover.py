@@ -386,7 +386,7 @@ def _workload(name: str, path: Path) -> Workload:
 
     found = declared(path, "WORKLOAD", Definition)
     if isinstance(found, Program):
-        return Workload(name, found.title, found.parameters, no_stream(name), path, found.argv)
+        return Workload(name, found.title, found.parameters, no_stream(name), path, found.command)
     if isinstance(found, Streams):
         return Workload(
             name, found.title, found.parameters, found.stream, path, for_clients=found.for_clients
