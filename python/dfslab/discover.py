@@ -19,7 +19,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -334,6 +334,19 @@ def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
     return found
 
 
+def made(path: Path, name: str) -> object:
+    """Imports the module in the file `path` and returns what its function `make` returns for the
+    member `name`.
+
+    Raises DiscoveryError if the module has no function `make`.
+    """
+    make = vars(load(path)).get("make")
+    if not callable(make):
+        raise DiscoveryError(f"{source(path)}: lacks make")
+    found: object = make(name)
+    return found
+
+
 def named(room: Room, name: str, key: str) -> Path:
     """Returns the file of the member `name` of the type `room`.
 
@@ -373,7 +386,7 @@ def _workload(name: str, path: Path) -> Workload:
 
     found = declared(path, "WORKLOAD", Definition)
     if isinstance(found, Program):
-        return Workload(name, found.title, found.parameters, no_stream(name), path, found.argv)
+        return Workload(name, found.title, found.parameters, no_stream(name), path, found.command)
     if isinstance(found, Streams):
         return Workload(
             name, found.title, found.parameters, found.stream, path, for_clients=found.for_clients
@@ -394,22 +407,9 @@ def methods() -> Iterator[tuple[str, str, Path]]:
             yield name, kind, path
 
 
-@dataclass(frozen=True)
-class Member:
-    """A member that has been found but not imported.
-
-    `source`: its file or entry point, as text. `load`: function that imports it.
-    """
-
-    source: str
-    load: Callable[[], ModuleType]
-
-
-def studies() -> dict[str, Member]:
-    """Returns a dictionary of all studies with the study's name as key. No study is imported."""
-    return {
-        name: Member(source(path), partial(load, path)) for name, path in members(STUDIES).items()
-    }
+def studies() -> dict[str, Path]:
+    """Returns the file of every study, by the study's name. No study is imported."""
+    return members(STUDIES)
 
 
 def title(path: Path) -> str:

@@ -327,15 +327,14 @@ class Laboratory:
         self, run: FinishedRun, opened: Store, always_page: bool, stages: Stages
     ) -> FinishedRun:
         """Writes the page, the summary and the table of results, then marks the folder of the
-        run complete."""
+        run complete. Returns the run with the processor time and further notes."""
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
             with stages.of("page"):
                 from dfslab.report import page as pages
 
                 pages.write(run)
-        run.processor_time = stages.spent
-        run.findings.notes += opened.finish(run_document.of(run))
-        return run
+        timed = run.extended(stages.spent)
+        return timed.extended(timed.processor_time, opened.finish(run_document.of(timed)))
 
     def learn(self, scenario: Scenario, data: Path, page: Output | None = None) -> FinishedRun:
         """Analyses existing runs of a scenario that declares an experimental design. `data`: a run

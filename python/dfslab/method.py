@@ -11,6 +11,9 @@ from dfslab.spec.input_error import RunFailed as RunFailed
 from dfslab.spec.scenario import Point
 
 CONFIDENCE = 0.90
+# Name of the instrument whose results are measured rates and latencies. Models are fitted to its
+# results and compared with them.
+MEASURE = "measure"
 # Methods that predict without a model. A model has to predict better than these baselines.
 BASELINES = ("mean", "ideal", "serial")
 

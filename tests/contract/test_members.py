@@ -25,7 +25,7 @@ from dfslab.testbeds.state import TestbedFolder
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 WORKLOADS = list(discover.members(discover.WORKLOADS))
 # Workloads that are operation streams; a workload that runs an external program has no stream.
-STREAMS = [name for name in WORKLOADS if discover.workload(name).argv is None]
+STREAMS = [name for name in WORKLOADS if discover.workload(name).command is None]
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):

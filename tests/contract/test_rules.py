@@ -56,12 +56,17 @@ def test_a_rule_of_another_folder_is_found_and_judges(tmp_path, monkeypatch):
     assert found.finding(evidence).stated == "5000 is round"
 
 
-def test_a_module_that_makes_no_rule_is_named(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "lacks make"), ("make = 3\n", "lacks make"), ("make = str.upper\n", "makes no rule x")],
+)
+def test_a_module_that_makes_no_rule_is_named(text, reason, tmp_path, monkeypatch):
     folder = tmp_path / "studies" / "checks" / "rules"
     folder.mkdir(parents=True)
-    (folder / "wrong.py").write_text('"""None."""\nNAMES = ("x",)\n')
+    name = f"wrong_{len(text)}.py"
+    (folder / name).write_text('"""None."""\nNAMES = ("x",)\n' + text)
     monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
-    with pytest.raises(discover.DiscoveryError, match=r"wrong\.py: makes no rule x"):
+    with pytest.raises(discover.DiscoveryError, match=f"{name}: {reason}"):
         rules()
 
 

@@ -175,20 +175,33 @@ def test_cells_are_escaped_by_the_page_and_by_the_terminal():
     assert "\\[bold]" in str(next(iter(column.cells)))
 
 
-def test_a_study_that_runs_before_what_it_needs_is_refused(monkeypatch):
-    class Late(StudyResult):
-        study = "late"
+EARLY = '''"""A study that runs before the study whose result it needs."""
+from dfslab.studies import contract
 
-    class Early(Study[Late]):
-        name, result, order = "late", Late, 1
-        needs = Needs(studies=(contract.find("learning").result,))
+NAMES = ("late",)
 
-        def run(self, run, progress):
-            return None
 
-    member = discover.Member("here", lambda: type("Module", (), {"make": lambda name: Early()}))
-    known = {**discover.studies(), "late": member}
-    monkeypatch.setattr(discover, "studies", lambda: known)
+class Late(contract.StudyResult):
+    study = "late"
+
+
+class Early(contract.Study[Late]):
+    name, result, order = "late", Late, 1
+    needs = contract.Needs(studies=(contract.find("learning").result,))
+
+    def run(self, run, progress):
+        return None
+
+
+def make(name):
+    return Early()
+'''
+
+
+def test_a_study_that_runs_before_what_it_needs_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "early.py").write_text(EARLY)
+    monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
     with pytest.raises(discover.DiscoveryError, match="late needs learning"):
         contract.all_studies()
 

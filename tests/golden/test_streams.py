@@ -86,7 +86,7 @@ def texts(folder: Path) -> dict[str, str]:
     replayed = {"trace": str(trace), "under": "/d"}
     for name in discover.members(discover.WORKLOADS):
         workload = discover.workload(name)
-        if workload.argv is not None:
+        if workload.command is not None:
             continue
         cases = [*variants(workload.parameters), *ARRIVALS]
         if name == "replay":

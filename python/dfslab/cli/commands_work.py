@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.visibility_report import Visibility
@@ -21,6 +20,7 @@ from dfslab.method import RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError, unknown
@@ -46,7 +46,7 @@ def design(scenario: Scenario) -> designs.DesignPlan:
     return designs.plan(scenario)
 
 
-def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Proposal]:
+def next_runs(scenario: Scenario, data: Path, about: Mapping[str, LevelValue]) -> list[Proposal]:
     """Proposes the runs that would reduce the uncertainty of predictions most for each hour of run
     time. `data`: folder or table of earlier runs.
 

@@ -42,8 +42,8 @@ def members() -> dict[str, list[dict[str, str]]]:
             for name, kind, path in discover.methods()
         ],
         "studies": [
-            {"name": name, "title": "study", "from": member.source}
-            for name, member in sorted(discover.studies().items())
+            {"name": name, "title": "study", "from": discover.source(path)}
+            for name, path in sorted(discover.studies().items())
         ],
         "sections": _titled(discover.SECTIONS),
         "exporters": _titled(discover.EXPORTERS),

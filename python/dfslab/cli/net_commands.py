@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -20,11 +20,18 @@ from dfslab.report.harmless import harmless
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
     from rich.table import Table
 
     from dfslab.documents.document import Document
     from dfslab.documents.net_run import RunLimits
-    from dfslab.documents.net_state import MeanValue, MonitoredValue, NetSimulation, NetSizes
+    from dfslab.documents.net_state import (
+        MeanValue,
+        MonitoredValue,
+        NetSimulation,
+        NetSizes,
+        StateSpace,
+    )
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
@@ -57,12 +64,13 @@ def check(
     net = files.read(file)
     sizes = engine.check(net)
     try:
-        space = _shown(engine.state_space(net, markings))
+        space: StateSpace | str = engine.state_space(net, markings)
     except InputError as error:
         # A net with random tokens has no state space, so only its sizes are printed.
-        space = {"refused": str(error)}
+        space = str(error)
     if as_json:
-        print(json.dumps({"sizes": _shown(sizes), "state_space": space}))
+        shown = {"refused": space} if isinstance(space, str) else _shown(space)
+        print(json.dumps({"sizes": _shown(sizes), "state_space": shown}))
         return
 
     harmless(Console(emoji=False)).print(_table(sizes, space))
@@ -81,13 +89,14 @@ def states(
     sys.stdout.write(scc_graph.written(space, form))
 
 
-def _shown(document: Document) -> Mapping[str, Any]:
+def _shown(document: Document) -> Mapping[str, JsonValue]:
     """Returns a document as JSON data, without the fields that the engine did not set."""
     return document.model_dump(mode="json", exclude_unset=True)
 
 
-def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
-
+def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
+    """Returns the sizes of a net and the properties of its state space as a table. If the net has
+    no state space, `space` is the reason."""
     table = Table("property", "found")
     for key, value in _shown(sizes).items():
         if key != "scans":
@@ -95,11 +104,14 @@ def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
     for one in sizes.scans:
         where = f"page {one.page}, transition {one.transition}, arc {one.arc}"
         table.add_row("scans", escape(f"{where}: {one.reason}"))
-    for key, value in space.items():
+    if isinstance(space, str):
+        table.add_row("refused", escape(space))
+        return table
+    for key, value in _shown(space).items():
         if key in ("net", "scc_graph"):
             continue
         if key == "bounds":
-            for place, (least, most) in list(value.items())[:LISTED]:
+            for place, (least, most) in list(space.bounds.items())[:LISTED]:
                 table.add_row(escape(f"tokens in {place}"), f"{least} to {most}")
             continue
         shown = ", ".join(str(v) for v in value[:LISTED]) if isinstance(value, list) else str(value)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from types import ModuleType
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
@@ -27,7 +28,7 @@ HELP = ["-h", "--help"]
 NO_COLOR = "NO_COLOR"
 
 
-def module(name: str) -> Any:
+def module(name: str) -> ModuleType:
     """Imports the module `dfslab.cli.NAME`, which holds commands."""
     return importlib.import_module(f"dfslab.cli.{name}")
 

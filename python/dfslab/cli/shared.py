@@ -240,7 +240,11 @@ class Reporter:
         )
 
 
-def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
+# The callback with which `with_progress` receives progress: a bar in a terminal, lines, or nothing.
+AnyReporter = Reporter | LineReporter | SilentReporter
+
+
+def with_progress(as_json: bool, work: Callable[[AnyReporter], Found]) -> Found:
     """Runs `work(report)` and returns its result. A call of `report(done, total, text)` moves a
     progress bar.
 
@@ -283,12 +287,11 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
     """Runs `work(laboratory)` and returns its result. Progress is shown as by `with_progress`."""
     from dfslab.laboratory import Laboratory
 
-    def begun(report: Reporter | LineReporter | SilentReporter) -> Found:
+    def begun(report: AnyReporter) -> Found:
         notify = silent if QUIET.get() else note
         return work(Laboratory(report, report.watch, notify=notify))
 
-    found: Found = with_progress(as_json, begun)
-    return found
+    return with_progress(as_json, begun)
 
 
 def note(text: str) -> None:

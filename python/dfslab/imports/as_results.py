@@ -14,12 +14,12 @@ from pathlib import Path
 
 from dfslab.documents import metrics
 from dfslab.imports.tool_report import ToolMeasurement, ToolReport
+from dfslab.method import MEASURE
 from dfslab.result import Metric, Provenance, Result
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 
-METHOD = "measure"
 UNKNOWN_DEPLOYMENT = (
     "the tool's report names no deployment: that of the scenario is not what it ran on"
 )
@@ -52,7 +52,7 @@ def scenario_of(report: ToolReport, path: Path) -> Scenario:
                 "part": "",
                 "operation": "",
             },
-            "run": {"methods": [METHOD], "repetitions": 1},
+            "run": {"methods": [MEASURE], "repetitions": 1},
         },
     )
 
@@ -92,7 +92,7 @@ def _result(
     notes += [] if one.clients else [UNKNOWN_CLIENTS]
     notes += [f"command line: {command}"] if command else []
     return Result(
-        method=METHOD,
+        method=MEASURE,
         point_id=point.id,
         point=point,
         repetition=one.repetition,

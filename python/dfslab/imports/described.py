@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dfslab.imports import as_results
 from dfslab.imports.tool_report import ToolMeasurement, ToolReport
+from dfslab.method import MEASURE
 from dfslab.result import Result, Step
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, build
@@ -94,7 +95,7 @@ def _base(imported: Scenario, on: Scenario) -> Scenario:
             "deployment": document["deployment"],
             "file_system": document["file_system"],
             "workload": {"name": "transfers"},
-            "run": {"methods": [as_results.METHOD], "repetitions": 1},
+            "run": {"methods": [MEASURE], "repetitions": 1},
         },
     )
 

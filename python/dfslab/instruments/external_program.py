@@ -13,7 +13,6 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from dfslab import discover
 from dfslab.documents import metrics as metric
@@ -25,12 +24,12 @@ from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.command_profile import host_of, write_increase
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
-from dfslab.spec.check import FILLED_IN
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
+from dfslab.spec.streams.workload import RunValues
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
 from dfslab.testbeds.daemon import tied_to_owner
@@ -49,7 +48,7 @@ INTERRUPTED_S = 10.0
 def is_command(point: Point) -> bool:
     """Returns whether the workload of a configuration is an external program, not a stream of
     operations."""
-    return discover.workload(point.scenario.workload.name).argv is not None
+    return discover.workload(point.scenario.workload.name).command is not None
 
 
 def expect(point: Point) -> None:
@@ -59,11 +58,11 @@ def expect(point: Point) -> None:
     only once the testbed runs.
     """
     workload = discover.workload(point.scenario.workload.name)
-    if workload.argv is not None:
-        own: Any = workload_parameters(point.scenario, workload)
-        program = workload.argv(own, dict.fromkeys(FILLED_IN, ""))[0]
-        if "/" in program:
-            _there(program, {}, own.install)
+    if workload.command is not None:
+        own = workload_parameters(point.scenario, workload)
+        command = workload.command(own, RunValues())
+        if "/" in command.words[0]:
+            _there(command.words[0], {}, command.install)
 
 
 def measured(
@@ -136,26 +135,26 @@ def _run(
     testbed = session.testbed
     warm_up_once(point, target, session, options.progress)
     workload = discover.workload(scenario.workload.name)
-    own: Any = workload_parameters(scenario, workload)
-    assert workload.argv is not None
+    own = workload_parameters(scenario, workload)
+    assert workload.command is not None
     reached = session.reach(scenario, counts_calls)
-    given = {
-        "uri": reached.uri,
-        "directory": reached.directory,
-        "folder": f"/dfslab-{uuid.uuid4().hex[:12]}",
-        "clients": scenario.workload.clients,
-        "seed": scenario.run.seed + repetition,
-    }
-    assert set(given) == set(FILLED_IN)
-    words = workload.argv(own, given)
+    run = RunValues(
+        uri=reached.uri,
+        directory=str(reached.directory),
+        folder=f"/dfslab-{uuid.uuid4().hex[:12]}",
+        clients=str(scenario.workload.clients),
+        seed=str(scenario.run.seed + repetition),
+    )
+    command = workload.command(own, run)
+    words = command.words
     environment = client_environment(testbed)
-    _there(words[0], environment, own.install)
+    _there(words[0], environment, command.install)
     # If clients run on hosts, the program runs on the first of these hosts.
     host = next(iter(testbed.clients), None) if testbed is not None else None
     entered = words if host is None else host.command(words)
     running = _Program(entered, environment, folder / LOG, scenario.run.time_limit)
     try:
-        return running.to_end(begin, own.says_ready), words
+        return running.to_end(begin, command.says_ready), words
     except _Failed as error:
         output = " / ".join(last_lines(folder / LOG, 3))
         raise RunFailed(f"{where(point)}: {Path(words[0]).name} {error}: {output}") from error

@@ -23,7 +23,7 @@ from dfslab.instruments.measuring.disturbance import MachineWatch
 from dfslab.instruments.measuring.faults import Conductor, quietly
 from dfslab.instruments.measuring.kept import measured_load
 from dfslab.instruments.measuring.warm_up import shares_vary, warm_up_once, where
-from dfslab.method import RunFailed
+from dfslab.method import MEASURE, RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
@@ -61,7 +61,7 @@ def make(name: str) -> Measure:
 class Measure:
     """Runs a configuration's operation stream once with the load generator and measures it."""
 
-    name = "measure"
+    name = MEASURE
 
     def run(
         self,

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any, Protocol
 
 from dfslab import discover
 from dfslab.method import RunFailed
@@ -17,31 +16,12 @@ from dfslab.models.tree.predicted import PhaseRate
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets.engine import estimate
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.component_net import ComponentNet, NetSetup, S, Simulated
 
 # Number of random placements of files on servers that are simulated first. If the scenario requests
 # no precision, no further placements are simulated.
 FIRST_PLACEMENTS = 4
 LEAST_PLACEMENTS = 2
-
-
-class Simulated(Protocol):
-    """The result of a simulation by the net in the file system's folder."""
-
-    @property
-    def throughput_bytes_per_s(self) -> float:
-        """Bytes of all clients per second."""
-
-    @property
-    def time_s(self) -> float:
-        """Simulated time in seconds until the last client is done."""
-
-    @property
-    def firings(self) -> int:
-        """Number of fired transitions."""
-
-    @property
-    def utilisation(self) -> Mapping[str, float]:
-        """For each station, the fraction of time for which its servers were busy."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +49,14 @@ class ComponentPrediction:
     phases: Sequence[PhaseRate] = ()
 
 
-def own_net(situation: Situation) -> Any:
-    """Returns the Python module `net.py` in the file system's folder. Raises InputError if the
-    folder has none."""
+def own_net(situation: Situation) -> ComponentNet[NetSetup]:
+    """Returns the net that `net.py` in the file system's folder declares as NET. Raises InputError
+    if the folder has no `net.py`, and DiscoveryError if `net.py` declares no NET."""
     path = situation.system.folder / "net.py"
     if not path.exists():
         allowed = "a file system whose folder has a net (net.py)"
         raise InputError("file_system.name", situation.system.name, f"components needs {allowed}")
-    return discover.load(path)
+    return discover.declared(path, "NET", ComponentNet)
 
 
 def simulate(situation: Situation, grain: str, goal: Goal | None) -> ComponentPrediction:
@@ -101,7 +81,7 @@ def simulate(situation: Situation, grain: str, goal: Goal | None) -> ComponentPr
 
 def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentPrediction:
     net = own_net(situation)
-    setup = replace(net.setup_of(situation), grain=grain)
+    setup = net.setup_of(situation, grain)
     seed = situation.scenario.run.seed
     has_placements = net.placed(setup, 1) is not None
     # With random placements, half of the requested precision is for the extrapolation from a part
@@ -114,7 +94,7 @@ def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentP
     found: list[Whole] = []
     while True:
         found += [
-            simulated_whole(net.simulate, net.placed(setup, number_of), seed, precision)
+            simulated_whole(net.simulate, _placement(net, setup, number_of), seed, precision)
             for number_of in range(len(found), count)
         ]
         answer = _pooled(situation, found, setup.clients * setup.operations)
@@ -128,11 +108,16 @@ def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentP
     return replace(answer, throughput_bytes_per_s=moved / answer.time_s)
 
 
+def _placement(net: ComponentNet[S], setup: S, number_of: int) -> S:
+    found = net.placed(setup, number_of)
+    assert found is not None, "number 0 is the setup; others exist if number 1 exists"
+    return found
+
+
 def simulated_whole(
-    simulate_setup: Callable[[Any, int], Simulated], setup: Any, seed: int, precision: float | None
+    simulate_setup: Callable[[S, int], Simulated], setup: S, seed: int, precision: float | None
 ) -> Whole:
-    """Simulates one setup of a file system's net. The method `part` of `setup` returns a setup with
-    a given share of the work.
+    """Simulates one setup of a file system's net.
 
     With a `precision` (a relative half-width), the simulation ends as soon as the time of the whole
     setup is estimated with this precision. With None, the whole setup is simulated. Raises

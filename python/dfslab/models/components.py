@@ -8,7 +8,6 @@ to calibrate. Its prediction error is estimated from the fitted configurations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.systems.component_net import ComponentNet, NetSetup
 
 NAMES = ("components",)
 # For each level of network detail, such as packets: the result of the simulation, and the CPU
@@ -203,10 +203,10 @@ def limit_text(utilisation: Mapping[str, float]) -> str:
     return f"round trips of each client; busiest {station}: {share:.0%} of the time"
 
 
-def _grains(net: Any, situation: Situation) -> Sequence[str]:
+def _grains(net: ComponentNet[NetSetup], situation: Situation) -> Sequence[str]:
     """Returns the levels of network detail that the scenario requests, the finest first."""
     requested = situation.scenario.run.network_level
-    return [grain for grain in net.GRAINS if requested in ("all", grain)]
+    return [grain for grain in net.grains if requested in ("all", grain)]
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:

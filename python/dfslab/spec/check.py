@@ -17,7 +17,7 @@ from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.steps.calls import TRANSFERS
-from dfslab.spec.streams.workload import FileParameters, Workload, stream_mix
+from dfslab.spec.streams.workload import FileParameters, RunValues, Workload, stream_mix
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
@@ -26,9 +26,6 @@ from dfslab.spec.systems.filesystem import FileSystem
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
 # Models that can replay a trace, starting each operation at its recorded time.
 TIMED = {"components", "petri"}
-# Placeholders of a program's command line that the run fills in, in addition to the workload's own
-# keys.
-FILLED_IN = ("uri", "directory", "folder", "seed", "clients")
 # Keys of `workload` that only the load generator obeys. They cannot be imposed on an external
 # program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
@@ -199,7 +196,7 @@ def _check_point(scenario: Scenario) -> None:
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
     modelled = {name for name in scenario.run.methods if not discover.is_instrument(name)}
     _check_arrival(scenario, modelled)
-    if workload.argv is not None:
+    if workload.command is not None:
         _check_command(scenario, workload, own)
     else:
         _check_times(scenario, own)
@@ -222,7 +219,7 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
     """Checks a workload that is an external program. All placeholders of its command must be known,
     and no key that only generated workloads obey may be set. Raises InputError, which names the
     first wrong key."""
-    assert workload.argv is not None
+    assert workload.command is not None
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify in ("after", "inline"))
     if any(of_loads) or run.fleet != "agents":
@@ -241,7 +238,7 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
             "a program's calls are counted on a testbed only: file_system.access.testbed = true"
         )
         raise InputError("run.methods", "trace", allowed)
-    workload.argv(own, dict.fromkeys(FILLED_IN, ""))
+    workload.command(own, RunValues())
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:

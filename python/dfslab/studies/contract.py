@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -177,6 +178,16 @@ class FinishedRun:
         """All results of the run. They are read from disk only if this property is used."""
         return store.load_results(self.folder)
 
+    def extended(
+        self, processor_time: ProcessorTime | None, notes: Sequence[str] = ()
+    ) -> FinishedRun:
+        """Returns a copy of this run that states the processor time of its stages, and that has
+        further notes. The copy has the same results."""
+        found = copy(self)
+        found.processor_time = processor_time
+        found.findings = replace(self.findings, notes=[*self.findings.notes, *notes])
+        return found
+
     @property
     def is_of_table(self) -> bool:
         """Whether the results were read from a file with a table of results, such as CSV. Then
@@ -278,17 +289,13 @@ def find(name: str) -> Study[StudyResult]:
     known = discover.studies()
     if name not in known:
         raise InputError("study", name, unknown(name, sorted(known)))
-    member = known[name]
-    make = vars(member.load()).get("make")
-    if make is None:
-        raise discover.DiscoveryError(f"{member.source}: lacks make")
-    study = make(name)
+    study, source = discover.made(known[name], name), discover.source(known[name])
     if not isinstance(study, Study) or study.name != name or study.result.study != name:
-        raise discover.DiscoveryError(f"{member.source}: makes no study of the name {name}")
+        raise discover.DiscoveryError(f"{source}: makes no study of the name {name}")
     if study.result.section_order is None and _of_section(study.result):
         stated = ", ".join(_of_section(study.result))
         reason = f"states {stated} of a section of the page, but no section_order"
-        raise discover.DiscoveryError(f"{member.source}: {study.result.__name__} {reason}")
+        raise discover.DiscoveryError(f"{source}: {study.result.__name__} {reason}")
     return study
 
 

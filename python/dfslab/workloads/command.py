@@ -11,13 +11,12 @@ line.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
 
 from pydantic import ConfigDict, Field
 
 from dfslab.spec.model import InputError, unknown
-from dfslab.spec.streams.workload import FileParameters, Program
+from dfslab.spec.streams.workload import FileParameters, Program, ProgramCommand, RunValues
 
 TITLE = "A program of its own: any command that works on the file system"
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -41,9 +40,9 @@ class Parameters(FileParameters):
     )
 
 
-def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
+def command(parameters: Parameters, run: RunValues) -> ProgramCommand:
     """Returns the command with its placeholders replaced. A placeholder is replaced by the value
-    that `given`, the values of the run, has for its name. For other names it is replaced by the
+    that `run`, the values of the run, has for its name. For other names it is replaced by the
     workload's key of that name.
 
     Raises InputError for an empty command, an unknown placeholder, and a key of `command` alone
@@ -53,7 +52,7 @@ def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
         raise InputError("workload.command", [], "needs a program and its arguments")
     own = dict(parameters.__pydantic_extra__ or {})
     declared = {key: value for key, value in parameters if key in FileParameters.model_fields}
-    values = {**declared, **own, **given}
+    values = {**declared, **own, **asdict(run)}
     used: set[str] = set()
 
     def filled(match: re.Match[str]) -> str:
@@ -69,7 +68,7 @@ def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
     for key in own:
         if key not in used:
             raise InputError(f"workload.{key}", own[key], "is no word of the command")
-    return words
+    return ProgramCommand(words, parameters.install, parameters.says_ready)
 
 
-WORKLOAD = Program(TITLE, Parameters, argv)
+WORKLOAD = Program(TITLE, Parameters, command)

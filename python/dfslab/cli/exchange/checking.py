@@ -12,6 +12,7 @@ from dfslab.cli.shared import AsJson, Out, emit, with_laboratory
 from dfslab.documents.evidence import Evidence, Hardware
 from dfslab.documents.table import Table
 from dfslab.imports import tool_report
+from dfslab.method import MEASURE
 from dfslab.result import Result
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario, read
@@ -94,13 +95,13 @@ def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")
     chosen = twice(read(file), pairs)
     done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh=True))
-    return done.of_method(noise.METHOD)
+    return done.of_method(MEASURE)
 
 
 def twice(scenario: Scenario, pairs: int) -> Scenario:
     """Returns a scenario for measuring `pairs` A/A pairs. It only measures, with two repetitions
     for each pair. Additional repetitions for a target precision are switched off."""
-    measured = scenario.with_methods([noise.METHOD])
+    measured = scenario.with_methods([MEASURE])
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
 
 

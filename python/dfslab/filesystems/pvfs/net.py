@@ -12,9 +12,8 @@ disk. A file is synced when it is closed, unless `sync_on_close` is 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from dfslab.documents.net_run import CountMonitor, MarkingMonitor, Until
 from dfslab.filesystems.pvfs.net_parts import SharedElements, acknowledge
@@ -36,7 +35,7 @@ from dfslab.nets.engine import run
 from dfslab.nets.inscription import equal, number
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.steps.calls import Done
+from dfslab.spec.systems.component_net import ComponentNet, Configuration
 
 __all__ = [
     "FRAME_OVERHEAD_BYTES",
@@ -45,6 +44,7 @@ __all__ = [
     "KIB",
     "MIB",
     "MSS_BYTES",
+    "NET",
     "PaperHardware",
     "SetupResult",
     "Setup",
@@ -263,48 +263,10 @@ def grains(setup: Setup) -> Mapping[str, SetupResult]:
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 
 
-class Replayed(Protocol):
-    """The operations of a replayed trace, which the net reads."""
-
-    @property
-    def done(self) -> Sequence[Done]:
-        """Returns the operations in the order of the trace."""
-
-    def due_of_done(self) -> list[float]:
-        """Returns the scheduled starts of the operations `done` in seconds. The list is empty if
-        each operation starts when the previous one has ended."""
-
-
-class Configuration(Protocol):
-    """The properties of a configuration that the net of components is built from."""
-
-    @property
-    def scenario(self) -> Scenario:
-        """Returns the deployment, file system and workload of the configuration."""
-
-    @property
-    def environment(self) -> Mapping[str, float]:
-        """Returns the value in SI units of every symbol that the description of PVFS uses."""
-
-    @property
-    def symbols(self) -> Mapping[str, float]:
-        """Returns the symbols that have other values in this phase of the workload than in
-        `environment`."""
-
-    @property
-    def mix(self) -> Mapping[str, float]:
-        """Returns the workload's mix of operations: for each operation, its share of all
-        operations."""
-
-    @property
-    def trace(self) -> Replayed | None:
-        """Returns the replayed trace, or None if the workload replays none."""
-
-
-def setup_of(situation: Configuration) -> Setup:
-    """Returns the net's setup for a configuration. Each client accesses one file sequentially,
-    executes its calls of a trace, or lists a directory. Raises InputError for a workload that the
-    net does not model.
+def setup_of(situation: Configuration, grain: str = GRAINS[0]) -> Setup:
+    """Returns the net's setup for a configuration at the level `grain` of network detail. Each
+    client accesses one file sequentially, executes its calls of a trace, or lists a directory.
+    Raises InputError for a workload that the net does not model.
 
     The adapters, disks and memory size of the deployment replace those of Nguyen & Apon 2012. A
     disk's latency includes seek and rotation. Processor times and memory rates keep the paper's
@@ -325,6 +287,7 @@ def setup_of(situation: Configuration) -> Setup:
         servers=servers,
         stripe_size=stripe,
         block_size=stripe,
+        grain=grain,
         cached=missed < 1,
         missed=missed,
         hardware=_hardware(scenario, values),
@@ -395,3 +358,8 @@ def notes_of(situation: Configuration) -> list[str]:
         f"a file is striped over {count} of {deployed} servers: more servers make one file no "
         f"faster; file_system.stripe_count = {deployed} would use them all"
     ]
+
+
+NET = ComponentNet(
+    grains=GRAINS, setup_of=setup_of, placed=placed, simulate=simulate, notes_of=notes_of
+)

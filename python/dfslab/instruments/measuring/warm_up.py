@@ -85,7 +85,7 @@ def warm_up(
     if point.scenario.run.warm_up:
         small = {**calls, "file_size": fixed(WARM_UP_SMALL_BYTES)}
         streams = [(first.model_copy(update=small), point.scenario.run.warm_up)]
-    if shares_vary(point) and discover.workload(point.scenario.workload.name).argv is None:
+    if shares_vary(point) and discover.workload(point.scenario.workload.name).command is None:
         own = stream_spec(point.scenario).model_copy(update={**calls, "arrival": "closed"})
         streams.append((own, usual.limit_s))
     for stream, time_limit_s in streams:

@@ -6,11 +6,10 @@ from collections import Counter
 from statistics import median
 
 from dfslab.documents.table import number_text
+from dfslab.method import MEASURE
 from dfslab.report.answers.rates import by_configuration
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.systems import SystemsComparison, SystemsRow
-
-MEASURED = "measure"
 
 
 def fastest(run: FinishedRun) -> str:
@@ -35,7 +34,7 @@ def fastest(run: FinishedRun) -> str:
         if system != best and ratios:
             factors.append((median(ratios), min(ratios), max(ratios), system))
     parts = ", ".join(_factor(*one) for one in sorted(factors))
-    rate = "measured rate" if method == MEASURED else f"rate that {method} predicts"
+    rate = "measured rate" if method == MEASURE else f"rate that {method} predicts"
     text = f"By the {rate}, {best} is fastest in {won} of {len(rows)} workloads: {parts}"
     return f"{text} (median; smallest to largest).{_noise(run)}"
 
@@ -44,7 +43,7 @@ def _method(found: SystemsComparison) -> str:
     """Returns the method whose rates are compared: `measure` or, if nothing was measured, the first
     method with rates; "" if there is none."""
     methods = [row.method for row in found.rows if row.measure == "rate"]
-    return MEASURED if MEASURED in methods else next(iter(methods), "")
+    return MEASURE if MEASURE in methods else next(iter(methods), "")
 
 
 def _values(row: SystemsRow) -> dict[str, float]:
@@ -59,7 +58,7 @@ def _factor(middle: float, low: float, high: float, system: str) -> str:
 def _noise(run: FinishedRun) -> str:
     """Returns a sentence that each configuration was measured only once; "" if some configuration
     was measured more than once, or if nothing was measured."""
-    repeated = [len(one.results) for one in by_configuration(run.of_method(MEASURED))]
+    repeated = [len(one.results) for one in by_configuration(run.of_method(MEASURE))]
     if not repeated or max(repeated) > 1:
         return ""
     return " Each configuration ran once, so small differences may be noise."

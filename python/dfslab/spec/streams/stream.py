@@ -19,7 +19,7 @@ LOGNORMAL_SIGMA = 1.0
 def has_stream(scenario: Scenario) -> bool:
     """Returns whether the workload is a stream of operations of clients, in contrast to an external
     program."""
-    return discover.workload(scenario.workload.name).argv is None
+    return discover.workload(scenario.workload.name).command is None
 
 
 def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:

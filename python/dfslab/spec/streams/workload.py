@@ -145,14 +145,44 @@ class Streams(Definition[P]):
 
 
 @dataclass(frozen=True)
+class RunValues:
+    """The values of a run that the command line of an external program may contain, as texts. All
+    are empty while the program is only checked.
+
+    `uri` is the address of the file system, and `directory` its path on the clients. `folder` is
+    the path of a folder whose name is new in every run. `clients` is the number of clients, and
+    `seed` the seed of the run.
+    """
+
+    uri: str = ""
+    directory: str = ""
+    folder: str = ""
+    clients: str = ""
+    seed: str = ""
+
+
+@dataclass(frozen=True)
+class ProgramCommand:
+    """The command by which a workload that is an external program is executed.
+
+    `words` is the program and its arguments. `install` is the command that installs the program;
+    empty if it is unknown. `says_ready`: whether the program prints a line "ready" after its
+    preparation, and starts its timed part when it reads a line.
+    """
+
+    words: list[str]
+    install: str = ""
+    says_ready: bool = False
+
+
+@dataclass(frozen=True)
 class Program(Definition[P]):
     """Declares a workload that is an external program.
 
-    `argv(parameters, run)` returns the command line. `run` holds values of the run, such as the
-    file system's uri and the seed.
+    `command(parameters, run)` returns the command for a run with the values `run`.
     """
 
-    argv: Callable[[P, Mapping[str, Any]], list[str]]
+    command: Callable[[P, RunValues], ProgramCommand]
 
 
 @dataclass(frozen=True)
@@ -160,7 +190,7 @@ class Workload:
     """One workload, as its file describes it.
 
     `make` is the function `stream` of a workload that the load generator executes; for a program,
-    `make` raises InputError. `argv` returns the command line of a program; None for other
+    `make` raises InputError. `command` returns the command of a program; None for other
     workloads. `for_clients` is the function `for_clients` of `Streams`; None if the workload has
     none.
     """
@@ -170,7 +200,7 @@ class Workload:
     parameters: type[FileParameters]
     make: Callable[[Any], Stream]
     file: Path
-    argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
+    command: Callable[[Any, RunValues], ProgramCommand] | None = None
     for_clients: Callable[[Any, Stream, int], Stream] | None = None
 
     def stream(self, parameters: FileParameters) -> Stream:

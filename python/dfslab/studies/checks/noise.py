@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from dfslab import quantiles
 from dfslab.documents import metrics
 from dfslab.documents.table import Table, TableCell, count, heads, labels_text, percent, words
+from dfslab.method import MEASURE
 from dfslab.result import Result
 
-METHOD = "measure"
 SIGNIFICANCE, POWER = 0.05, 0.8
 # Two equal runs differ by less than `NoiseFloor.spread` with this probability. For normally
 # distributed noise, nine tenths of the pairs of runs differ by less than 1.645 × sqrt(2) standard
@@ -115,7 +115,7 @@ def _rates(results: Sequence[Result]) -> dict[str, list[float]]:
     whole = [
         one
         for one in results
-        if one.method == METHOD and one.complete and one.metrics.get(metrics.RATE) is not None
+        if one.method == MEASURE and one.complete and one.metrics.get(metrics.RATE) is not None
     ]
     for one in sorted(whole, key=lambda one: (one.provenance.started, one.repetition)):
         rate = one.value(metrics.RATE)

@@ -24,12 +24,12 @@ from dfslab.documents.evidence import (
 from dfslab.documents.load_report import Second, Steady
 from dfslab.documents.measured_load import CacheState, MeasuredLoad, MeasuredPhase, OperationCounts
 from dfslab.documents.table import labels_text
+from dfslab.method import MEASURE
 from dfslab.result import Result
 from dfslab.spec.deployment import Disk, NodeGroup
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 
-METHOD = "measure"
 # Each half of a run needs at least LEAST_OF_HALF operations for the halves to be compared: a count
 # of a hundred has an error of 20 % (twice its standard deviation).
 LEAST_OF_HALF = 100
@@ -43,7 +43,7 @@ ReadOrWrite = Literal["read", "write"]
 def of_results(results: Sequence[Result]) -> list[Evidence]:
     """Returns the evidence about all measured results, in the order of the results, and then the
     evidence about the repetitions of each configuration."""
-    measured = [one for one in results if one.method == METHOD]
+    measured = [one for one in results if one.method == MEASURE]
     found = [evidence for one in measured for evidence in _of_one(one)]
     return [*found, *_repeated(measured)]
 

@@ -79,8 +79,7 @@ def _loaded(members: tuple[tuple[str, Path], ...]) -> tuple[Rule, ...]:
 
 
 def _rule(name: str, path: Path) -> Rule:
-    make = vars(discover.load(path)).get("make")
-    found = make(name) if make is not None else None
+    found = discover.made(path, name)
     if not isinstance(found, Rule) or found.name != name:
         raise discover.DiscoveryError(f"{discover.source(path)}: makes no rule {name}")
     return found

@@ -20,7 +20,7 @@ from dfslab.instruments.contract import (
     MeasurementOptions,
     instruments_among,
 )
-from dfslab.method import BatchModel, Method, Model, RunFailed
+from dfslab.method import MEASURE, BatchModel, Method, Model, RunFailed
 from dfslab.result import Result, provenance
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
@@ -30,7 +30,6 @@ from dfslab.studies.runs.precision import half_width
 from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.store import Store
 
-FITTED_ON = "measure"
 # One run to measure: (instrument, configuration, number of the repetition).
 SweepJob = tuple[Instrument, Point, int]
 
@@ -71,7 +70,7 @@ def sweep(
         with stages.of("loading"):
             results = _measure(jobs, plan, report, clock, job_s)
             results += _narrowed(plan, points, results, report, clock)
-    training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
+    training = [r for r in results if r.method == MEASURE and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
         with stages.of("fitting"):
@@ -168,7 +167,7 @@ def _jobs(
     jobs: list[SweepJob] = []
     order = random.Random(scenario.run.seed)
     for instrument in instruments:
-        repetitions = scenario.run.repetitions if instrument.name == FITTED_ON else 1
+        repetitions = scenario.run.repetitions if instrument.name == MEASURE else 1
         for repetition in range(repetitions):
             shuffled = list(points)
             order.shuffle(shuffled)
@@ -257,11 +256,11 @@ def _narrowed(
     most up to `most_repetitions` repetitions. Returns the new results. Raises InputError if the
     metric `run.precise` was not measured."""
     run, more = plan.scenario.run, list[Result]()
-    measuring = [one for one in instruments_among(plan.methods) if one.name == FITTED_ON]
+    measuring = [one for one in instruments_among(plan.methods) if one.name == MEASURE]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
         observed: dict[str, list[float]] = {}
         for one in (*results, *more):
-            if one.method == FITTED_ON and one.complete:
+            if one.method == MEASURE and one.complete:
                 if run.precise not in one.metrics:
                     allowed = f"not a metric of this run; there are {', '.join(one.metrics)}"
                     raise InputError("run.precise", run.precise, allowed)

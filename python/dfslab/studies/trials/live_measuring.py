@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dfslab.instruments import access
 from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.measure import Measure
+from dfslab.method import MEASURE
 from dfslab.models.tree.prediction import situation_of
 from dfslab.notify import Notify
 from dfslab.result import Result
@@ -24,8 +25,6 @@ Opening = Callable[[Notify], AbstractContextManager[Measuring]]
 # Seconds that the start of a testbed takes, and seconds that a run takes in addition to its
 # operations: the load generator starts, and files are prepared and removed.
 START_S, OVERHEAD_S = 10.0, 2.0
-# The only method of a scenario in a trial.
-METHOD = "measure"
 
 
 @contextmanager
@@ -50,7 +49,7 @@ def measurable(scenario: Scenario) -> Scenario:
     """Returns the scenario as a trial measures it: with the method `measure` alone. Raises
     InputError if the scenario is illegal, or if it names no testbed, directory or address of its
     file system and the file system is not local."""
-    alone = scenario.with_methods([METHOD])
+    alone = scenario.with_methods([MEASURE])
     check(alone)
     choice = alone.file_system.access
     if not (choice.testbed or choice.directory or choice.uri or alone.file_system.name == LOCAL):
