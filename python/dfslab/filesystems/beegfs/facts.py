@@ -36,6 +36,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "beegfs-ctl --setpattern --chunksize",
         minimum=65536,
+        purpose="block size",
     ),
     Parameter(
         "stripe_count",
@@ -56,6 +57,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "beegfs-ctl --setpattern --pattern=buddymirror",
         minimum=0,
+        purpose="copies",
     ),
     Parameter(
         "cache_buffer",

@@ -167,6 +167,7 @@ PARAMETERS = Parameters(
         "",
         "volume create … disperse",
         minimum=1,
+        purpose="data fragments",
     ),
     Parameter(
         "copies",
@@ -177,6 +178,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "volume create … replica",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "request_size",

@@ -29,6 +29,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "dfs.blocksize",
         minimum=2.0**20,
+        purpose="block size",
     ),
     Parameter(
         "replication",
@@ -39,6 +40,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "dfs.replication",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "packet_size",

@@ -18,7 +18,6 @@ LINKS = ("10 Gbit/s", "25 Gbit/s", "100 Gbit/s")
 METADATA_MEMORIES = ("64 GiB", "256 GiB", "1 TiB")
 CORES, METADATA_CORES, MEMORY = 16, 32, "128 GiB"
 LATENCY = "20 us"
-COPIES_ID = "Rp1"
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def copies_key(system: str) -> str:
     """Returns the key of the file system's parameter for the number of copies; "" if the file
     system stores one copy only."""
     declared = discover.file_system(system).parameters.of_origin("filesystem")
-    return next((key for key, one in declared.items() if one.wu == COPIES_ID), "")
+    return next((key for key, one in declared.items() if one.purpose == "copies"), "")
 
 
 def scenario_of(
