@@ -156,4 +156,5 @@ FACTS = Facts(
     check=check,
     target=target,
     several_servers="each directory belongs to one metadata server, drawn at random",
+    plan_position=5,
 )

@@ -171,4 +171,5 @@ FACTS = Facts(
     target=target,
     memory=MEMORY,
     several_servers=SEVERAL_SERVERS,
+    plan_position=4,
 )

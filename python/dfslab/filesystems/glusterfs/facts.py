@@ -297,4 +297,5 @@ FACTS = Facts(
     stored_copies=stored_copies,
     check=check,
     target=target,
+    plan_position=2,
 )

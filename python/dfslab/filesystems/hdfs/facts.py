@@ -368,4 +368,5 @@ FACTS = Facts(
     address=address,
     functions=FUNCTIONS,
     traced=TRACED,
+    plan_position=1,
 )

@@ -120,4 +120,5 @@ FACTS = Facts(
     check=check,
     target=target,
     memory=MEMORY,
+    plan_position=3,
 )

@@ -12,8 +12,6 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 
-# File systems that are compared if the user names none.
-USUAL_SYSTEMS = ("hdfs", "glusterfs", "moosefs", "cephfs", "beegfs")
 LINKS = ("10 Gbit/s", "25 Gbit/s", "100 Gbit/s")
 METADATA_MEMORIES = ("64 GiB", "256 GiB", "1 TiB")
 CORES, METADATA_CORES, MEMORY = 16, 32, "128 GiB"
@@ -59,6 +57,14 @@ class PlanLayout:
     def node_bytes(self) -> float:
         """Capacity of a server's disks in bytes."""
         return self.disk.count * parse(self.disk.capacity, "B")
+
+
+def usual_systems() -> tuple[str, ...]:
+    """Returns the names of the file systems that a plan compares if the user names none, in the
+    order of the positions that their descriptions declare."""
+    described = [discover.file_system(name) for name in discover.members(discover.FILE_SYSTEMS)]
+    compared = [one for one in described if one.plan_position]
+    return tuple(one.name for one in sorted(compared, key=lambda one: one.plan_position))
 
 
 def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
