@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -137,7 +138,7 @@ _TRANSLATORS = (
 )
 
 PARAMETERS = Parameters(
-    *_TRANSLATORS,
+    *(replace(one, purpose="tuning") for one in _TRANSLATORS),
     Parameter(
         "shard",
         "Files are cut into shards that are spread over bricks (1) or not (0)",

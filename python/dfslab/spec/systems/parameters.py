@@ -22,8 +22,9 @@ ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 # of data grows with the value, and so does the number of failures that the data survives. "data
 # fragments": fragments that hold data under erasure coding; fewer are left for parity if the value
 # grows. "block size": the unit of bytes in which a file is stored. "file size": the size of a file.
+# "tuning": how processes cache, prefetch and schedule; where data is stored does not depend on it.
 # "": none of these.
-Purpose = Literal["", "copies", "data fragments", "block size", "file size"]
+Purpose = Literal["", "copies", "data fragments", "block size", "file size", "tuning"]
 
 
 @dataclass(frozen=True)
