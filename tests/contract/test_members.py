@@ -69,6 +69,17 @@ def test_no_declared_parameter_is_idle(name):
     assert {parameter.key for parameter in system.parameters} - acting == reported
 
 
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_purpose_of_a_parameter_agrees_with_its_printed_id(name):
+    """Generic code asks for the purpose and tables print the id of Wu 2013, so both must name the
+    same parameters. At most one parameter sets the number of copies."""
+    parameters = list(discover.file_system(name).parameters)
+    printed = {"Rp1": "copies", "Dap1": "block size"}
+    for one in parameters:
+        assert printed.get(one.wu, one.purpose) == one.purpose, one.key
+    assert sum(one.purpose == "copies" for one in parameters) <= 1
+
+
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_predictions_are_finite_positive_and_within_bounds(name, apart):

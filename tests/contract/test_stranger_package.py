@@ -14,13 +14,16 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
+from dfslab.documents.evidence import Evidence
 from dfslab.exports import contract as exports
 from dfslab.imports import contract as imports
+from dfslab.imports import tool_report
 from dfslab.instruments.contract import Instrument
 from dfslab.method import Model
 from dfslab.nets.contract import net_format
 from dfslab.report.contract import page_section
 from dfslab.studies import contract as studies
+from dfslab.studies.checks.rule import judged
 from dfslab.testbeds.found import testbed_class
 from support import command
 
@@ -99,7 +102,9 @@ def test_one_of_each_kind_is_listed(installed):
         ("sections", "repetitions"),
         ("importers", "lines"),
         ("exporters", "rates"),
+        ("result readers", "tallies"),
         ("net formats", "places"),
+        ("rules", "round_rate"),
     }
     assert found["filesystems", "shelf"]["testbed"] == "yes"
     assert found["exporters", "rates"]["title"] == "Rates, one in a line"
@@ -117,7 +122,10 @@ def test_each_keeps_the_contract_of_its_kind(installed):
     assert page_section("repetitions").order == 11
     assert exports.find(exports.ResultExporter, "rates") is not None
     assert imports.importer("lines").recognises(b"#lines\n1 a 2\n")
+    assert tool_report.reader("tallies").recognises(b"#tallies\ncreate 10\n")
     assert net_format("places").recognises(b"#places\nqueue\n")
+    round_figure = Evidence.model_validate({"speed": {"rate": "5000 /s"}})
+    assert [one.rule for one in judged([round_figure])] == ["round_rate"]
 
 
 @pytest.mark.heavy
@@ -161,6 +169,19 @@ def test_a_net_of_its_format_is_read_and_written(installed, tmp_path):
     assert again.stdout == path.read_text()
 
 
+def test_its_rule_judges_what_its_reader_reads(installed, tmp_path):
+    """`dfslab check` reads a file of the package's tool, and the package's rule doubts one of the
+    two rates in it."""
+    path = tmp_path / "results.txt"
+    path.write_text("#tallies\ncreate 3000\nstat 4321.5\n")
+    answer = command.dfslab("check", path, "--json")
+    assert answer.returncode == 1, answer.stderr
+    (found,) = json.loads(answer.stdout)["findings"]
+    assert found["rule"] == "round_rate"
+    assert "create" in found["subject"]
+    assert found["stated"] == "3000 operations per second are round"
+
+
 # The keys are names that the third-party package adds. Each value is the kind of the member, which
 # is also the name of the folder below DFSLAB_PATH in which a single file could add the same member.
 FOLDERS = {
@@ -171,7 +192,9 @@ FOLDERS = {
     "repetitions": discover.SECTIONS,
     "lines": discover.IMPORTERS,
     "rates": discover.EXPORTERS,
+    "tallies": discover.RESULT_READERS,
     "places": discover.NET_FORMATS,
+    "round_rates": discover.RULES,
 }
 
 
@@ -195,6 +218,7 @@ def test_the_same_files_in_a_folder_are_members_too(tmp_path, monkeypatch):
         assert page_section("repetitions").title == "Number of runs"
         assert exports.find(exports.ResultExporter, "rates") is not None
         assert imports.importer("lines").title == "Written files, one in a line"
+        assert tool_report.reader("tallies").title == "Tallies, one rate in a line"
         assert net_format("places").title == "Places, one in a line"
     finally:
         for name in set(sys.modules) - before:

@@ -324,6 +324,9 @@ def test_the_change_log_goes_by_version():
     assert all(versions), heads
     numbers = [tuple(map(int, found.groups()[:3])) for found in versions]
     assert numbers == sorted(numbers, reverse=True)
+    newest = ".".join(map(str, numbers[0]))
+    for name in ("pyproject.toml", "Cargo.toml"):
+        assert f'\nversion = "{newest}"\n' in (ROOT / name).read_text(), name
     dates = [found[4] for found in versions]
     assert dates == sorted(dates, reverse=True)
     kinds = re.findall(r"^### (.*)$", text, flags=re.MULTILINE)

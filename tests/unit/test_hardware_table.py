@@ -11,6 +11,8 @@ from dfslab.models.scaling.io_hardware import IoHardware
 from dfslab.models.scaling.training import Shares, TrainingLoad, TrainingSystem
 from support.command import dfslab
 
+from verification.truth.training import link_roofline
+
 SYSTEMS = """system,file_system,clients,processes,link_bytes_per_s,servers,devices,medium
 new,lustre,10,160,12500000000,8,96,nvme
 small,unheard-of,1,16,,,,
@@ -110,7 +112,7 @@ def test_one_known_resource_alone_gives_its_capacity():
     system = TrainingSystem(2, client_bytes_per_s=27e9)
     found = training.accelerators(system, LOAD, lossless)
     assert (found.count, found.limit) == (20, "clients' links")
-    assert training.link_roofline(system, LOAD) == 20
+    assert link_roofline(system, LOAD) == 20
     twice = replace(system, servers=1, server_bytes_per_s=54e9)
     assert training.accelerators(twice, LOAD, lossless).count == int(20 / 2**0.5)
 
@@ -131,7 +133,7 @@ def test_more_of_a_resource_never_feeds_fewer_accelerators(more):
     most = training.accelerators(replace(SYSTEM, **more), LOAD)
     assert most.bytes_per_s > least.bytes_per_s
     assert most.count >= least.count
-    assert least.count <= training.link_roofline(SYSTEM, LOAD)
+    assert least.count <= link_roofline(SYSTEM, LOAD)
 
 
 @pytest.mark.parametrize("phase", [*io_hardware.DATA_PHASES, *io_hardware.METADATA_PHASES])

@@ -14,7 +14,7 @@ from dfslab.method import RunFailed
 from dfslab.models import baseline, learnt
 from dfslab.models.learn.encoding import Encoding, factors_of, line_rate
 from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
-from dfslab.models.learn.split_linear import SplitLinear, first_model
+from dfslab.models.learn.split_linear import SplitLinear, layout_columns
 from dfslab.models.learnt import FEWEST, NAMES, LearntModel, rows_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.report import page
@@ -223,16 +223,16 @@ def test_the_split_model_has_one_line_for_each_operation():
     assert list(few.parts_) == [(0.0,)]
 
 
-def test_the_first_model_leaves_out_switches_and_blocks(measured):
+def test_layout_columns_leave_out_switches_and_blocks(measured):
     encoding = Encoding(factors_of([result.point for result in measured]), "linear")
-    kept = [encoding.names[column] for column in first_model(encoding, "glusterfs")]
+    kept = [encoding.names[column] for column in layout_columns(encoding, "glusterfs")]
     assert kept == ["network", "servers", "copies", "base=ext4", "clients", "file_size"]
     switches = [
         Factor(name="cache_size", keys=["file_system.cache_size"], levels=["4 MiB", "64 MiB"]),
         Factor(name="block", keys=["workload.transfer_size"], levels=["4 KiB", "1 MiB"]),
         Factor(name="copies", keys=["file_system.copies"], levels=[1, 2]),
     ]
-    assert first_model(Encoding(tuple(switches)), "glusterfs") == [2]
+    assert layout_columns(Encoding(tuple(switches)), "glusterfs") == [2]
 
 
 @pytest.mark.filterwarnings("error")

@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -10,6 +11,7 @@ from dfslab.nets import engine
 from dfslab.nets.build import Net, Put
 from dfslab.nets.invariants import of_places
 from dfslab.spec.model import InputError
+from support.command import dfslab
 from support.nets import definition, plain
 
 
@@ -26,6 +28,21 @@ def test_readers_and_a_writer():
     net.transition("write", [idle, lock, lock, lock], [writes])
     net.transition("stop writing", [writes], [idle, *[lock] * 3])
     assert words(net) == ["idle + reads + writes = 3", "lock + reads + 3 writes = 3"]
+
+
+def test_the_command_prints_invariants_on_request(tmp_path):
+    net = Net("pair")
+    a, b = net.place("a", initial=[()]), net.place("b")
+    net.transition("move", [a], [b])
+    net.transition("back", [b], [a])
+    path = tmp_path / "pair.json"
+    path.write_text(json.dumps(plain(net)))
+    shown = dfslab("net", "check", path, "--invariants")
+    assert shown.returncode == 0, shown.stderr
+    assert "a + b = 1" in shown.stdout
+    document = json.loads(dfslab("net", "check", path, "--invariants", "--json").stdout)
+    assert document["place_invariants"] == [{"weights": {"a": 1, "b": 1}, "tokens": 1}]
+    assert "place_invariants" not in json.loads(dfslab("net", "check", path, "--json").stdout)
 
 
 def test_what_grows_is_in_no_invariant():

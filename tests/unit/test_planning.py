@@ -9,7 +9,7 @@ import pytest
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.studies.decisions.prices import prices_of
-from dfslab.studies.plans.deployments import PlanLayout, layouts
+from dfslab.studies.plans.deployments import PlanLayout, layouts, usual_systems
 from dfslab.studies.plans.planning import plan
 from dfslab.studies.plans.sizing import HEADROOM, fewest_servers, load_of, memory_bytes
 from dfslab.studies.plans.targets import LatencyTarget, parse_targets
@@ -100,6 +100,10 @@ def test_a_plan_is_cheapest_first_and_simulated_as_it_is_computed():
     assert all(row.low < row.headroom < row.high for row in found.rows)
     check = found.check
     assert check.simulated_per_s == pytest.approx(check.computed_per_s, rel=0.25)
+
+
+def test_descriptions_declare_which_file_systems_a_plan_compares():
+    assert usual_systems() == ("hdfs", "glusterfs", "moosefs", "cephfs", "beegfs")
 
 
 def test_an_impossible_target_is_one_line():

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from dfslab.arrays import Floats
 from dfslab.models.learn.estimators import PaperLinear, adjusted, independent, r_squared
-from dfslab.models.learn.split_linear import first_model
+from dfslab.models.learn.split_linear import layout_columns
 from dfslab.models.learnt import TrainingRows, rows_of
 from dfslab.models.regression import first_order_indices
 from dfslab.studies.designs.slopes import encoded, operation_of
@@ -33,7 +33,7 @@ def _data() -> tuple[Floats, Floats]:
     the factors of the paper's first model, without those that depend linearly on others."""
     own = np.flatnonzero([operation_of(point) == "random write" for point in rows().points])
     encoding, matrix = encoded(rows(), own, "linear")
-    matrix = matrix[:, first_model(encoding, "glusterfs")]
+    matrix = matrix[:, layout_columns(encoding, "glusterfs")]
     return matrix[:, independent(matrix)], rows().rates[own] / 1e6
 
 

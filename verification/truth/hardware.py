@@ -52,19 +52,16 @@ class Expected:
         return "metadata servers" in self.shares
 
 
+# The resources of a phase, in the order of the values below.
+DATA_RESOURCES = ("clients' links", "processes", "servers' links", "devices")
+METADATA_RESOURCES = ("processes", "clients", "metadata servers")
 # Expected rates of the phases. In an "easy" phase, half the rate of links and devices, and 1 GB/s
 # for each process. In a "hard" phase, with small writes to a shared file, a fifth of the share and
 # a tenth of the rate of an easy phase. In a metadata phase, 2,000 operations per second for each
 # process and 50,000 for each node.
-EASY = Expected(
-    dict(zip(io_hardware.DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5
-)
-HARD = Expected(
-    dict(zip(io_hardware.DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1
-)
-METADATA = Expected(
-    dict(zip(io_hardware.METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1
-)
+EASY = Expected(dict(zip(DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5)
+HARD = Expected(dict(zip(DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1)
+METADATA = Expected(dict(zip(METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1)
 EXPONENT, EXPONENT_SD = 0.7, 0.2
 EXPECTED = {
     **{phase: HARD if "hard" in phase else EASY for phase in io_hardware.DATA_PHASES},

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log
+from math import exp, floor, log
 
 import numpy as np
 from dfslab.arrays import Floats
@@ -55,12 +55,19 @@ def figures() -> list[Figure]:
     for model in ("", *MODELS):
         some = [(one, guess) for one, guess in found if model in ("", one.model)]
         factors = [factor(max(1, guess.count), one.reported) for one, guess in some]
-        others = [
-            factor(training.link_roofline(one.system, one.load), one.reported) for one, _ in some
-        ]
+        others = [factor(link_roofline(one.system, one.load), one.reported) for one, _ in some]
         made += factor_figures(TABLE, "training-accelerators", model or "all", factors, others)
     held = [guess.low <= one.reported <= guess.high for one, guess in found]
     return [*made, figure(TABLE, "coverage", "accelerators", sum(held) / len(held), len(held))]
+
+
+def link_roofline(system: TrainingSystem, load: TrainingLoad) -> int:
+    """Returns the number of accelerators that the stated rates allow, at least 1. The least of the
+    stated rates of clients' links, servers' links and drives limits this number; no losses are
+    counted."""
+    whole = Shares(1.0, 0.0, 1.0, 1.0, 0.0, 1e-30)
+    rate = min(training.capacities(system, load.sample_bytes, whole).values())
+    return max(1, floor(rate / load.needed_bytes_per_s))
 
 
 def predicted(one: Submission) -> training.Accelerators:

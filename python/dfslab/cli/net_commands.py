@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,10 +57,13 @@ def show(
 def check(
     file: NetArgument,
     markings: Annotated[int, typer.Option(min=1, help="At most so many markings.")] = MARKINGS_MAX,
+    with_invariants: Annotated[
+        bool, typer.Option("--invariants", help="Also the place invariants.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Sizes, arcs that scan, and the state space: bounds, dead and home markings, liveness."""
-    from dfslab.nets import engine, files
+    from dfslab.nets import engine, files, invariants
 
     net = files.read(file)
     sizes = engine.check(net)
@@ -68,12 +72,19 @@ def check(
     except InputError as error:
         # A net with random tokens has no state space, so only its sizes are printed.
         space = str(error)
+    found = invariants.of_places(net) if with_invariants else None
     if as_json:
         shown = {"refused": space} if isinstance(space, str) else _shown(space)
-        print(json.dumps({"sizes": _shown(sizes), "state_space": shown}))
+        document: dict[str, object] = {"sizes": _shown(sizes), "state_space": shown}
+        if found is not None:
+            document["place_invariants"] = [asdict(one) for one in found]
+        print(json.dumps(document))
         return
 
-    harmless(Console(emoji=False)).print(_table(sizes, space))
+    table = _table(sizes, space)
+    if found is not None:
+        table.add_row("place invariants", escape("\n".join(str(one) for one in found)) or "none")
+    harmless(Console(emoji=False)).print(table)
 
 
 @app.command("states")

@@ -29,7 +29,7 @@ from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.learn.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
 from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
 from dfslab.models.learn.half_width import HalfWidths, half_widths
-from dfslab.models.learn.split_linear import SplitLinear, first_model, operation_columns
+from dfslab.models.learn.split_linear import SplitLinear, layout_columns, operation_columns
 from dfslab.models.regression import metrics_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
@@ -245,7 +245,7 @@ class LearntModel:
             case "gaussian":
                 return Gaussian(self.seed)
             case "linear-split":
-                features = first_model(self.encoding, self.file_system)
+                features = layout_columns(self.encoding, self.file_system)
                 return SplitLinear(operation_columns(self.encoding), features)
         return PaperLinear()
 

@@ -27,6 +27,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "alluxio.user.block.size.bytes.default",
         minimum=2.0**20,
+        purpose="block size",
     ),
     Parameter(
         "chunk_size",

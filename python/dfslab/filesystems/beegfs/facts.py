@@ -36,6 +36,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "beegfs-ctl --setpattern --chunksize",
         minimum=65536,
+        purpose="block size",
     ),
     Parameter(
         "stripe_count",
@@ -56,6 +57,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "beegfs-ctl --setpattern --pattern=buddymirror",
         minimum=0,
+        purpose="copies",
     ),
     Parameter(
         "cache_buffer",
@@ -154,4 +156,5 @@ FACTS = Facts(
     check=check,
     target=target,
     several_servers="each directory belongs to one metadata server, drawn at random",
+    plan_position=5,
 )

@@ -28,6 +28,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "osd_pool_default_size",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "data_fragments",
@@ -38,6 +39,7 @@ PARAMETERS = Parameters(
         "",
         "erasure-code-profile k",
         minimum=1,
+        purpose="data fragments",
     ),
     Parameter(
         "object_size",
@@ -48,6 +50,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "ceph.dir.layout.object_size",
         minimum=65536,
+        purpose="block size",
     ),
     Parameter(
         "stripe_unit",
@@ -168,4 +171,5 @@ FACTS = Facts(
     target=target,
     memory=MEMORY,
     several_servers=SEVERAL_SERVERS,
+    plan_position=4,
 )

@@ -27,7 +27,15 @@ ROLES = (
 
 PARAMETERS = Parameters(
     Parameter(
-        "chunk_size", "Chunk size", "B", "filesystem", 2.0**26, "Dap1", "section 2.5", minimum=65536
+        "chunk_size",
+        "Chunk size",
+        "B",
+        "filesystem",
+        2.0**26,
+        "Dap1",
+        "section 2.5",
+        minimum=65536,
+        purpose="block size",
     ),
     Parameter(
         "replication",
@@ -38,6 +46,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "section 2.3",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "push_unit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -137,7 +138,7 @@ _TRANSLATORS = (
 )
 
 PARAMETERS = Parameters(
-    *_TRANSLATORS,
+    *(replace(one, purpose="tuning") for one in _TRANSLATORS),
     Parameter(
         "shard",
         "Files are cut into shards that are spread over bricks (1) or not (0)",
@@ -167,6 +168,7 @@ PARAMETERS = Parameters(
         "",
         "volume create … disperse",
         minimum=1,
+        purpose="data fragments",
     ),
     Parameter(
         "copies",
@@ -177,6 +179,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "volume create … replica",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "request_size",
@@ -295,4 +298,5 @@ FACTS = Facts(
     stored_copies=stored_copies,
     check=check,
     target=target,
+    plan_position=2,
 )

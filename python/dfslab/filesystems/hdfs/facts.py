@@ -29,6 +29,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "dfs.blocksize",
         minimum=2.0**20,
+        purpose="block size",
     ),
     Parameter(
         "replication",
@@ -39,6 +40,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "dfs.replication",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "packet_size",
@@ -366,4 +368,5 @@ FACTS = Facts(
     address=address,
     functions=FUNCTIONS,
     traced=TRACED,
+    plan_position=1,
 )

@@ -28,6 +28,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "format --block-size",
         minimum=65536,
+        purpose="block size",
     ),
     Parameter(
         "max_uploads",

@@ -37,6 +37,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "lfs setstripe -S",
         minimum=65536,
+        purpose="block size",
     ),
     Parameter(
         "stripe_count",

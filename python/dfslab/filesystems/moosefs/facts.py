@@ -30,6 +30,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "mfssetgoal",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "chunk_size",
@@ -40,6 +41,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "fixed at 64 MiB in the protocol (MFSCHUNKSIZE)",
         choices=(2.0**26,),
+        purpose="block size",
     ),
     Parameter(
         "block_size",
@@ -118,4 +120,5 @@ FACTS = Facts(
     check=check,
     target=target,
     memory=MEMORY,
+    plan_position=3,
 )

@@ -33,6 +33,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "recordsize",
         minimum=512,
+        purpose="block size",
     ),
     Parameter(
         "data_disks",
@@ -63,6 +64,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "zpool create … mirror",
         minimum=1,
+        purpose="copies",
     ),
     Parameter(
         "vdevs",

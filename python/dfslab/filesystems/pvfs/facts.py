@@ -36,6 +36,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "strip_size; Nguyen and Apon 2012, 4.3",
         minimum=4096,
+        purpose="block size",
     ),
     Parameter(
         "stripe_count",

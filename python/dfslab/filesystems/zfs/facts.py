@@ -39,6 +39,7 @@ PARAMETERS = Parameters(
         "Dap1",
         "assumed: the read-ahead of Linux",
         minimum=4096,
+        purpose="block size",
     ),
     Parameter(
         "packet_size",

@@ -1,10 +1,8 @@
-"""The first model of Kumar 2018, which is linear: one regression for each operation, over hardware,
-layout and size of the data.
+"""One linear regression for each operation, over hardware, layout and size of the data.
 
-Kumar 2018 (sections 3.5 and 5) fits this first model without the parameters of GlusterFS and the
-block size, and gives one column of coefficients for each operation (Table 5). The paper's second
-model has the parameters of GlusterFS and the block size. It is not linear; the paper only ranks its
-parameters.
+This is the first model of Kumar 2018 (sections 3.5 and 5), which has one column of coefficients for
+each operation (Table 5). It leaves out the tuning options of the file system and the block size.
+The paper's second model has them. It is not linear; the paper only ranks its parameters.
 """
 
 from __future__ import annotations
@@ -24,24 +22,21 @@ from dfslab.models.learn.estimators import PaperLinear
 # is predicted by the model of all operations.
 ROWS_PER_COEFFICIENT = 2
 OPERATION = "workload.name"
-# Prefix of the `source` of parameters that belong to the paper's second model: volume options of
-# GlusterFS' translators, such as performance.read-ahead.
-TRANSLATORS = "performance."
-# Keys of the workload that belong to the paper's second model.
-OF_THE_SECOND_MODEL = ("workload.transfer_size", "workload.cache")
+# Keys of the workload for how data is requested, not how much data there is.
+REQUESTS = ("workload.transfer_size", "workload.cache")
 
 
-def first_model(encoding: Encoding, file_system: str) -> list[int]:
-    """Returns the indices of the columns of the paper's first model: hardware, layout, clients and
-    size of the data. Columns of translators, of parameters that only configure daemons, of the
-    block size and of the cache are left out.
+def layout_columns(encoding: Encoding, file_system: str) -> list[int]:
+    """Returns the indices of the columns for hardware, layout, clients and size of the data. The
+    columns of tuning options, of parameters that only configure daemons, of the block size and of
+    the cache are left out.
     """
     settings = {
         f"file_system.{parameter.key}"
         for parameter in discover.file_system(file_system).parameters
-        if parameter.daemons_only or parameter.source.startswith(TRANSLATORS)
+        if parameter.daemons_only or parameter.purpose == "tuning"
     }
-    left_out = {OPERATION, *OF_THE_SECOND_MODEL, *settings}
+    left_out = {OPERATION, *REQUESTS, *settings}
 
     return [
         column

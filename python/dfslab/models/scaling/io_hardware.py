@@ -49,8 +49,6 @@ KINDS = {
     "qumulo": "all-flash NFS",
     "local": "local",
 }
-DATA_RESOURCES = ("clients' links", "processes", "servers' links", "devices")
-METADATA_RESOURCES = ("processes", "clients", "metadata servers")
 DATA_PHASES = ("ior_easy_write", "ior_easy_read", "ior_hard_write", "ior_hard_read")
 METADATA_PHASES = (
     "mdtest_easy_write",

@@ -129,12 +129,3 @@ def accelerators(
     exact = rate / load.needed_bytes_per_s
     low, count, high = (floor(exact * factor) for factor in (exp(-ERROR), 1, exp(ERROR)))
     return Accelerators(count, low, high + 1, min(capacity, key=lambda one: capacity[one]), rate)
-
-
-def link_roofline(system: TrainingSystem, load: TrainingLoad) -> int:
-    """Returns the number of accelerators that the stated rates allow, at least 1. The least of the
-    stated rates of clients' links, servers' links and drives limits this number; no losses are
-    counted."""
-    whole = Shares(1.0, 0.0, 1.0, 1.0, 0.0, 1e-30)
-    rate = min(capacities(system, load.sample_bytes, whole).values())
-    return max(1, floor(rate / load.needed_bytes_per_s))

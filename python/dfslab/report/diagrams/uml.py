@@ -15,8 +15,10 @@ from dfslab.report.diagrams import marte
 from dfslab.report.diagrams.interaction import Interaction, interaction
 from dfslab.spec.steps.node import Call, Node, walk
 from dfslab.spec.systems.filesystem import FileSystem
-from dfslab.spec.systems.parameters import Parameter
+from dfslab.spec.systems.parameters import Parameter, Purpose
 
+# The UML class of the parameters that describe data, by the purpose of the parameter.
+_OF_DATA: dict[Purpose, str] = {"block size": "Block", "file size": "File"}
 # The hardware parts of a node. The value of each part has the kinds of parameters that become
 # attributes of the part.
 PARTS = {
@@ -115,7 +117,7 @@ def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[At
     for one in rows:
         if one.origin not in ("filesystem", "workload") or "." in one.key:
             continue
-        owner = {"Dap1": "Block", "Dap2": "File"}.get(one.wu) or _owner(system, one.key)
+        owner = _OF_DATA.get(one.purpose) or _owner(system, one.key)
         found.setdefault(owner, []).append(Attribute(one.key, one.unit, one.wu))
     return {owner: tuple(attributes) for owner, attributes in found.items()}
 

@@ -50,7 +50,6 @@ _WORKLOAD = {
 }
 # Phrases for the number of copies of data. File systems have different keys for it.
 COPIES_WORDS = ("copies", "replicas", "replication")
-COPIES_ID = "Rp1"
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def _of_system(scenario: Scenario) -> Iterator[Subject]:
     for key, parameter in system.parameters.of_origin("filesystem").items():
         value = number(parameter, scenario.file_system.parameters.get(key))
         names: tuple[str, ...] = (key.replace("_", " "),)
-        if parameter.wu == COPIES_ID:
+        if parameter.purpose == "copies":
             names = tuple(dict.fromkeys((*COPIES_WORDS, *names)))
         unit = parameter.unit if parameter.unit in ("B", "s", "B/s") else "1"
         yield Subject(names, (f"file_system.{key}",), unit, (value,))

@@ -82,6 +82,8 @@ class Facts:
         client's machine holds.
     service_variability: squared coefficient of variation of the servers' service times: 1 is
         exponential, 0 is constant (all requests move pieces of equal size).
+    plan_position: position (1, 2, …) among the file systems that `dfslab plan` compares if the user
+        names none; 0 if it does not compare this file system.
     """
 
     title: str
@@ -101,6 +103,7 @@ class Facts:
     stored_copies: Callable[[Mapping[str, float]], float] = one_copy
     measured: Callable[[LocalFiles], Mapping[str, float]] = nothing_measured
     service_variability: float = 1.0
+    plan_position: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

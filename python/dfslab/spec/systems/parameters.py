@@ -11,12 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from dfslab.spec.steps.expression import Expr, symbol
 
-__all__ = ["COMMON", "Parameter", "Parameters", "symbol"]
+__all__ = ["COMMON", "Parameter", "Parameters", "Purpose", "symbol"]
 
 ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
+# What a parameter sets, for code that treats all file systems alike. "copies": the number of copies
+# of data grows with the value, and so does the number of failures that the data survives. "data
+# fragments": fragments that hold data under erasure coding; fewer are left for parity if the value
+# grows. "block size": the unit of bytes in which a file is stored. "file size": the size of a file.
+# "tuning": how processes cache, prefetch and schedule; where data is stored does not depend on it.
+# "": none of these.
+Purpose = Literal["", "copies", "data fragments", "block size", "file size", "tuning"]
 
 
 @dataclass(frozen=True)
@@ -25,9 +33,10 @@ class Parameter:
 
     `default` is in the SI `unit`; None: the parameter has no default. If the parameter is
     calibrated, `default` is the median of its prior, and `spread` is the standard deviation of the
-    prior's natural logarithm (1.0: a factor of e either way). `wu` is the id in Wu 2013's Table 1.
-    A `daemons_only` parameter configures a testbed and occurs in no tree. `testbed_default` is the
-    default on testbeds of dfslab; None if it is `default`.
+    prior's natural logarithm (1.0: a factor of e either way). `wu` is the id in Wu 2013's Table 1,
+    which is only printed. `purpose` states what the parameter sets. A `daemons_only` parameter
+    configures a testbed and occurs in no tree. `testbed_default` is the default on testbeds of
+    dfslab; None if it is `default`.
     """
 
     key: str
@@ -42,9 +51,11 @@ class Parameter:
     minimum: float | None = None
     daemons_only: bool = False
     testbed_default: float | None = None
+    purpose: Purpose = ""
 
     def __post_init__(self) -> None:
         assert self.origin in ORIGINS, f"{self.key}: origin {self.origin} not in {ORIGINS}"
+        assert self.purpose in get_args(Purpose), f"{self.key}: purpose {self.purpose} is unknown"
         assert self.origin != "calibrated" or self.default, f"{self.key}: a prior is needed"
 
     @property
@@ -86,7 +97,7 @@ class Parameters:
 COMMON = {
     p.key: p
     for p in (
-        Parameter("file_size", "File size", "B", "workload", 2.0**20, "Dap2"),
+        Parameter("file_size", "File size", "B", "workload", 2.0**20, "Dap2", purpose="file size"),
         Parameter("transfer_size", "Bytes moved per client call", "B", "workload", 131072.0),
         Parameter("clients", "Concurrent clients", "1", "workload", 1.0, "Dp2"),
         Parameter("direct", "Page cache bypassed (1) or used (0)", "1", "workload", 0.0),

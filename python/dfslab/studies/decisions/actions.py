@@ -120,7 +120,7 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
             if choice != value:
                 yield f"{name} {choice:g}", "" if choice or "sync" not in name else _NOT_FORCED
         return
-    if parameter.wu == "Rp1":
+    if parameter.purpose == "copies":
         yield f"{name} +1", ""
         if value > 1:
             yield f"{name} -1", _FEWER_COPIES

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from dfslab.models.fit.demand import calibrate
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
-from dfslab.models.learn.split_linear import first_model
+from dfslab.models.learn.split_linear import layout_columns
 from dfslab.models.learnt import LearntModel, TrainingRows, rows_of, some
 from dfslab.quantiles import p90
 from dfslab.result import Result
@@ -119,7 +119,7 @@ def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
     for name in sorted(set(operations)):
         own = np.flatnonzero(operations == name)
         encoding, every = encoded(rows, own, "linear")
-        kept = first_model(encoding, rows.points[0].scenario.file_system.name)
+        kept = layout_columns(encoding, rows.points[0].scenario.file_system.name)
         matrix = every[:, kept]
         if len(own) < 2 * matrix.shape[1]:
             continue

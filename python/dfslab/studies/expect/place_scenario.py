@@ -30,7 +30,6 @@ from dfslab.studies.expect.hardware_facts import (
     HardwareFact,
 )
 
-COPIES_ID = "Rp1"
 # Seconds that a read call from the page cache takes, if it was not probed.
 USUAL_CALL_S = 1e-6
 # A machine on which a thread gets at least this share of a processor counts as idle.
@@ -140,7 +139,7 @@ def _settings(
 ) -> dict[str, float]:
     settings = dict(place.discovery.settings)
     if given.copies:
-        keys = [one.key for one in system.parameters if one.wu == COPIES_ID]
+        keys = [one.key for one in system.parameters if one.purpose == "copies"]
         if not keys:
             raise InputError("--copies", given.copies, f"{system.name} has no copies of data")
         settings[keys[0]] = float(given.copies)
@@ -333,7 +332,7 @@ def _servers_count(
         return reported
     usual = max(role.instances for role in roles)
     copies = max(
-        (settings.get(p.key, 1.0) for p in system.parameters if p.wu == COPIES_ID), default=1.0
+        (settings.get(p.key, 1.0) for p in system.parameters if p.purpose == "copies"), default=1.0
     )
     count = max(usual, math.ceil(copies))
     notes.append(f"{count} data servers are assumed: --servers N declares them")

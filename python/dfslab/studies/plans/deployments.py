@@ -12,13 +12,10 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 
-# File systems that are compared if the user names none.
-USUAL_SYSTEMS = ("hdfs", "glusterfs", "moosefs", "cephfs", "beegfs")
 LINKS = ("10 Gbit/s", "25 Gbit/s", "100 Gbit/s")
 METADATA_MEMORIES = ("64 GiB", "256 GiB", "1 TiB")
 CORES, METADATA_CORES, MEMORY = 16, 32, "128 GiB"
 LATENCY = "20 us"
-COPIES_ID = "Rp1"
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,14 @@ class PlanLayout:
         return self.disk.count * parse(self.disk.capacity, "B")
 
 
+def usual_systems() -> tuple[str, ...]:
+    """Returns the names of the file systems that a plan compares if the user names none, in the
+    order of the positions that their descriptions declare."""
+    described = [discover.file_system(name) for name in discover.members(discover.FILE_SYSTEMS)]
+    compared = [one for one in described if one.plan_position]
+    return tuple(one.name for one in sorted(compared, key=lambda one: one.plan_position))
+
+
 def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
     """Yields every layout of the catalogue. Raises InputError if a file system is unknown."""
     for system in systems:
@@ -75,7 +80,7 @@ def copies_key(system: str) -> str:
     """Returns the key of the file system's parameter for the number of copies; "" if the file
     system stores one copy only."""
     declared = discover.file_system(system).parameters.of_origin("filesystem")
-    return next((key for key, one in declared.items() if one.wu == COPIES_ID), "")
+    return next((key for key, one in declared.items() if one.purpose == "copies"), "")
 
 
 def scenario_of(

@@ -27,11 +27,11 @@ from dfslab.studies.decisions.gains import Sureness, sureness
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.plans.deployments import (
     METADATA_MEMORIES,
-    USUAL_SYSTEMS,
     PlanLayout,
     copies_key,
     layouts,
     scenario_of,
+    usual_systems,
 )
 from dfslab.studies.plans.sizing import (
     Load,
@@ -160,11 +160,11 @@ def plan(
     target: str, targets: Targets, systems: Sequence[str], copies: int, prices: Prices
 ) -> Planned:
     """Returns the MOST_ROWS cheapest deployments, at most one for each layout, over all file
-    systems in `systems` (USUAL_SYSTEMS if it is empty). If no deployment reaches the targets,
+    systems in `systems` (`usual_systems` if it is empty). If no deployment reaches the targets,
     raises InputError, which states the reason for the first layout."""
     found: list[_Found] = []
     refused: list[str] = []
-    for layout in layouts(tuple(systems or USUAL_SYSTEMS), copies):
+    for layout in layouts(tuple(systems or usual_systems()), copies):
         one = _planned(layout, targets, prices)
         if isinstance(one, str):
             refused.append(f"{layout.system} with {layout.text}: {one}")

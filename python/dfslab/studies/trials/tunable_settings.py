@@ -10,17 +10,18 @@ from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.environment import number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.systems.parameters import Parameter
+from dfslab.spec.systems.parameters import Parameter, Purpose
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.trials.feasible import why_not
 
 # Permissions of the option `--may`. COPIES allows changes of the number of failures that the data
 # survives. SYNC allows changes of whether written data survives a power failure. _OF_COPIES has the
-# names of the parameters that need COPIES. _OF_SYNC has parts of the names of parameters that need
-# SYNC.
+# purposes of the parameters that need COPIES. _OF_SYNC has parts of the names of parameters that
+# need SYNC.
 COPIES, SYNC = "copies", "sync"
 PERMISSIONS = (COPIES, SYNC)
-_OF_COPIES = ("copies", "replication", "goal", "data_fragments")
+_DATA_FRAGMENTS: Purpose = "data fragments"
+_OF_COPIES: tuple[Purpose, ...] = ("copies", _DATA_FRAGMENTS)
 _OF_SYNC = ("sync", "write_through")
 # The values of a number that are tried: the present value times and divided by these factors.
 _STEPS = ("x2", "x4", "/2", "/4")
@@ -76,7 +77,7 @@ def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
         if _permission(parameter):
             before = number(parameter, scenario.file_system.parameters.get(key))
             after = number(parameter, changed.file_system.parameters.get(key))
-            if after > before if key == "data_fragments" else after < before:
+            if after > before if parameter.purpose == _DATA_FRAGMENTS else after < before:
                 return True
     return False
 
@@ -98,7 +99,7 @@ def _texts(scenario: Scenario, is_running: bool) -> Iterator[tuple[str, str]]:
 
 
 def _permission(parameter: Parameter) -> str:
-    if parameter.wu == "Rp1" or parameter.key in _OF_COPIES:
+    if parameter.purpose in _OF_COPIES:
         return COPIES
     return SYNC if any(word in parameter.key for word in _OF_SYNC) else ""
 
