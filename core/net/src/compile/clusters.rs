@@ -44,8 +44,8 @@ pub(super) fn recognise(
     found
 }
 
-/// Groups the transitions of a net by shared input places. Returns for each transition the number of
-/// its group. Groups are numbered in the order of their first transitions.
+/// Groups the transitions of a net by shared input places. Returns for each transition the number
+/// of its group. Groups are numbered in the order of their first transitions.
 fn group_numbers(places: usize, transitions: &[Transition]) -> Vec<u32> {
     let mut parents: Vec<usize> = (0..places).collect();
     fn root(parents: &mut [usize], mut place: usize) -> usize {

@@ -83,11 +83,6 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
     let widths = places.iter().map(|place| place.fields.len());
     let stride = widths.max().unwrap_or(0).max(1);
     let name = definition.name.clone();
-    // The initial tokens are now stored in the places as 64-bit words. The JSON form of a million
-    // tokens needs more memory than the run, so it is dropped.
-    for place in &mut definition.places {
-        place.initial = Vec::new();
-    }
     move_names(&mut definition, &mut places, &mut transitions);
     let mut net = CompiledNet {
         name,
@@ -110,7 +105,9 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
 }
 
 /// Moves the names of places and transitions, and the pages of transitions, from the definition to
-/// the compiled net. In a net of many places, a copy would take much of the memory.
+/// the compiled net. In a net of many places, a copy would take much of the memory. Also drops the
+/// initial tokens of the definition, which the places have as 64-bit words. The JSON form of a
+/// million tokens needs more memory than the run.
 fn move_names(
     definition: &mut NetDefinition,
     places: &mut [Place],
@@ -118,6 +115,7 @@ fn move_names(
 ) {
     for (place, written) in places.iter_mut().zip(&mut definition.places) {
         place.name = take(&mut written.name);
+        written.initial = Vec::new();
     }
     for (transition, written) in transitions.iter_mut().zip(&mut definition.transitions) {
         transition.name = take(&mut written.name);
@@ -178,8 +176,8 @@ fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Ve
     Ok(made)
 }
 
-/// Checks all names of a net. Returns the indexes by which the places and the transitions of the net
-/// are found by their names.
+/// Checks all names of a net. Returns the indexes by which the places and the transitions of the
+/// net are found by their names.
 fn check_names(definition: &NetDefinition) -> Result<(NameIndex, NameIndex)> {
     for (name, number) in &definition.constants {
         if !is_name(name) || number.as_f64().is_none_or(|value| !value.is_finite()) {
