@@ -361,7 +361,9 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     for table in tables:
         if isinstance(table, Paragraph):
             width = min(console.width, WIDEST_TEXT)
-            print(textwrap.fill(printable(table.text), width, subsequent_indent="  "))
+            # Paths and options in a sentence are not broken at their hyphens.
+            text = printable(table.text)
+            print(textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False))
             continue
         if isinstance(table, str):
             # Uses `print`, which does not wrap lines, because programs may parse this text.

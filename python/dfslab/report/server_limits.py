@@ -40,7 +40,8 @@ def limits_answer(limits: ServerLimits, wide: bool = False) -> list[Table | Para
 def _sentences(limits: ServerLimits) -> list[str]:
     found = []
     if limits.files:
-        low, high = (_many(end(one.files for one in limits.files)) for end in (min, max))
+        counts = [one.files for one in limits.files]
+        low, high = _many(min(counts)), _many(max(counts))
         span = low if low == high else f"{low} to {high}"
         found.append(f"The memory of {_servers(limits)} holds {span} files{_file_size(limits)}.")
     if limits.capacity:
