@@ -124,8 +124,8 @@ def _read(url: str, read: Callable[[bytes], Found]) -> Found:
         reason = "no such directory" if "FileNotFound" in reply else f"{error.code} {error.reason}"
         raise InputError("mount", url, f"must be readable: {reason}") from error
     except (OSError, ValueError) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        allowed = f"must be a NameNode's web address, or --web HOST:PORT names it: {reason}"
+        cause = error.reason if isinstance(error, urllib.error.URLError) else error
+        allowed = f"must be a NameNode's web address, or --web HOST:PORT names it: {cause}"
         raise InputError("mount", url, allowed) from error
 
 

@@ -13,7 +13,7 @@ from dfslab import discover
 from dfslab.instruments import access, recognising
 from dfslab.instruments.discovery import client_machine, probes
 from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
-from dfslab.instruments.discovery.probe_progress import ProbeProgress, Report, unreported
+from dfslab.instruments.discovery.probe_progress import ProbeProgress, ProbeReport, unreported
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
@@ -103,7 +103,7 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
     return _mounted(text, directory.resolve())
 
 
-def probed(place: DiscoveredPlace, report: Report = unreported) -> Probed:
+def probed(place: DiscoveredPlace, report: ProbeReport = unreported) -> Probed:
     """Probes the hardware of a place. Returns the times of round trips to the place's servers, the
     speed of reads from memory, and the share of a processor that is free. For a local directory,
     also returns the speed of the disk and the times of calls. Reads from memory are measured on

@@ -22,7 +22,7 @@ USUAL_S = {
 REMOTE = ("free processors", "round trips", "reads from memory")
 
 
-class Report(Protocol):
+class ProbeReport(Protocol):
     """A callback that receives the amount done, the total amount, a text on the current activity,
     and the estimated seconds remaining."""
 
@@ -39,7 +39,7 @@ class ProbeProgress:
     `is_local`: whether the disk and the calls of a local directory are probed, too.
     """
 
-    def __init__(self, report: Report, is_local: bool, clock: Clock = REAL) -> None:
+    def __init__(self, report: ProbeReport, is_local: bool, clock: Clock = REAL) -> None:
         self._report, self._clock = report, clock
         self._usual_s = {name: USUAL_S[name] for name in (USUAL_S if is_local else REMOTE)}
         self._began_s = clock.monotonic_s()
