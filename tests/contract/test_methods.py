@@ -28,7 +28,8 @@ METHODS = [(name, kind) for name, kind, _ in discover.methods()]
 MODELS = [name for name, kind in METHODS if kind == "model"]
 INSTRUMENTS = [name for name, kind in METHODS if kind == "instrument"]
 FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"
-# Twelve configurations, because learnt methods need eleven.
+# Three sizes and two numbers of clients, each for reads and for writes, are twelve configurations.
+# Learnt methods need at least eleven.
 SIZES, CLIENTS = ["64 KiB", "1 MiB", "16 MiB"], (1, 4)
 Found = TypeVar("Found")
 # Largest number of characters in an error message, which is printed as one line.

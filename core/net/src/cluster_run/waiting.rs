@@ -243,9 +243,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.states[transition as usize].set_others(entries);
     }
 
-    /// Returns the cell and the lane that a token will enter, once the token's fields are set.
-    /// Returns UNKNOWN if the cell may be freed before the token arrives. `seat` is that of the
-    /// token's place.
+    /// Returns the cell and the lane that a token will enter when it arrives later. The token's
+    /// fields must already be set. Returns UNKNOWN if the cell may be freed before the token
+    /// arrives. `seat` is that of the token's place.
     #[inline(always)]
     pub(super) fn position_early(
         &mut self,

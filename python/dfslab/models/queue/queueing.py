@@ -153,10 +153,10 @@ class _StationStates:
 
     For a station with one server, the state is exact (Reiser & Lavenberg 1980). For m servers, the
     probability that all are busy is approximated by utilisation ** (sqrt(2 (m + 1)) - 1), as in
-    Sakasegawa 1977 for M/M/m, and is 0 while there are no more clients than servers. Rates are then
-    within 3 % of those of the exact recursion. The exact recursion is not used, because with many
-    servers near saturation it loses all significant digits: a small change of a demand changed a
-    rate by 20 %.
+    Sakasegawa 1977 for M/M/m. If there are no more clients than servers, no client waits. With this
+    approximation, rates are within 3 % of those of the exact recursion. The exact recursion is not
+    used, because with many servers near saturation it loses all significant digits: a small change
+    of a demand changed a rate by 20 %.
 
     With a squared coefficient of variation v other than 1, the service in progress takes (1 + v) /
     2 of a service time on average until it ends (Reiser 1979).
