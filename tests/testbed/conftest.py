@@ -4,9 +4,12 @@ nothing on the machine, so two modules may run at the same time."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import tempfile
-from pathlib import PurePosixPath
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 
 import pytest
 from dfslab.testbeds import registry
@@ -22,10 +25,22 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 # Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time, because
 # their daemons run outside of hosts (network namespaces) and choose ports of one address.
 WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
+# The images of the testbeds' disks are in memory if this much of it is free, because other programs
+# may use the machine's disk at the same time, and then it does not deliver the declared rates.
+MEMORY, LEAST_FREE_BYTES = Path("/dev/shm"), 8 << 30
+
+
+@contextmanager
+def state_folder() -> Iterator[Path]:
+    """Provides a new folder, in memory if enough of it is free, and removes it afterwards."""
+    is_large = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES
+    where = MEMORY if is_large else None
+    with tempfile.TemporaryDirectory(prefix="testbed-states-", dir=where) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="module")
-def nothing_left(tmp_path_factory):
+def nothing_left():
     """Provides a state folder for a module. Afterwards it asserts that the module's testbeds have
     left nothing on the machine.
 
@@ -33,8 +48,7 @@ def nothing_left(tmp_path_factory):
     """
     if os.geteuid():
         pytest.skip("hosts need root")
-    folder = tmp_path_factory.mktemp("state")
-    with pytest.MonkeyPatch.context() as patch:
+    with state_folder() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
         before = holdings()
         yield folder

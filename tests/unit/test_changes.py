@@ -35,7 +35,7 @@ def hdfs():
         ("server disk latency 1 ms", {f"{SERVER}.disk.latency": "0.001 s"}, "disk"),
         ("server cores /2", {f"{SERVER}.cores": 1}, "processor"),
         ("network latency +50 %", {"deployment.network.latency": "7.5e-05 s"}, "latency"),
-        ("transfer size x2", {"workload.transfer_size": "2097152.0 B"}, "size"),
+        ("transfer size x2", {"workload.transfer_size": "2 MiB"}, "size"),
         ("handler_count 30", {"file_system.handler_count": 30}, "setting"),
         ("fsync on", {"workload.fsync": True}, "setting"),
         ("deployment.node.server.count = 8", {f"{SERVER}.count": 8}, "servers"),

@@ -61,7 +61,7 @@ def test_servers_are_scaled_from_the_largest_measured_number(table):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        (MIX, [], "--clients: whole numbers from 1"),
+        (MIX, [], "--clients: needs whole numbers from 1"),
         (MIX, ["--clients", "0"], "--clients"),
         (MIX, ["--clients", "4,x"], "--clients"),
         (MIX, ["--servers", "4"], "use --clients"),
