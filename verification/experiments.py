@@ -6,26 +6,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from verification import (
-    aiio,
+from verification import nets
+from verification.blind import figures as blind
+from verification.figures import Figure
+from verification.local import experiment as local
+from verification.reproductions import (
     dfsperf,
-    expecting,
-    interventions,
     kumar,
     kumar_copies,
     liu,
     liu_calls,
-    nets,
-    pagecache,
-    tuning,
     wu,
     wu_locations,
     wu_namenode,
     wu_scale,
 )
-from verification.blind import figures as blind
-from verification.figures import Figure
-from verification.local import experiment as local
+from verification.trials import expecting, interventions, tuning
+from verification.truth import aiio, pagecache
 from verification.truth import experiment as public
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from verification import recordings
 from verification.experiments import EXPERIMENTS
 from verification.figures import HERE, Bar, Figure, bars, shown
-from verification.variation import Variation, section
+from verification.sensitivity.variation import Variation, section
 
 PAGE = HERE / "figures.md"
 # A table with more columns than this is transposed, so that its parts are rows instead of columns.

@@ -23,12 +23,12 @@ from functools import partial
 
 from threadpoolctl import threadpool_limits
 
-from verification import variation
 from verification.experiments import EXPERIMENTS, computed, tasks
 from verification.figures import Figure, bars, committed, differences, lost, missing, save, shown
 from verification.page import PAGE, closing, page
 from verification.papers import page as papers
 from verification.sampling import commit, sampled
+from verification.sensitivity import variation
 
 ROOT = PAGE.parents[1]
 

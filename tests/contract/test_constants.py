@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from verification import constants
-from verification.constants import Constant, by_name, in_sources, table
+from verification.sensitivity import constants
+from verification.sensitivity.constants import Constant, by_name, in_sources, table
 
 KINDS = ("derived", "cited", "estimated", "choice", "bound", "definition")
 ROOT = Path(__file__).parents[2]
@@ -80,13 +80,13 @@ def in_a_new_process(program: str) -> None:
 
 def test_a_constant_is_varied_where_it_is_imported_and_not_where_another_has_its_name():
     in_a_new_process("""
-from verification import constants
+from verification.sensitivity import constants
 constants.vary("studies.traces.gain.LEAST_CALLS", 2.0)
 import dfslab.studies.traces.gain as gain, dfslab.studies.traces.cohort as cohort
 assert gain.LEAST_CALLS == 2 * cohort.LEAST_CALLS
 """)
     in_a_new_process("""
-from verification import constants
+from verification.sensitivity import constants
 constants.vary("studies.server_law.BOUND_S", 2.0)
 import dfslab.report.sections.server_law as section, dfslab.studies.server_law as law
 assert section.BOUND_S == law.BOUND_S == 2.0
@@ -98,14 +98,14 @@ def test_what_is_computed_from_a_constant_at_import_is_varied_too():
     argument, the default of a field, and another constant."""
     in_a_new_process("""
 import inspect
-from verification import constants
+from verification.sensitivity import constants
 constants.vary("models.compiled.net_amount.MOST_UNITS", 2.0)
 from dfslab.models.compiled import net_amount, net_job, net_tree
 units = inspect.signature(net_tree.Trees).parameters["most_units"].default
 assert units == net_job.NetJob.most_units == net_amount.MOST_UNITS
 """)
     in_a_new_process("""
-from verification import constants
+from verification.sensitivity import constants
 constants.vary("studies.expect.hardware_facts.ASSUMED_SD", 2.0)
 from dfslab.studies.expect import hardware_facts as facts
 assert facts.KNOWN_SD["assumed"] == facts.ASSUMED_SD == 2.0

@@ -126,6 +126,16 @@ def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
     return {folder: count for folder, count in counts.items() if count > MOST_FILES}
 
 
+def test_rooms_of_the_verification_are_small_enough_to_read():
+    """A folder of the verification has at most 15 modules, `__init__.py` apart."""
+    modules = [path for path in tracked(".py") if path.is_relative_to(ROOT / "verification")]
+    found = crowded_folders(
+        path.relative_to(ROOT) for path in modules if path.name != "__init__.py"
+    )
+    assert modules
+    assert found == {}
+
+
 def test_folders_of_rust_sources_are_small_enough_to_read():
     """A folder of a Rust crate has at most 15 source files, `lib.rs` and `mod.rs` included."""
     found = crowded_folders(path.relative_to(ROOT) for path in tracked(".rs"))

@@ -10,7 +10,8 @@ import pytest
 from dfslab.spec.changes.change import KINDS
 from dfslab.studies.decisions.change_error import BLIND_SD, recorded_errors
 
-from verification import changes, recordings
+from verification import recordings
+from verification.trials import changes
 
 
 def test_every_recording_that_is_learnt_from_is_named_once_for_each_scenario():

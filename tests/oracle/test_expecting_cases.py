@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison
 
-from verification import expecting
 from verification.figures import bars
+from verification.trials import expecting
 
 
 def comparison(fault, text, rates=(10.0, 30.0), file_system="cephfs"):

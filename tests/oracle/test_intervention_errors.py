@@ -15,9 +15,9 @@ from dfslab.studies.decisions.intervention_error import (
     learnt_from,
 )
 
-from verification import intervention_errors as learning
-from verification import interventions
 from verification.figures import bars
+from verification.trials import intervention_errors as learning
+from verification.trials import interventions
 
 KINDS = ("link", "disk", "clients", "size")
 SYSTEMS = 40

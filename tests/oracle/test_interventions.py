@@ -17,8 +17,9 @@ from dfslab.studies.trials.intervention_record import (
 )
 from dfslab.studies.trials.measured_gain import MeasuredGain
 
-from verification import interventions, recordings
+from verification import recordings
 from verification.figures import bars
+from verification.trials import interventions
 
 
 @cache

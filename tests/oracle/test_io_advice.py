@@ -11,8 +11,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.applications.io_advice import advise
 from support.applications import MIB, Application, Storage
 
-from verification import aiio
 from verification.figures import committed, differences, lost
+from verification.truth import aiio
 
 STORAGES = [
     Storage(rate, request_s, metadata_s)

@@ -13,8 +13,9 @@ from dfslab.studies.designs import lessons
 from dfslab.studies.designs.lessons import FactorImportance, Regime, Slope
 from dfslab.studies.designs.slopes import slopes
 
-from verification import kumar, kumar_claims, recordings
+from verification import recordings
 from verification.figures import committed
+from verification.reproductions import kumar, kumar_claims
 
 ROOT = Path(__file__).parents[2]
 

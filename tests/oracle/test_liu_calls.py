@@ -8,7 +8,7 @@ import random
 import pytest
 from dfslab.instruments.tracing.callprofile import MergedStep
 
-from verification.liu_calls import (
+from verification.reproductions.liu_calls import (
     CLOSE,
     CREATE,
     LOCATIONS,
@@ -20,7 +20,7 @@ from verification.liu_calls import (
     share,
     subjects,
 )
-from verification.liu_record import quantile_s
+from verification.reproductions.liu_record import quantile_s
 
 
 def tree(durations_ns: dict[str, list[int]]) -> MergedStep:

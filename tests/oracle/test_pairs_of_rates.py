@@ -9,7 +9,8 @@ from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point
 from support.synthetic import measured
 
-from verification import dfsperf, kumar_copies, recordings
+from verification import recordings
+from verification.reproductions import dfsperf, kumar_copies
 
 NOISE = (0.9, 1.0, 1.1)
 OF_METADATA = {"local": 2.0, "hdfs": 1.1, "glusterfs": 1.0, "alluxio": 0.5}

@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from verification.figures import bars
-from verification.pagecache import BARS, LOCAL, NFS, table
+from verification.truth.pagecache import BARS, LOCAL, NFS, table
 
 
 def baseline(subject, op):

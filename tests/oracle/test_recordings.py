@@ -15,19 +15,19 @@ from dfslab.studies.designs import design_plan
 from dfslab.studies.designs.legal import legal
 from dfslab.studies.server_law import server_law
 
-from verification import (
+from verification import recordings
+from verification.experiments import EXPERIMENTS
+from verification.figures import committed
+from verification.reproductions import (
     dfsperf,
     kumar,
     kumar_copies,
     liu,
     liu_calls,
-    recordings,
     wu,
     wu_locations,
     wu_scale,
 )
-from verification.experiments import EXPERIMENTS
-from verification.figures import committed
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
 # Each recording of a scenario follows one of two plans (lists of configurations). The keys are the

@@ -7,8 +7,8 @@ import pytest
 from dfslab.studies.trials.trial_run import TrialRun
 from dfslab.studies.trials.tuned import Tuned
 
-from verification import tuning
 from verification.figures import bars
+from verification.trials import tuning
 
 
 def tuned(kept, workload="write"):

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from verification import kumar, recordings, run, variation, varied
+from verification import recordings, run
 from verification.experiments import EXPERIMENTS, computed, tasks
 from verification.figures import Figure, bars, committed, differences, lost
 from verification.headlines import table
 from verification.headlines.headline import Headlines, of_figures, text_of
 from verification.page import PAGE, page
+from verification.reproductions import kumar
 from verification.sampling import sampled
+from verification.sensitivity import variation, varied
 
 pytest_plugins = ["pytester"]
 # A recording of Kumar's study has its figures in several parts, such as one for each way to hold

@@ -32,7 +32,7 @@ from dfslab.studies.runs import csv_runs
 from sklearn.base import clone, is_regressor
 from support import synthetic
 
-from verification import kumar_claims
+from verification.reproductions import kumar_claims
 
 SILENT = lambda *_: None  # noqa: E731
 

@@ -3,10 +3,11 @@ station of a simulated net."""
 
 from __future__ import annotations
 
-from verification import recordings, wu
+from verification import recordings
 from verification.headlines.headline import Headlines
 from verification.lies import museum
 from verification.papers import nguyen_probes
+from verification.reproductions import wu
 
 
 def museum_of_lies() -> Headlines:

@@ -25,11 +25,13 @@ from dfslab.studies.decisions.trust import trust_in
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.setting_search import SettingSearch
 
-from verification import changes, interventions, recordings, tuning, wu
+from verification import recordings
 from verification.headlines.headline import Headlines
+from verification.reproductions import wu
+from verification.trials import changes, interventions, tuning
 
 GOAL = "rate"
-# File systems of verification/interventions.toml whose descriptions are advised on.
+# File systems of verification/trials/interventions.toml whose descriptions are advised on.
 DESCRIBED = ("nfs", "glusterfs", "hdfs")
 # The scenario whose recording, with a calibration, is advised on.
 MEASURED = "net-reality"
@@ -93,7 +95,7 @@ def learnt_errors() -> Headlines:
 
 def tuned_settings() -> Headlines:
     """Returns the headline figures of the search for settings in the cases of
-    verification/tuning.toml with the first workload. Each measured gain is assumed to be the
+    verification/trials/tuning.toml with the first workload. Each measured gain is assumed to be the
     predicted one. The figures are the number of settings that are chosen, and the geometric mean
     over the cases of the largest gain."""
     chosen = 0

@@ -11,8 +11,9 @@ from dfslab.result import Result
 from dfslab.studies import crossval
 from dfslab.studies.designs import importance
 
-from verification import kumar, recordings
+from verification import recordings
 from verification.headlines.headline import Headlines
+from verification.reproductions import kumar
 
 # The split that holds out the runs with many clients. Its model is fitted only once.
 EXTRAPOLATED = "more clients"

@@ -12,8 +12,9 @@ from dfslab.studies.designs import importance, sensitivity, variance
 from dfslab.studies.designs.legal import legal
 from sklearn.model_selection import GroupKFold
 
-from verification import kumar, recordings
+from verification import recordings
 from verification.headlines.headline import Headlines
+from verification.reproductions import kumar
 
 
 def greybox() -> Headlines:

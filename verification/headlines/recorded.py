@@ -6,19 +6,12 @@ from dfslab.studies import expectations
 from dfslab.studies.applications.io_advice import advise
 from dfslab.studies.server_law import server_law
 
-from verification import (
-    aiio,
-    interventions,
-    kumar,
-    liu,
-    nets,
-    pagecache,
-    recordings,
-    wu,
-    wu_namenode,
-)
+from verification import nets, recordings
 from verification.headlines.headline import Headlines, of_figures
+from verification.reproductions import kumar, liu, wu, wu_namenode
 from verification.sampling import sampled
+from verification.trials import interventions
+from verification.truth import aiio, pagecache
 
 # The seed that selects one recording of each experiment that has many.
 SEED = "constants"

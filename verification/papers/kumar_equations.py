@@ -12,8 +12,9 @@ from dfslab.models.learnt import TrainingRows, rows_of
 from dfslab.models.regression import first_order_indices
 from dfslab.studies.designs.slopes import encoded, operation_of
 
-from verification import kumar, recordings
+from verification import recordings
 from verification.papers.obtained import Obtained, judged
+from verification.reproductions import kumar
 
 # Two computations of the same figure may differ by this relative error, because of rounding.
 ROUNDING = 1e-6

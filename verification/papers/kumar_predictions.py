@@ -23,8 +23,9 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.studies.energy import EnergyCost, chosen, costs
 
-from verification import kumar, recordings
+from verification import recordings
 from verification.papers.obtained import Obtained, judged
+from verification.reproductions import kumar
 
 Values = Mapping[str, LevelValue]
 # Hardware that is the same for all configurations of the paper's second model, and a file that fits

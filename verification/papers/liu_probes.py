@@ -17,10 +17,11 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.instruments.tracing.callprofile import File, MergedStep
 
-from verification import liu_calls, recordings
+from verification import recordings
 from verification.figures import committed
-from verification.liu_calls import CREATE, LOCATIONS, SEND_BLOCK, SEND_PACKET, TABLE_1
 from verification.papers.obtained import Obtained, judged, not_judged
+from verification.reproductions import liu_calls
+from verification.reproductions.liu_calls import CREATE, LOCATIONS, SEND_BLOCK, SEND_PACKET, TABLE_1
 
 RECORDING = "liu-interventions"
 # The agent's state of an instrumentation point whose class the process never loaded.

@@ -1,2 +1,2 @@
-"""Predictions of public measurements by others: each module computes the figures of one table of
-verification/data, and those of a simple baseline."""
+"""Predictions and advice for public measurements by others: each module computes the figures of one
+table of verification/data, and those of a simple baseline where there is one."""

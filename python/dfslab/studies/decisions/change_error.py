@@ -14,7 +14,7 @@ because the model may have identified the wrong limit.
 The error of a kind of change is described by one number: the standard deviation of the error when a
 value is doubled and the predicted gain is 2. The estimated variance is averaged with the variance
 that holds without recordings (the blind error), so that kinds with few recordings stay near the
-blind error. `verification/changes.py` writes the table of errors, `change_errors.json`.
+blind error. `verification/trials/changes.py` writes the table of errors, `change_errors.json`.
 """
 
 from __future__ import annotations

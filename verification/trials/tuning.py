@@ -2,10 +2,10 @@
 Then measures all combinations of the same settings (the grid), and computes how close tuning comes
 to the best combination of the grid.
 
-`python -m verification.tuning FILE_SYSTEM WORKLOAD` records the next part of one case and appends
-it to `data/tuning.jsonl`: first the outcome of the tuning, then each round of the grid. It reports
-if all parts are already recorded. A part that was interrupted is not recorded, and is measured
-again the next time. It needs root.
+`python -m verification.trials.tuning FILE_SYSTEM WORKLOAD` records the next part of one case and
+appends it to `data/tuning.jsonl`: first the outcome of the tuning, then each round of the grid. It
+reports if all parts are already recorded. A part that was interrupted is not recorded, and is
+measured again the next time. It needs root.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from dfslab.studies.trials.tuned import Tuned
 from dfslab.studies.trials.tuning import GOAL, TuningPlan, tune
 from pydantic import BaseModel, Field, TypeAdapter
 
-from verification import interventions
 from verification.figures import Figure
 from verification.recordings import DATA, INTERVENTIONS
+from verification.trials import interventions
 
 TABLE = Path(__file__).with_suffix(".toml")
 RECORDING = EXPERIMENT = "tuning"
@@ -257,7 +257,7 @@ def _report(done: float, total: float, text: str, *remaining_s: float) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Records the next part of one case and returns the exit code: 130 if it was interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m verification.tuning")
+    parser = argparse.ArgumentParser(prog="python -m verification.trials.tuning")
     parser.add_argument("file_system", choices=file_systems())
     parser.add_argument("workload", choices=workloads())
     requested = parser.parse_args(arguments)

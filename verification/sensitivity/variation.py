@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
-from verification import constants, varied
 from verification.figures import ABSOLUTE, HERE, RELATIVE
 from verification.headlines.headline import Headline, Headlines, text_of
+from verification.sensitivity import constants, varied
 
 VARIATIONS = HERE / "variations.json"
 FACTORS = {"half": 0.5, "twice": 2.0}

@@ -1,5 +1,6 @@
 """Writes a table of function calls from run folders of traced programs, as `python -m
-verification.liu_record RECORDING RUN...`. `verification/liu_calls.py` describes the table.
+verification.reproductions.liu_record RECORDING RUN...`. verification/reproductions/liu_calls.py
+describes the table.
 
 Each RUN is a folder that `dfslab run scenarios/liu-spark.toml` or another scenario of Liu 2018 has
 written. Several folders, such as one for each size of input, make one recording.
@@ -25,7 +26,7 @@ from dfslab.studies.bottlenecks import functions
 from dfslab.studies.runs.store import results_of
 
 from verification import recordings
-from verification.liu_calls import INSTRUMENTED
+from verification.reproductions.liu_calls import INSTRUMENTED
 
 COLUMNS = ("function", "calls", "sum_s", "mean_s", "p99_s", "took_s")
 TRACES = "traces"

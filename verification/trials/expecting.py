@@ -1,8 +1,9 @@
 """Compares testbeds with the rates that `dfslab expect` expects of them. Some testbeds are healthy.
 The other testbeds have a planted fault, but declare the hardware of a healthy testbed.
 
-`python -m verification.expecting FILE_SYSTEM FAULT` starts a testbed, compares it and appends the
-comparison to `data/expecting.jsonl`. The figures use every recorded comparison. It needs root.
+`python -m verification.trials.expecting FILE_SYSTEM FAULT` starts a testbed, compares it and
+appends the comparison to `data/expecting.jsonl`. The figures use every recorded
+comparison. It needs root.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ def _report(done: float, total: float, text: str, *remaining_s: float) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Records one comparison and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m verification.expecting")
+    parser = argparse.ArgumentParser(prog="python -m verification.trials.expecting")
     parser.add_argument("file_system", choices=FILE_SYSTEMS)
     parser.add_argument("fault", choices=FAULTS)
     requested = parser.parse_args(arguments)

@@ -2,8 +2,9 @@
 figures that judge the predictions.
 
 A base is the unchanged configuration of one file system and workload. `python -m
-verification.interventions SYSTEM WORKLOAD --group N` carries out one group of the changes of a
-base. It appends the interventions to `data/interventions.jsonl`, predictions first. It needs root.
+verification.trials.interventions SYSTEM WORKLOAD --group N` carries out one group of the
+changes of a base. It appends the interventions to `data/interventions.jsonl`, predictions
+first. It needs root.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from dfslab.studies.trials.feasible import why_not
 from dfslab.studies.trials.intervention_record import Intervention, read_records
 from dfslab.studies.trials.verifying import PlannedIntervention, VerificationPlan, carry_out
 
-from verification import intervention_errors
 from verification.figures import Figure
-from verification.intervention_errors import gain, has_direction
 from verification.recordings import DATA, INTERVENTIONS, SCENARIOS
+from verification.trials import intervention_errors
+from verification.trials.intervention_errors import gain, has_direction
 
 TABLE = Path(__file__).with_suffix(".toml")
 RECORDING = "interventions"
@@ -223,7 +224,7 @@ def _share(held: Sequence[bool]) -> float | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Records one group of changes of one base and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m verification.interventions")
+    parser = argparse.ArgumentParser(prog="python -m verification.trials.interventions")
     parser.add_argument("system", choices=list(SYSTEMS))
     parser.add_argument("workload", choices=workloads())
     parser.add_argument("--group", type=int, default=1, help="number of the group, from 1")

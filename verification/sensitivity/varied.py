@@ -1,9 +1,9 @@
 """Computes the headline figures of one experiment, with all constants unchanged or with one of them
 varied, and prints them as JSON.
 
-`python -m verification.varied EXPERIMENT [CONSTANT FACTOR]` runs in a separate process, because a
-constant must be varied before its module is imported. So this module imports nothing of the package
-until the constant is varied.
+`python -m verification.sensitivity.varied EXPERIMENT [CONSTANT FACTOR]` runs in a separate
+process, because a constant must be varied before its module is imported. So this module imports
+nothing of the package until the constant is varied.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from verification import constants
 from verification.figures import HERE
 from verification.headlines import table
 from verification.headlines.headline import Headlines
+from verification.sensitivity import constants
 
 # Each process uses one core, because libraries with several threads would compete for the cores.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -31,7 +31,7 @@ def in_a_process(experiment: str, constant: str, factor: float) -> Headlines:
     """
     requested = [experiment, constant, f"{factor}"] if constant else [experiment]
     done = subprocess.run(
-        [sys.executable, "-m", "verification.varied", *requested],
+        [sys.executable, "-m", "verification.sensitivity.varied", *requested],
         cwd=HERE.parent,
         env={**os.environ, **ONE_THREAD},
         capture_output=True,
@@ -46,7 +46,9 @@ def in_a_process(experiment: str, constant: str, factor: float) -> Headlines:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the headline figures and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m verification.varied", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m verification.sensitivity.varied", description=__doc__
+    )
     parser.add_argument("experiment")
     parser.add_argument("constant", nargs="?", default="")
     parser.add_argument("factor", nargs="?", type=float, default=1.0)

@@ -4,7 +4,7 @@ jobs, files of several sizes, and several frequencies of requests.
 A recording is a CSV table with a row for each function of HDFS and each configuration: the number
 of calls in all processes, the sum, mean and 0.99 quantile of their durations in seconds, and the
 duration of the whole program. What the testbed did before and after the program is not in the
-table. `python -m verification.liu_record` writes it from run folders.
+table. `python -m verification.reproductions.liu_record` writes it from run folders.
 """
 
 from __future__ import annotations

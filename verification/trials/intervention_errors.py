@@ -1,7 +1,8 @@
 """Learns the error of predicted gains from the recorded interventions, and judges the learnt error
 on the file systems from which it was not learnt.
 
-`python -m verification.intervention_errors` writes the table of errors that the package contains.
+`python -m verification.trials.intervention_errors` writes the table of errors that the
+package contains.
 
 For the judgement, each file system is left out once, and the error is learnt from the interventions
 of the other file systems. This error determines the intervals and the certainty of the predicted
@@ -141,7 +142,7 @@ def _estimate(carried_out: InterventionErrors | None, error: CarriedOutError) ->
 
 def main() -> None:
     """Learns the errors from all recorded interventions and writes them to the package's table."""
-    from verification.interventions import measured
+    from verification.trials.interventions import measured
 
     tables = [one.model_dump(mode="json") for one in learnt_from(errors_of(measured()))]
     TABLE.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
