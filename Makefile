@@ -119,7 +119,7 @@ MINUTES ?= 60
 blind: setup ## points drawn by SEED: rates predicted and frozen, then measured on testbeds for MINUTES (POINTS; root)
 	$(PY) -m verification.blind --seed $(SEED) --points $(POINTS) --minutes $(MINUTES)
 
-beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
+testbeds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/testbeds.py
 
 bench-description: timed ## uncalibrated descriptions compared with a real HDFS, each error under its bar (Java)
@@ -211,4 +211,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds test-quiet verify blind shake check format beds bench-description bench-layouts bench bench-start bench-page bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release notebooks docs demo test test-rust test-python test-testbeds test-quiet verify blind shake check format testbeds bench-description bench-layouts bench bench-start bench-page bench-load bench-stall bench-sampled bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

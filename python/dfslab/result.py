@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from dfslab.documents.answers import (
     CalibrationFit,
@@ -25,6 +25,7 @@ from dfslab.documents.answers import (
     RegressionFit,
     StreamSimulation,
 )
+from dfslab.documents.document import current_keys
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
 from dfslab.documents.metrics import RATE
 from dfslab.documents.traces.trace_profile import TraceProfile
@@ -86,10 +87,11 @@ class Result(BaseModel):
     `metrics`: the key rate_per_s or throughput_bytes_per_s and, for each operation,
     latency_s_mean.OPERATION. Measured results also have latency_s_p50, _p90, _p99 and _p999. See
     `documents.metrics`. `phases`: the predicted phases of a workload with several phases; measured
-    phases are part of `load`. The fields from `load` on are optional. They have the details of a
-    measured workload run or program, its call profile, and the basis of a model's prediction.
-    `is_calibrated`: whether measurements determined the constants of the model; None for a method
-    without calibrated constants.
+    phases are part of `load`. `bottleneck`: in words, the resource or limit on which the predicted
+    rate depends most; "" if unknown. `limits` has the limits with their shares. The fields from
+    `load` on are optional. They have the details of a measured workload run or program, its call
+    profile, and the basis of a model's prediction. `is_calibrated`: whether measurements determined
+    the constants of the model; None for a method without calibrated constants.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -101,7 +103,7 @@ class Result(BaseModel):
     metrics: dict[str, Metric]
     steps: list[Step] = []
     utilisation: dict[str, float] = {}
-    binding: str = ""
+    bottleneck: str = ""
     limits: list[Limit] = []
     phases: list[PredictedPhase] = []
     notes: list[str] = []
@@ -115,6 +117,12 @@ class Result(BaseModel):
     network: NetworkSimulation | None = None
     open_load: OpenLoadAnswer | None = None
     provenance: Provenance
+
+    @model_validator(mode="before")
+    @classmethod
+    def _current_keys(cls, stored: object) -> object:
+        """Reads the key `binding`, as which earlier versions stored the bottleneck."""
+        return current_keys(stored, {"binding": "bottleneck"})
 
     def value(self, metric: str = RATE) -> float:
         """Returns the value of one metric in SI units.

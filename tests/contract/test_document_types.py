@@ -114,6 +114,20 @@ def test_a_result_is_read_as_it_was_stored():
         assert Result.model_validate(document) == result
 
 
+def test_results_with_former_keys_are_read():
+    """Earlier versions stored `bottleneck` as `binding`, and the `requested_bytes` of disk reads as
+    `asked_bytes`."""
+    (result, *_) = (one for one in store.load_results(RUN) if one.load is not None)
+    document = json.loads(result.model_dump_json())
+    del document["bottleneck"]
+    document["binding"] = "server.disk"
+    document["load"]["cache"]["disks"] = {"asked_bytes": 4096, "read_bytes": 2048}
+    found = Result.model_validate(document)
+    assert found.bottleneck == "server.disk"
+    assert found.load.cache.disks.requested_bytes == 4096
+    assert json.loads(found.model_dump_json())["bottleneck"] == "server.disk"
+
+
 @pytest.mark.parametrize(
     ("calls", "phases", "reason"),
     [

@@ -65,13 +65,9 @@ REACHES = "an instrument reaches a file system"
 # Names that are allowed although they have a banned word. The key is (file, name), and the value is
 # the reason.
 KEPT_NAMES = {
-    ("python/dfslab/documents/measured_load.py", "asked_bytes"): "a key of stored results",
-    ("python/dfslab/documents/planned_design.py", "bed_s"): "a key of the plan's JSON",
-    ("python/dfslab/documents/planned_design.py", "beds"): "a key of the plan's JSON",
     ("python/dfslab/instruments/access.py", "_reach_directory"): REACHES,
     ("python/dfslab/instruments/access.py", "_reach_testbed"): REACHES,
     ("python/dfslab/instruments/access.py", "reach"): REACHES,
-    ("python/dfslab/instruments/measuring/cold.py", "asked_bytes"): "the value of that key",
     ("python/dfslab/laboratory.py", "_reach"): REACHES,
     ("python/dfslab/studies/checks/rules/bounds.py", "must_reach_disks"): "data reaches a disk",
     ("python/dfslab/studies/step_times.py", "reach"): "a key of stored results",

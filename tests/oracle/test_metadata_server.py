@@ -133,7 +133,7 @@ def test_several_servers_are_taken_as_one(system):
     assert four.servers == 4 * one.servers == 4
     for alone, all_of_them in zip(one.capacity, four.capacity, strict=True):
         assert all_of_them.rate_per_s == pytest.approx(4 * alone.rate_per_s)
-        assert all_of_them.binding == alone.binding
+        assert all_of_them.bottleneck == alone.bottleneck
     for alone, all_of_them in zip(one.files, four.files, strict=True):
         assert all_of_them.files == pytest.approx(4 * alone.files)
     if one.places is not None:
@@ -357,8 +357,8 @@ def test_the_run_that_would_separate_them_does():
 
 def test_capacity_names_what_is_full():
     found = {one.operation: one for one in limits(scenario()).capacity}
-    assert found["stat"].binding == "namenode.cpu"
-    assert found["create"].binding == "namenode.lock"
+    assert found["stat"].bottleneck == "namenode.cpu"
+    assert found["create"].bottleneck == "namenode.lock"
     # A create makes two calls that change the namespace. The server executes such calls one at a
     # time, 0.2 ms each.
     assert found["create"].rate_per_s == pytest.approx(1 / (2 * 2e-4))

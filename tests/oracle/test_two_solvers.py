@@ -207,7 +207,7 @@ def test_an_open_load_is_answered_with_what_binds():
     # `given` becomes the first configuration whose bottleneck is the NameNode. In other
     # configurations the NameNode's call queue stays empty.
     every = (Situation(scenario) for _, _, scenario in factorial("hdfs"))
-    limits = ((one, one.predict_open(one.constants, 1.0).binding) for one in every)
+    limits = ((one, one.predict_open(one.constants, 1.0).bottleneck) for one in every)
     given = next(one for one, limit in limits if limit.startswith("namenode"))
     calm = given.predict_open(given.constants, 1.0)
     full = given.predict_open(given.constants, 1e9)
@@ -221,5 +221,5 @@ def test_an_open_load_is_answered_with_what_binds():
     assert full.latency_s == pytest.approx(waited_s + calm.latency_s, rel=0.05)
     assert full.refused > 0.99
     assert calm.refused < 1e-9
-    assert full.binding == calm.binding
+    assert full.bottleneck == calm.bottleneck
     assert calm.largest_rate_per_s == full.largest_rate_per_s

@@ -49,7 +49,7 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         created, appended = visibility(scenario, 3, session, changes=("create", "append"))
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
-    assert (created.summary.unseen, appended.summary.unseen) == (0, 0)
+    assert (created.summary.unobserved, appended.summary.unobserved) == (0, 0)
     # No append is visible before it is acknowledged. The number of polls that return the old state
     # is not checked, because a client trusts cached attributes for a second, and the number of
     # polls within a second depends on the machine.

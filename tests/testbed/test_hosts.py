@@ -25,7 +25,7 @@ pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
 # The accepted relative deviation of measured hardware from declared hardware, large enough for a
-# machine with two shared processors. `make beds` shows the deviation on an idle machine.
+# machine with two shared processors. `make testbeds` shows the deviation on an idle machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time

@@ -23,7 +23,7 @@ def test_every_system_that_is_shared_has_a_testbed():
     assert {case.system for case in testbeds.cases()} >= SHARED
 
 
-# `make beds` starts all layouts; a normal run of the tests starts a sample of them.
+# `make testbeds` starts all layouts; a normal run of the tests starts a sample of them.
 @pytest.mark.grid
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case):

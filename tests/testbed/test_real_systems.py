@@ -131,8 +131,8 @@ def case(request, nothing_left):
 
 def test_links_and_disks_are_what_was_declared(case):
     """All declared links and disks were measured. Only this is checked, because a busy disk may
-    deliver less than its declared rate. `test_hosts` checks the rates, and `make beds` shows the
-    deviation on an idle machine."""
+    deliver less than its declared rate. `test_hosts` checks the rates, and `make testbeds` shows
+    the deviation on an idle machine."""
     known, session = case
     testbed = session.running_testbed
     kinds = {check.quantity for check in testbed.hardware}
@@ -215,7 +215,7 @@ def test_what_is_written_comes_back(case):
     # If the file system stores data on the hosts' disks, cold reads come from these disks.
     if known.name in ON_DISKS:
         disks = result.load.cache.disks
-        assert disks.read_bytes >= disks.asked_bytes / 2 > 0, disks
+        assert disks.read_bytes >= disks.requested_bytes / 2 > 0, disks
 
 
 def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
@@ -479,6 +479,6 @@ def test_a_cold_phase_is_read_off_the_disks(case, monkeypatch):
     result = measured(session, known, **cold)
     assert result.complete, result.notes
     written, read, *_ = (phase.cache.disks for phase in result.load.phases)
-    assert written.asked_bytes == 0
-    assert read.asked_bytes == 2 * 8 * 2**20
-    assert read.read_bytes >= read.asked_bytes / 2, read
+    assert written.requested_bytes == 0
+    assert read.requested_bytes == 2 * 8 * 2**20
+    assert read.read_bytes >= read.requested_bytes / 2, read

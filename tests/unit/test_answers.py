@@ -76,7 +76,9 @@ def measured(law: Law = Law(), **workload: object) -> list[Result]:
 
 def predicted(factor: float, method: str = "sequence", law: Law = Law()) -> list[Result]:
     return [
-        result(point, method, factor * law.rate(point.scenario.workload.clients, 1), binding="disk")
+        result(
+            point, method, factor * law.rate(point.scenario.workload.clients, 1), bottleneck="disk"
+        )
         for point in scenario().points()
     ]
 

@@ -88,7 +88,7 @@ def test_a_cold_run_reports_the_bytes_that_disks_read(tmp_path, monkeypatch):
     result = measured(Testbed(10**8), point("sequential_read"), tmp_path, monkeypatch)
     assert result.complete
     observed = result.load.operations["read"].bytes
-    assert result.load.cache.disks == DiskReads(asked_bytes=observed, read_bytes=10**8)
+    assert result.load.cache.disks == DiskReads(requested_bytes=observed, read_bytes=10**8)
 
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
@@ -123,10 +123,10 @@ def test_each_phase_reports_the_bytes_read_from_disks(tmp_path, monkeypatch):
     assert testbed.emptied == list(range(0, testbed.requested, 2))
     assert len(testbed.emptied) == len(result.load.phases)
     written, read, *_ = result.load.phases
-    assert written.cache.disks == DiskReads(asked_bytes=0, read_bytes=5000)
-    asked_bytes = read.operations["read"].bytes
-    assert read.cache.disks == DiskReads(asked_bytes=asked_bytes, read_bytes=10**8)
-    assert asked_bytes > 0
+    assert written.cache.disks == DiskReads(requested_bytes=0, read_bytes=5000)
+    requested_bytes = read.operations["read"].bytes
+    assert read.cache.disks == DiskReads(requested_bytes=requested_bytes, read_bytes=10**8)
+    assert requested_bytes > 0
     assert result.load.cache.disks.read_bytes == 10**8 + 5000
 
 
@@ -254,7 +254,7 @@ def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
     root = tmp_path / "root"
     root.mkdir()
     result = measured(Testbed(1 << 20), at, root, monkeypatch)
-    assert result.load.cache.disks.asked_bytes == 240 * 64 * KIB
+    assert result.load.cache.disks.requested_bytes == 240 * 64 * KIB
 
 
 def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch):
@@ -264,7 +264,7 @@ def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch
     )
     result = measured(Testbed(64 * KIB), at, tmp_path, monkeypatch)
     disks = result.load.cache.disks
-    assert disks == DiskReads(asked_bytes=40 * 64 * KIB, read_bytes=64 * KIB)
+    assert disks == DiskReads(requested_bytes=40 * 64 * KIB, read_bytes=64 * KIB)
 
 
 @pytest.mark.parametrize(

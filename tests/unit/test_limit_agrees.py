@@ -48,11 +48,11 @@ def test_terminal_json_advice_and_page_name_the_same_limit(case, tmp_path):
     file.write_text(SCENARIO.format(server=server, latency=latency, size=size))
     (result,) = json.loads(dfslab("predict", file, "--json").stdout)
     assert result["limits"][0]["name"] == limit
-    assert result["binding"].startswith(limit)
+    assert result["bottleneck"].startswith(limit)
     shown = dfslab("predict", file).stdout
     assert f"The limit by sequence, in 1 of 1 configurations: {limit}." in " ".join(shown.split())
     advice = json.loads(dfslab("advise", file, "--json").stdout)
-    assert {row["limit"] for row in advice["rows"]} == {result["binding"]}
+    assert {row["limit"] for row in advice["rows"]} == {result["bottleneck"]}
     made = dfslab("run", file, "--out", tmp_path / "runs")
     assert made.returncode == 0, made.stderr
     (page,) = {one.resolve() for one in (tmp_path / "runs").glob("*/*/report.html")}

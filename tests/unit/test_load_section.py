@@ -166,7 +166,7 @@ def test_phases_are_judged_one_by_one(phased):
 
 def test_each_phase_reports_its_calls_and_the_bytes_read_from_disks(phased):
     first, *others = phased.load.phases
-    disks = DiskReads(asked_bytes=4096, read_bytes=2048)
+    disks = DiskReads(requested_bytes=4096, read_bytes=2048)
     cache = first.cache.model_copy(update={"disks": disks})
     reported = [first.model_copy(update={"cache": cache}), *others]
     counted = CountedCalls(

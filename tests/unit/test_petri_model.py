@@ -60,7 +60,7 @@ def test_a_prediction_has_intervals_steps_and_utilisation(name):
         assert 0 < metric.low < metric.value < metric.high
     assert all(step.time_s_mean > 0 for step in result.steps)
     assert 0 < max(result.utilisation.values()) <= 1 + 1e-9
-    assert result.binding
+    assert result.bottleneck
     assert any("not calibrated" in note for note in result.notes)
 
 

@@ -82,7 +82,7 @@ def test_twice_the_load_uses_the_bottleneck_twice():
         load_of(glusterfs(), 20, 40, parse_targets(f"write >= {rate} GB/s")) for rate in (4, 8)
     )
     assert twice.utilisation == pytest.approx(2 * once.utilisation)
-    assert twice.binding == once.binding
+    assert twice.bottleneck == once.bottleneck
 
 
 def test_memory_of_the_metadata_server_counts_blocks():

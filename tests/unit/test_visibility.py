@@ -38,7 +38,7 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
         found = visibility(requested, 8, session)
     assert [row.change for row in found] == list(observer.CHANGES)
     for row in found:
-        assert (row.summary.trials, row.summary.unseen) == (8, 0), row
+        assert (row.summary.trials, row.summary.unobserved) == (8, 0), row
         assert 0 <= row.summary.times.visible_s_p50_low <= row.summary.times.visible_s_p50, row
         # On one machine a change is visible before the call that makes it returns, so no poll after
         # the call returns the old state.
@@ -136,7 +136,7 @@ def _interrupt(called, sent, *reported):
 def test_numbers_are_reported_with_their_interval():
     trials = [VisibilityTrial(n / 100, n % 2, 0) for n in range(101)]
     found = summary([*trials, VisibilityTrial(None, 3, 1)])
-    assert (found.trials, found.unseen, found.before) == (102, 1, 1)
+    assert (found.trials, found.unobserved, found.before) == (102, 1, 1)
     assert (found.stale_looks, found.stale_trials, found.torn_looks) == (53, 51, 1)
     assert found.times.visible_s_p50 == 0.5
     assert found.times.visible_s_p50_low == pytest.approx(0.42, abs=0.02)
@@ -145,7 +145,15 @@ def test_numbers_are_reported_with_their_interval():
 
 
 def test_the_json_object_is_flat_and_has_times_only_where_there_are_any():
-    counts = ["change", "trials", "unseen", "stale_looks", "stale_trials", "torn_looks", "before"]
+    counts = [
+        "change",
+        "trials",
+        "unobserved",
+        "stale_looks",
+        "stale_trials",
+        "torn_looks",
+        "before",
+    ]
     never = Visibility(change="append", summary=summary([VisibilityTrial(None, 2, 0)]))
     assert list(never.table()) == counts
     once = Visibility(change="append", summary=summary([VisibilityTrial(0.5, 2, 0)]))

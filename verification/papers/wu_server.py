@@ -77,7 +77,7 @@ def capacity() -> Obtained:
     reads, writes and metadata operations."""
     found = {one.operation: one for one in _limits().capacity}
     texts = [
-        f"{name} {found[name].rate_per_s:.3g}/s ({found[name].binding})"
+        f"{name} {found[name].rate_per_s:.3g}/s ({found[name].bottleneck})"
         for name in ("stat", "create")
     ]
     return judged(all(name in found for name in ("read", "write", "stat")), ", ".join(texts))

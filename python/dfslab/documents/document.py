@@ -3,7 +3,7 @@ are immutable, and are validated when they are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import CoreSchema, core_schema
@@ -21,6 +21,15 @@ class StrictDocument(Document):
     """A document in which an unknown key is an error, both when read and when constructed."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def current_keys(table: object, former: Mapping[str, str]) -> object:
+    """Returns a stored table with the present names of renamed keys. `former` maps the former name
+    of each renamed key to its present name. Other values than dictionaries are returned unchanged.
+    """
+    if not isinstance(table, dict):
+        return table
+    return {former.get(key, key): value for key, value in table.items()}
 
 
 def text_schema(kind: type[object], read: Callable[[str], object]) -> CoreSchema:

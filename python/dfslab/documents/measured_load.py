@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.documents.document import Document
+from pydantic import model_validator
+
+from dfslab.documents.document import Document, current_keys
 from dfslab.documents.load_report import (
     AuditReport,
     CacheReport,
@@ -76,8 +78,14 @@ class DiskReads(Document):
     same time.
     """
 
-    asked_bytes: int
+    requested_bytes: int
     read_bytes: int
+
+    @model_validator(mode="before")
+    @classmethod
+    def _current_keys(cls, stored: object) -> object:
+        """Reads the key `asked_bytes`, which earlier versions stored."""
+        return current_keys(stored, {"asked_bytes": "requested_bytes"})
 
 
 class CacheState(CacheReport):

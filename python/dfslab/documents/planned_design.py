@@ -7,13 +7,13 @@ from dfslab.documents.table import Value
 
 
 class PlannedCost(Document):
-    """The cost of an experimental plan: the numbers of testbeds (`beds`) and of runs, and durations
+    """The cost of an experimental plan: the numbers of testbeds and of runs, and durations
     in seconds."""
 
-    beds: int
+    testbeds: int
     runs: int
     # Time to start all testbeds, seconds.
-    bed_s: float
+    testbed_s: float
     # Time of all runs, seconds.
     run_s: float
     longest_run_s: float
@@ -31,5 +31,5 @@ class PlannedDesign(Document):
     box: int
     factors: list[str]
     # For each testbed the list of its runs. A run is a dictionary with the level of each factor.
-    beds: list[list[dict[str, Value]]]
+    testbeds: list[list[dict[str, Value]]]
     bill: PlannedCost

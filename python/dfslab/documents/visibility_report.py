@@ -23,15 +23,15 @@ class VisibilitySummary(Document):
     """A summary of all trials of one kind of change, such as a new file, for which another client
     polls.
 
-    `unseen` is the number of trials in which the change was never observed. `stale_looks` counts
-    polls that began after the acknowledgement and returned the old state, and `stale_trials` the
-    trials with any such poll. `torn_looks` counts polls that returned neither the old nor the new
-    state. `before` counts trials in which the change was observed no later than it was
+    `unobserved` is the number of trials in which the change was never observed. `stale_looks`
+    counts polls that began after the acknowledgement and returned the old state, and `stale_trials`
+    the trials with any such poll. `torn_looks` counts polls that returned neither the old nor the
+    new state. `before` counts trials in which the change was observed no later than it was
     acknowledged. `times` is None if no change was observed.
     """
 
     trials: int
-    unseen: int
+    unobserved: int
     stale_looks: int
     stale_trials: int
     torn_looks: int

@@ -252,7 +252,7 @@ def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
     times = sorted(trial.visible_s for trial in trials if trial.visible_s is not None)
     return VisibilitySummary(
         trials=len(trials),
-        unseen=len(trials) - len(times),
+        unobserved=len(trials) - len(times),
         stale_looks=sum(trial.stale for trial in trials),
         stale_trials=sum(trial.stale > 0 for trial in trials),
         torn_looks=sum(trial.torn for trial in trials),

@@ -66,7 +66,7 @@ def to_result(
             for (operation, step), time in prediction.steps.items()
         ],
         utilisation={str(station): value for station, value in prediction.utilisation.items()},
-        binding=text_of(limits),
+        bottleneck=text_of(limits),
         limits=list(limits),
         phases=_phases(prediction, own.get(metric_names.RATE, factor), limits_of_phases),
         notes=list(notes),
@@ -131,7 +131,7 @@ def to_open_result(
     remarks = list(notes)
     if found.offered_per_s > found.largest_rate_per_s:
         remarks.append(
-            f"the offered rate exceeds what {found.binding} can serve: "
+            f"the offered rate exceeds what {found.bottleneck} can serve: "
             f"{found.largest_rate_per_s:.4g} a second"
         )
         if found.places is None:
@@ -145,7 +145,7 @@ def to_open_result(
         point_id=point.id,
         point=point,
         metrics=metrics,
-        binding=found.binding,
+        bottleneck=found.bottleneck,
         notes=remarks,
         is_calibrated=calibration.is_measured,
         provenance=provenance(point.scenario.run.seed),

@@ -113,7 +113,7 @@ class Components:
             point=point,
             metrics=metrics,
             utilisation=dict(found.utilisation),
-            binding=limit_text(found.utilisation),
+            bottleneck=limit_text(found.utilisation),
             phases=_phases(found, factor),
             notes=[*notes, *stopping_notes(found, goal_of(point.scenario)), costs(levels)],
             network=NetworkSimulation(

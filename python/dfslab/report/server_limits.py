@@ -48,7 +48,8 @@ def _sentences(limits: ServerLimits) -> list[str]:
         least = min(limits.capacity, key=lambda one: one.rate_per_s)
         found.append(
             f"The lowest limit of requests is that of {least.operation}: "
-            f"{_many(least.rate_per_s)}/s (90 %: {_interval(least)}), limited by {least.binding}."
+            f"{_many(least.rate_per_s)}/s (90 %: {_interval(least)}), limited by "
+            f"{least.bottleneck}."
         )
         peaks = [one for one in limits.peaks if one.operation == least.operation]
         if peaks:
@@ -91,7 +92,7 @@ def _capacity(limits: ServerLimits) -> Table:
                 one.rate_per_s, _many(one.rate_per_s), low=one.low_per_s, high=one.high_per_s
             ),
             words(_interval(one)),
-            words(one.binding),
+            words(one.bottleneck),
         )
         for one in limits.capacity
     ]
@@ -133,7 +134,7 @@ def _all_peaks(limits: ServerLimits) -> Table:
                 quantity(one.length_s, "s"),
                 *(TableCell(rate, _many(rate)) for rate in within),
                 absent() if held is None else TableCell(held, _many(held)),
-                words(one.binding),
+                words(one.limit),
                 quantity(one.drain_s, "s"),
             ]
         )

@@ -265,7 +265,7 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
             str(found.stale_looks),
             f"{found.stale_trials} of {found.trials}",
             str(found.torn_looks),
-            str(found.unseen),
+            str(found.unobserved),
         )
     return table
 
@@ -326,11 +326,11 @@ def plan_document(plan: DesignPlan) -> PlannedDesign:
         legal=plan.legal.size,
         box=plan.legal.box,
         factors=[factor.name for factor in plan.legal.factors],
-        beds=[[labels(plan.legal, row) for row in testbed] for testbed in plan.testbeds],
+        testbeds=[[labels(plan.legal, row) for row in testbed] for testbed in plan.testbeds],
         bill=PlannedCost(
-            beds=bill.testbeds,
+            testbeds=bill.testbeds,
             runs=bill.runs,
-            bed_s=float(bill.testbed_s),
+            testbed_s=float(bill.testbed_s),
             run_s=float(bill.run_s),
             longest_run_s=float(bill.longest_run_s),
             total_s=float(bill.total_s),
@@ -347,7 +347,7 @@ def plan_tables(planned: PlannedDesign) -> list[Table | str]:
     )
     for name in ("testbed", "runs", "deployment and layout"):
         table.add_column(name)
-    for number, rows in enumerate(planned.beds, 1):
+    for number, rows in enumerate(planned.testbeds, 1):
         same = {k: v for k, v in rows[0].items() if all(row[k] == v for row in rows)}
         shown = ", ".join(f"{key} {value}" for key, value in same.items())
         table.add_row(str(number), str(len(rows)), shown)
@@ -355,7 +355,7 @@ def plan_tables(planned: PlannedDesign) -> list[Table | str]:
     return [
         table,
         f"{planned.legal:,} of {planned.box:,} combinations are legal",
-        f"{bill.runs} runs on {bill.beds} testbeds: about {bill.total_s / 60:.0f} min, of "
-        f"which {bill.bed_s / 60:.0f} min start testbeds; the longest run takes about "
+        f"{bill.runs} runs on {bill.testbeds} testbeds: about {bill.total_s / 60:.0f} min, of "
+        f"which {bill.testbed_s / 60:.0f} min start testbeds; the longest run takes about "
         f"{bill.longest_run_s:.0f} s",
     ]

@@ -120,8 +120,8 @@ class Disks:
 
 
 def _reads(operations: Mapping[str, OperationReport], came_bytes: int) -> DiskReads:
-    asked_bytes = sum(operations[name].bytes for name in READS & operations.keys())
-    return DiskReads(asked_bytes=asked_bytes, read_bytes=came_bytes)
+    requested_bytes = sum(operations[name].bytes for name in READS & operations.keys())
+    return DiskReads(requested_bytes=requested_bytes, read_bytes=came_bytes)
 
 
 def _only_reads(part: LoadReport | PhaseReport) -> bool:
@@ -130,7 +130,7 @@ def _only_reads(part: LoadReport | PhaseReport) -> bool:
 
 def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
     # Only first reads count: a second read of the same place may be served from memory.
-    first_bytes = min(disks.asked_bytes, planned_bytes)
+    first_bytes = min(disks.requested_bytes, planned_bytes)
     if disks.read_bytes < LEAST_SHARE * first_bytes:
         raise RunFailed(
             f"a cold {what} was asked for, but of {first_bytes} bytes read for the first time "

@@ -56,13 +56,13 @@ class FilesInMemory:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The largest rate of one operation type, its 90 % interval, and the bottleneck (`binding`)."""
+    """The largest rate of one operation type, its 90 % interval, and the bottleneck."""
 
     operation: str
     rate_per_s: float
     low_per_s: float
     high_per_s: float
-    binding: str
+    bottleneck: str
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Peak:
     `within_per_s` has this rate for the mean wait and for quantiles of the wait.
 
     `queue_per_s` is the largest rate at which the call queue refuses no request; None if no limit
-    is known. `binding` names which of the two limits, the bound on the mean wait or the call queue,
+    is known. `limit` names which of the two limits, the bound on the mean wait or the call queue,
     allows the lower rate. `drain_s` is the time in seconds to drain the queue that a peak at this
     lower rate leaves, while requests arrive at half of the capacity.
     """
@@ -81,7 +81,7 @@ class Peak:
     within_per_s: Mapping[str, float]
     queue_per_s: float | None
     drain_s: float
-    binding: str
+    limit: str
 
 
 @dataclass(frozen=True)
@@ -322,8 +322,8 @@ def _peak(
     }
     queue = None if places is None else burst.largest_peak_of_queue_per_s(q, places, length_s)
     largest = within["mean"]
-    binding = "the bound on the response"
+    limit = "the bound on the response"
     if queue is not None and queue < largest:
-        largest, binding = queue, "the call queue"
+        largest, limit = queue, "the call queue"
     drained = burst.drain_s(largest, q, length_s, USUAL_SHARE * q)
-    return Peak(one.operation, length_s, within, queue, drained, binding)
+    return Peak(one.operation, length_s, within, queue, drained, limit)

@@ -177,7 +177,7 @@ class PhaseSolver(PhaseStations[Closed]):
         largest = 1.0 / fullest if fullest else math.inf
         found = open_network(rate_per_s, demands, servers, self.mean.latency_s)
         limit = self.expanded[int(np.argmax(each))] if each else None
-        binding = "nothing" if limit is None else str(limit)
+        bottleneck = "nothing" if limit is None else str(limit)
         behind = queue is not None and limit is not None and limit.place in queue[0]
         places = queue[1] if queue is not None and behind else None
         bounded = None
@@ -187,7 +187,7 @@ class PhaseSolver(PhaseStations[Closed]):
         if found.response_s is None:
             if bounded is None:
                 return OpenPrediction(
-                    rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
+                    rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, bottleneck
                 )
             # Calls are admitted at the service rate and wait only in the call queue, which is full.
             response_s = self.mean.latency_s + bounded.wait_s
@@ -201,7 +201,7 @@ class PhaseSolver(PhaseStations[Closed]):
                 response_s,
                 operations,
                 {},
-                binding,
+                bottleneck,
                 places,
                 refused,
             )
@@ -227,7 +227,7 @@ class PhaseSolver(PhaseStations[Closed]):
             found.response_s,
             operations,
             quantiles,
-            binding,
+            bottleneck,
             places,
             refused,
         )

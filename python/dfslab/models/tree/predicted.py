@@ -66,7 +66,7 @@ class OpenPrediction:
     latency_s: float | None
     operations_s: Mapping[str, float]
     quantiles_s: Mapping[str, float]
-    binding: str
+    bottleneck: str
     places: float | None = None
     refused: float = 0.0
 

@@ -197,7 +197,7 @@ def limit_of(result: Result) -> str:
 def limit_name(result: Result) -> str:
     """Returns the name of the strongest limit of a predicted configuration, without the share of
     time that this limit takes; "" if the method names no limit."""
-    return result.limits[0].name if result.limits else result.binding
+    return result.limits[0].name if result.limits else result.bottleneck
 
 
 def title_of(results: Sequence[Result]) -> str:

@@ -72,7 +72,7 @@ def result_table(results: Iterable[Result]) -> Table:
                 if throughput
                 else absent(),
                 words(", ".join(_mean_latencies(result))),
-                words(result.binding),
+                words(result.bottleneck),
             )
         )
     notes = dict.fromkeys(note for result in results for note in result.notes)

@@ -204,7 +204,7 @@ def _cache(run: MeasuredRun) -> str:
 
 
 def _given(disks: DiskReads) -> str:
-    return f"{_bytes(disks.read_bytes)} of {_bytes(disks.asked_bytes)}"
+    return f"{_bytes(disks.read_bytes)} of {_bytes(disks.requested_bytes)}"
 
 
 def _bytes(value: float) -> str:
@@ -258,7 +258,7 @@ def _of_phase(each: Sequence[MeasuredPhase], calls: CountedCalls | None) -> list
         units.text(moved, "B/s", 3) if moved else DASH,
         _steady(each),
         _interval(each),
-        _given(disks) if disks and disks.asked_bytes else DASH,
+        _given(disks) if disks and disks.requested_bytes else DASH,
         _called(calls.system_calls_per_operation if calls else None),
         _called(calls.server_calls_per_operation if calls else None),
     ]

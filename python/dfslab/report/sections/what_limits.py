@@ -56,14 +56,14 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _limited(results: Sequence[Result]) -> list[Result]:
-    return [one for one in results if one.limits or one.binding]
+    return [one for one in results if one.limits or one.bottleneck]
 
 
 def _model(name: str, found: Sequence[Result]) -> Markup:
     names = short_names(one.labels for one in found)
     groups: dict[str, list[int]] = {}
     for place, one in enumerate(found):
-        groups.setdefault(one.limits[0].name if one.limits else one.binding, []).append(place)
+        groups.setdefault(one.limits[0].name if one.limits else one.bottleneck, []).append(place)
     rows = [
         [
             wide(limit),

@@ -13,7 +13,8 @@ The error of one carried-out change is ln(predicted gain / measured gain). It ha
 
 Each file system has the same weight, regardless of its number of changes. The factor of a kind is
 shrunk towards 1, the factor of all kinds together. Operations that move data and operations that
-only change metadata have separate tables. `verification/trials/intervention_errors.py` writes the tables.
+only change metadata have separate tables. `verification/trials/intervention_errors.py` writes the
+tables.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class PlannedDeployment(BaseModel):
     `headroom`: largest sustainable load divided by the targets' load; `low` and `high` bound its 90
     % interval. `probability`: probability that the largest sustainable load is above the targets'
     load. `memory_bytes`: memory that the metadata server needs for all files; 0 if the need is
-    unknown or the targets give no number of files. `binding`: the resource that limits the load.
+    unknown or the targets give no number of files. `bottleneck`: the resource that limits the load.
     `price`: price in the unit of the table of prices.
     """
 
@@ -67,7 +67,7 @@ class PlannedDeployment(BaseModel):
     servers: int
     clients: int
     price: float
-    binding: str
+    bottleneck: str
     headroom: float
     low: float
     high: float
@@ -114,7 +114,8 @@ class Planned(BaseModel):
             memory = f" The metadata server needs {needed} for its files and blocks."
         return [
             f"Cheapest: {best.system} on {best.servers:,} servers ({best.hardware}, {best.copies} "
-            f"copies), {best.price:,.0f}; binding: {best.binding}; sure: {best.sureness}.{memory}",
+            f"copies), {best.price:,.0f}; bottleneck: {best.bottleneck}; "
+            f"sure: {best.sureness}.{memory}",
             f"Simulated on {check.servers} servers with {check.clients} clients: "
             f"{check.simulated_per_s:.4g} {check.operation}s a second (computed "
             f"{check.computed_per_s:.4g}, standard error {check.standard_error:.1%}).",
@@ -125,7 +126,7 @@ class Planned(BaseModel):
         columns = [Column("deployment", "left"), Column("servers"), Column("cost")]
         columns += [
             Column("headroom (90 %)"),
-            Column("binding", "left"),
+            Column("bottleneck", "left"),
             Column("how sure", "left"),
         ]
         rows = [
@@ -139,7 +140,7 @@ class Planned(BaseModel):
                     low=one.low,
                     high=one.high,
                 ),
-                words(one.binding),
+                words(one.bottleneck),
                 words(one.sureness),
             )
             for one in self.rows
@@ -210,7 +211,7 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
         servers=servers,
         clients=clients,
         price=price,
-        binding=load.binding,
+        bottleneck=load.bottleneck,
         headroom=headroom,
         low=headroom * math.exp(-half_width),
         high=headroom * math.exp(half_width),

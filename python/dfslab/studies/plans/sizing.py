@@ -36,10 +36,10 @@ TRANSFER = "1 MiB"
 @dataclass(frozen=True)
 class Load:
     """The load of a deployment at the targets' rates: the name of the busiest station, that is,
-    processor, disk or link (`binding`), and its utilisation."""
+    processor, disk or link (`bottleneck`), and its utilisation."""
 
     utilisation: float
-    binding: str
+    bottleneck: str
     situations: Mapping[str, Situation]
 
     def time_s(self, operation: str, label: str) -> float | None:
@@ -89,8 +89,8 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
                 share = rates.get(operation, 0.0) * demand_s / (station.copies * station.servers)
                 used[str(station)] = used.get(str(station), 0.0) + share
         situations[operation] = situation
-    binding = max(used, key=lambda name: used[name], default="")
-    return Load(used.get(binding, 0.0), binding, situations)
+    bottleneck = max(used, key=lambda name: used[name], default="")
+    return Load(used.get(bottleneck, 0.0), bottleneck, situations)
 
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
@@ -159,7 +159,7 @@ def _too_slow(load: Load, targets: Targets) -> str:
 
 def _why_not(load: Load, targets: Targets) -> str:
     if load.utilisation > HEADROOM:
-        return f"{load.binding} is used {load.utilisation:.2f} times at {MOST_NODES:,} servers"
+        return f"{load.bottleneck} is used {load.utilisation:.2f} times at {MOST_NODES:,} servers"
     for one in targets.latencies:
         time_s = load.time_s(one.operation, one.label)
         if time_s is None or time_s > one.most_s:
