@@ -143,8 +143,8 @@ class Laboratory:
         finished = FinishedRun(plan.scenario, results, folder=opened.folder)
         finished.findings.notes += plan.left_out
         self.weigh(finished, stages)
-        findings.save(opened.folder, inputs, finished.findings)
-        return self.write(finished, opened, always_page, stages)
+        self.write(finished, opened, inputs, always_page, stages)
+        return finished
 
     def run_against(
         self, plans: tuple[RunPlan, RunPlan], out: Path, fresh: bool = False
@@ -324,17 +324,24 @@ class Laboratory:
             run.findings.add(found)
 
     def write(
-        self, run: FinishedRun, opened: Store, always_page: bool, stages: Stages
-    ) -> FinishedRun:
-        """Writes the page, the summary and the table of results, then marks the folder of the
-        run complete. Returns the run with the processor time and further notes."""
+        self, run: FinishedRun, opened: Store, inputs: str, always_page: bool, stages: Stages
+    ) -> None:
+        """Writes the table of results, the findings, the page and the summary, then marks the
+        folder of the run complete. `inputs`: hash of what the findings were computed from.
+
+        The run has all its notes before the findings are written, and its processor time before the
+        summary is written.
+        """
+        table = opened.write_table()
+        run.findings.notes += table.notes
+        findings.save(opened.folder, inputs, run.findings)
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
             with stages.of("page"):
                 from dfslab.report import page as pages
 
                 pages.write(run)
-        timed = run.extended(stages.spent)
-        return timed.extended(timed.processor_time, opened.finish(run_document.of(timed)))
+        run.processor_time = stages.spent
+        opened.finish(run_document.of(run), table)
 
     def learn(self, scenario: Scenario, data: Path, page: Output | None = None) -> FinishedRun:
         """Analyses existing runs of a scenario that declares an experimental design. `data`: a run

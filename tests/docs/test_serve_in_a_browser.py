@@ -266,7 +266,7 @@ def test_each_second_of_a_running_measurement_is_drawn(browser, site):
         assert tab.locator("#state").inner_text() == "running"
         picture(tab, "/live", WIDE)
         run.add(synthetic.measured(planted.points()[0], 100.0))
-        run.finish({})
+        run.finish({}, run.write_table())
         log.close()
         tab.locator("#state.finished").wait_for()
         tab.locator("#results td").first.wait_for()

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from dfslab.cli.traces import trace_work
-from dfslab.report.page_table import percent, seconds
+from dfslab.documents.table import percent_text as percent
+from dfslab.documents.table import seconds_text as seconds
 from dfslab.spec import units
 from dfslab.spec.files.outputs import Output
 from support.synthetic import spans_of

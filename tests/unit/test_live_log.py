@@ -235,6 +235,5 @@ def test_a_damaged_result_is_named_above_the_others(tmp_path):
 def test_large_rates_have_no_exponent(tmp_path):
     folder = recorded.copied(tmp_path)
     one = next(stored_results.each(folder))
-    assert result_row(one.model_copy(update={"metrics": {RATE: Metric(value=123456.0)}}))[2] == (
-        "123,456 /s"
-    )
+    fast = one.model_copy(update={"metrics": {RATE: Metric(value=123456.0)}})
+    assert result_row(fast)[2].text == "123,456 /s"

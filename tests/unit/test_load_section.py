@@ -15,8 +15,8 @@ from dfslab.documents.measured_load import (
     MeasuredPhase,
     RateInterval,
 )
+from dfslab.documents.table import number_text, seconds_text
 from dfslab.instruments import measure
-from dfslab.report.page_table import number
 from dfslab.report.sections import latency, load
 from dfslab.result import Result
 from dfslab.spec.check import check
@@ -52,7 +52,7 @@ def test_each_phase_has_its_own_rate(phased):
     for phase in phased.load.phases:
         reported = found[phase.name]
         assert reported[3] == "100"
-        assert reported[5] == f"{number(phase.rate_per_s)}/s"
+        assert reported[5] == f"{number_text(phase.rate_per_s)}/s"
 
 
 def test_the_generators_own_time_is_reported(phased):
@@ -62,7 +62,7 @@ def test_the_generators_own_time_is_reported(phased):
     shown = dict(zip(head, reported, strict=True))
     generator = phased.load.generator
     times_ns = (generator.own_ns_per_op, generator.call_floor_ns)
-    own, floor = (load.seconds(time_ns * 1e-9) for time_ns in times_ns)
+    own, floor = (seconds_text(time_ns * 1e-9) for time_ns in times_ns)
     assert shown["own time"] == f"{own} ({floor})"
     assert shown["page cache"] == "warm"
     # The columns for failures, system calls and late starts are omitted, because this run has none
@@ -77,10 +77,10 @@ def test_response_times_of_open_workloads_are_shown_with_latencies():
     body = latency.render(study(result))
     assert body is not None
     found = {row[1]: row for row in rows(body)}
-    assert found["stat, from the scheduled start"][3] == load.seconds(
+    assert found["stat, from the scheduled start"][3] == seconds_text(
         result.value("response_s_mean.stat")
     )
-    assert found["stat"][3] == load.seconds(result.value("latency_s_mean.stat"))
+    assert found["stat"][3] == seconds_text(result.value("latency_s_mean.stat"))
     assert "late" in rows(load.render(study(result)) or "")[0]
 
 

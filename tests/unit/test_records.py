@@ -104,7 +104,7 @@ def test_commands_name_damage_in_one_line(folder, tmp_path, command):
 
 
 def test_the_end_of_a_run_counts_its_results(folder):
-    Store(folder).finish({})
+    Store(folder).finish({}, Store(folder).write_table())
     write_lines(folder, lines(folder)[:-2])
     index(folder).unlink()
     with pytest.raises(RunFailed, match="6 results, but the run ended with 8"):
@@ -237,7 +237,7 @@ def test_a_run_of_an_earlier_version_is_resumed(folder):
     opened.add(more)
     found = {key_of(one): one for one in load_results(folder)}
     assert found == {**expected, key_of(more): more}
-    opened.finish({})
+    opened.finish({}, opened.write_table())
     assert {key_of(one): one for one in load_results(folder)} == found
 
 

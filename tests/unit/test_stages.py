@@ -3,9 +3,12 @@ by the tests."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
+from dfslab.notify import silent
 from dfslab.report import run_document
 from dfslab.spec.files.outputs import Output
 from dfslab.studies.runs import csv_runs, store
@@ -118,3 +121,22 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     # Each other stage begins once.
     assert found == {"loading_s": 2.0, "fitting_s": 8.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found
+
+
+def test_a_run_is_complete_when_it_is_written(tmp_path, monkeypatch):
+    """The summary and the findings in a run's folder have all that the returned run has, also the
+    note on a table that could not be written."""
+
+    def unavailable(*_):
+        raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
+
+    monkeypatch.setattr(store, "write_parquet", unavailable)
+    recorded = tmp_path / "runs.csv"
+    csv_runs.write(synthetic.planted(), Output("-o", recorded))
+    laboratory = Laboratory()
+    plan = laboratory.plan(synthetic.scenario(methods=["measure", "mean"]), recorded=recorded)
+    done = laboratory.run(plan, tmp_path, fresh=True)
+    assert sum("results.parquet was not written" in one for one in done.findings.notes) == 1
+    written = json.loads((done.folder / "summary.json").read_text())
+    assert written == json.loads(json.dumps(run_document.of(done), default=str))
+    assert laboratory.reopen(done.folder, silent).findings.notes == done.findings.notes

@@ -108,7 +108,7 @@ def test_an_unfinished_run_is_resumed_and_nothing_runs_twice(tmp_path):
     assert len(results) == len(first.ran)
     notes = [note for result in results for note in result.notes if "measured again" in note]
     assert len(notes) == 1
-    again.finish({})
+    again.finish({}, again.write_table())
     assert not store.open_run(scenario, tmp_path).resumed
     latest = tmp_path / "synthetic" / "latest"
     assert latest.is_symlink()
@@ -220,7 +220,7 @@ def test_a_store_leaves_what_it_did_not_make(tmp_path):
     (home / "mine" / "notes.txt").write_text("kept")
     (home / "latest").write_text("kept")
     opened = store.open_run(scenario, tmp_path)
-    opened.finish({})
+    opened.finish({}, opened.write_table())
     assert (home / "mine" / "notes.txt").read_text() == (home / "latest").read_text() == "kept"
     assert not list(opened.folder.rglob("*.tmp"))
     other = synthetic.scenario(clients=(1,))
@@ -288,7 +288,8 @@ for turn in range({KILLS}):
             os._exit(3)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status), "the sweep ended before it was killed"
-swept(Measuring()).finish({{}})
+done = swept(Measuring())
+done.finish({{}}, done.write_table())
 """
 
 

@@ -48,12 +48,13 @@ NARROW, BORDER = 80, 3
 @dataclass(frozen=True)
 class Column:
     """The head of a table's column. `unit` is the SI unit of its values; it is empty for text and
-    ratios.
+    ratios. With `wraps`, the column has long texts, which may be broken into lines.
     """
 
     title: str
     align: Literal["left", "right"] = "right"
     unit: str = ""
+    wraps: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,10 @@ class TableCell:
     """One cell of a table: `value` for programs (SI units; fractions for percentages), `text` for
     display.
 
-    `low` and `high` are the 90 % interval of the value, if it has one. `note` is a second, smaller
-    line. With `is_bar`, a bar is drawn behind a fraction where the medium can show it.
+    `low` and `high` are the 90 % interval of the value, if it has one. `error` is the signed
+    relative error of a prediction, shown after the text. `note` is a second, smaller line. With
+    `is_bar`, a bar is drawn behind a fraction where the medium can show it. If `value` is a text
+    that differs from `text`, then `text` is its short form.
     """
 
     value: Value
@@ -71,6 +74,12 @@ class TableCell:
     low: float | None = None
     high: float | None = None
     is_bar: bool = False
+    error: float | None = None
+
+    @property
+    def line(self) -> str:
+        """The first line of the cell: its text and, if there is one, its error."""
+        return self.text if self.error is None else f"{self.text} {signed_text(self.error)}"
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ class Table:
         """The width of the table in characters, in a terminal that is wide enough for all cells."""
         width = 1
         for number, column in enumerate(self.columns):
-            texts = [column.title, *(one[number].text for one in self.rows)]
+            texts = [column.title, *(one[number].line for one in self.rows)]
             texts += [one[number].note for one in self.rows]
             lines = [line for text in texts for line in text.splitlines()]
             width += BORDER + max(map(len, lines), default=0)
@@ -105,7 +114,7 @@ class Table:
         below."""
         heads_row = "".join(f"<th>{escape(column.title)}</th>" for column in self.columns)
         rows = [
-            "".join(f"<td>{escape(cell.text).replace(chr(10), '<br>')}</td>" for cell in row)
+            "".join(f"<td>{escape(cell.line).replace(chr(10), '<br>')}</td>" for cell in row)
             for row in self.rows
         ]
         body = "".join(f"<tr>{cells}</tr>" for cells in [heads_row, *rows])
@@ -133,11 +142,17 @@ class Section:
     blocks: Sequence[Table | Paragraph] = field(default=())
 
 
-def heads(first: str, *others: str, left: Iterable[str] = ()) -> list[Column]:
+def heads(
+    first: str, *others: str, left: Iterable[str] = (), wrapped: Iterable[str] = ()
+) -> list[Column]:
     """Returns the columns of a table. The first column and the columns named in `left` hold text,
-    and all other columns hold numbers."""
-    words = {first, *left}
-    return [Column(title, "left" if title in words else "right") for title in (first, *others)]
+    the columns named in `wrapped` hold long texts, and all other columns hold numbers."""
+    long = {*wrapped}
+    words = {first, *left, *long}
+    return [
+        Column(title, "left" if title in words else "right", wraps=title in long)
+        for title in (first, *others)
+    ]
 
 
 def words(text: str) -> TableCell:
@@ -166,19 +181,30 @@ def percent(value: float | None, is_bar: bool = False) -> TableCell:
     """Returns a cell of a fraction, shown as a percentage, with a bar behind it if `is_bar`. None,
     NaN and infinity are shown as a dash.
     """
-    if value is None or not math.isfinite(value):
-        return absent()
-    return TableCell(value, percent_text(value), is_bar=is_bar)
+    return TableCell(value, percent_text(value), is_bar=is_bar) if _is_known(value) else absent()
 
 
 def signed(value: float | None) -> TableCell:
     """Returns a cell of a fraction, shown as a percentage with a sign (0 without one). None, NaN
     and infinity are shown as a dash.
     """
-    if value is None or not math.isfinite(value):
+    return TableCell(value, signed_text(value)) if _is_known(value) else absent()
+
+
+def seconds(value_s: float | None) -> TableCell:
+    """Returns a cell of a time in seconds, shown with a prefix, such as ms or µs. None, NaN and
+    infinity are shown as a dash.
+    """
+    return TableCell(value_s, seconds_text(value_s)) if _is_known(value_s) else absent()
+
+
+def rate(value_per_s: float | None) -> TableCell:
+    """Returns a cell of a rate in 1/s, shown as a number followed by "/s". None, NaN and infinity
+    are shown as a dash.
+    """
+    if not _is_known(value_per_s):
         return absent()
-    text = f"{value:+,.0%}" if abs(value) >= 10 else f"{value:+.1%}"
-    return TableCell(value, "0.0%" if text in ("+0.0%", "-0.0%") else text)
+    return TableCell(value_per_s, f"{number_text(value_per_s)}/s")
 
 
 def quantity(value: float | None, unit: str) -> TableCell:
@@ -213,9 +239,32 @@ def number_text(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def percent_text(value: float) -> str:
-    """Returns a fraction as a percentage. Percentages from 1,000 % on have no decimals."""
+def percent_text(value: float | None) -> str:
+    """Returns a fraction as a percentage. Percentages from 1,000 % on have no decimals. None, NaN
+    and infinity become a dash.
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
     return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
+
+
+def signed_text(value: float | None) -> str:
+    """Returns a fraction as a percentage with a sign (0 without one). Percentages from 1,000 % on
+    have no decimals. None, NaN and infinity become a dash.
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    text = f"{value:+,.0%}" if abs(value) >= 10 else f"{value:+.1%}"
+    return "0.0%" if text in ("+0.0%", "-0.0%") else text
+
+
+def seconds_text(value_s: float | None) -> str:
+    """Returns a time in seconds as text with three digits and a prefix, such as "12.3 ms". None,
+    NaN and infinity become a dash.
+    """
+    if value_s is None or not math.isfinite(value_s):
+        return DASH
+    return units.text(value_s, "s", 3).replace(" us", " µs")
 
 
 def _is_known(value: float | None) -> bool:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from dfslab.documents.metrics import RATE, REGISTRY, parsed
-from dfslab.documents.table import Tab
+from dfslab.documents.table import Tab, signed_text
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Mark, Panel, Series, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.page import NO_BAR, Rendered, page_of
-from dfslab.report.page_table import contents, folded, signed
+from dfslab.report.page_table import contents, folded
 from dfslab.studies.decisions.paired_runs import ComparedMetric, ComparedRuns
 
 MOST_ROWS = 40
@@ -83,7 +83,7 @@ def _series(rows: list[ComparedMetric]) -> list[Series]:
                     low=[1 + one.low for _, one in own],
                     high=[1 + one.high for _, one in own],
                     across=True,
-                    hints=[f"{one.configuration}: {signed(one.change)}" for _, one in own],
+                    hints=[f"{one.configuration}: {signed_text(one.change)}" for _, one in own],
                 )
             )
     return found

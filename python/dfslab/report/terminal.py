@@ -183,7 +183,7 @@ def _longest_piece(text: str) -> int:
 
 
 def _text(cell: TableCell) -> str:
-    return escape(f"{cell.text}\n{cell.note}" if cell.note else cell.text)
+    return escape(f"{cell.line}\n{cell.note}" if cell.note else cell.line)
 
 
 def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.table import seconds_text
 from dfslab.documents.traces.trace_profile import Timeline, TimelineCall
-from dfslab.report.page_table import folded, note, seconds
+from dfslab.report.page_table import folded, heading, note
 
 TITLE = "Slowest calls in time"
 NOTE = (
@@ -29,7 +30,7 @@ def timelines(calls: Sequence[Timeline]) -> Markup:
         folded(_title(call), _timeline(call), opened=not number)
         for number, call in enumerate(calls)
     ]
-    return Markup("<h3>{}</h3>").format(TITLE) + note(NOTE) + Markup("").join(drawn)
+    return heading(TITLE) + note(NOTE) + Markup("").join(drawn)
 
 
 def _title(whole: Timeline) -> str:
@@ -39,7 +40,7 @@ def _title(whole: Timeline) -> str:
     under = f", under {cause}" if cause else ""
     trace = f", trace {whole.trace_id}" if whole.trace_id else ""
     where = f"{top.place}: " if top.place else ""
-    return f"{where}{_name(whole)}{about}, {seconds(whole.duration_s)}{under}{trace}"
+    return f"{where}{_name(whole)}{about}, {seconds_text(whole.duration_s)}{under}{trace}"
 
 
 def _name(call: Timeline | TimelineCall) -> str:
@@ -74,5 +75,5 @@ def _row(call: TimelineCall, whole_s: float) -> Markup:
         " failed" if call.error else "",
         f"{left * 100:.3f}",
         f"{width * 100:.3f}",
-        seconds(call.duration_s),
+        seconds_text(call.duration_s),
     )

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -177,16 +176,6 @@ class FinishedRun:
     def results(self) -> list[Result]:
         """All results of the run. They are read from disk only if this property is used."""
         return store.load_results(self.folder)
-
-    def extended(
-        self, processor_time: ProcessorTime | None, notes: Sequence[str] = ()
-    ) -> FinishedRun:
-        """Returns a copy of this run that states the processor time of its stages, and that has
-        further notes. The copy has the same results."""
-        found = copy(self)
-        found.processor_time = processor_time
-        found.findings = replace(self.findings, notes=[*self.findings.notes, *notes])
-        return found
 
     @property
     def is_of_table(self) -> bool:

@@ -16,14 +16,14 @@ from typing import Literal
 from markupsafe import Markup
 
 from dfslab.documents.document import Document
-from dfslab.documents.table import Tab
+from dfslab.documents.table import Tab, Table, count, heads, words
 from dfslab.imports import contract
 from dfslab.imports.survey import TraceRequest, TraceSurvey, survey
 from dfslab.instruments import trace
 from dfslab.method import RunFailed
 from dfslab.nets import files
 from dfslab.report import page
-from dfslab.report.page_table import note, table
+from dfslab.report.page_table import drawn, note
 from dfslab.spec import units
 from dfslab.spec.files import inputs
 from dfslab.spec.input_error import InputError
@@ -213,13 +213,14 @@ def _survey_page(path: Path, found: TraceSurvey, bar: Markup) -> str:
         f"{calls:,} calls of {found.clients} clients in {found.root}{guess} can be replayed; "
         f"{out:,} are left out."
     )
-    taken = table(["call", "replayed"], [(name, f"{n:,}") for name, n in found.taken.most_common()])
-    left = [(call, why, f"{n:,}") for (call, why), n in found.left_out.most_common()]
+    rows = [[words(name), count(n)] for name, n in found.taken.most_common()]
+    taken = drawn(Table("Replayed calls", heads("call", "replayed"), rows))
+    left = [[words(call), words(why), count(n)] for (call, why), n in found.left_out.most_common()]
     body = Markup('<div class="answer"><p>{}</p></div>').format(answer)
     body += note(f"Repeat them in a directory: dfslab replay {path.name} DIRECTORY") + taken
     if left:
-        head = Markup("<h2>Left out</h2>")
-        body += head + table(["call", "reason", "calls"], left, texts=2)
+        columns = heads("call", "reason", "calls", left=["reason"])
+        body += Markup("<h2>Left out</h2>") + drawn(Table("Left out", columns, left))
     parts = [page.Rendered("calls", "Calls", 0, body, "", Tab.ANSWER)]
     title = f"What can be replayed of a recording of {found.form}?"
     return page.page_of(path.name, title, "read by dfslab", parts, bar=bar)

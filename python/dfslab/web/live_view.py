@@ -13,14 +13,14 @@ from pydantic import ValidationError
 
 from dfslab.documents import metrics
 from dfslab.documents.document import Document
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import DASH, Table, TableCell, heads, labels_text, words
 from dfslab.fleet.live_log import FILE, LINE, LiveLine, LiveProgress, LiveRate
 from dfslab.latency_histogram import merged, quantile_s
 from dfslab.method import RunFailed
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import DASHES, Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure
-from dfslab.report.page_table import note, table
+from dfslab.report.page_table import drawn, note
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.spec.files import regular
@@ -186,8 +186,10 @@ def _results(folder: Path) -> Markup:
         reason = note(f"Not all results can be read: {_first_line(error, folder)}")
     if not found:
         return reason or note("No result is stored yet.")
-    head = ["configuration", "method", "rate", *(f"latency {one}" for one in STATISTICS)]
-    return reason + table(head, [result_row(one) for one in reversed(found)], texts=2)
+    times = [f"latency {one}" for one in STATISTICS]
+    columns = heads("configuration", "method", "rate", *times, left=["method"])
+    rows = [result_row(one) for one in reversed(found)]
+    return reason + drawn(Table("Newest results", columns, rows))
 
 
 def _first_line(error: Exception, folder: Path) -> str:
@@ -196,13 +198,15 @@ def _first_line(error: Exception, folder: Path) -> str:
     return f"{first}, and {len(more.splitlines())} more" if more else first
 
 
-def result_row(result: Result) -> list[str]:
+def result_row(result: Result) -> list[TableCell]:
     """Returns the cells of one result: configuration, method, rate ("failed" if there is none), and
     the statistics of the latency in STATISTICS."""
     rate = result.metrics.get(metrics.RATE)
-    shown = units.text(rate.value, "1/s") if rate is not None else "failed"
+    shown = (
+        words("failed") if rate is None else TableCell(rate.value, units.text(rate.value, "1/s"))
+    )
     configuration = labels_text(dict(result.labels)) or "the only one"
-    cells = [configuration, result.method, shown]
+    cells = [words(configuration), words(result.method), shown]
     for statistic in STATISTICS:
         values = [
             (key.operation, metric.value)
@@ -210,7 +214,8 @@ def result_row(result: Result) -> list[str]:
             for key in [metrics.parsed(name)]
             if key.name == metrics.time_name(metrics.LATENCY, statistic)
         ]
-        cells.append(", ".join(_latency(*one, is_only=len(values) == 1) for one in values) or "–")
+        texts = [_latency(*one, is_only=len(values) == 1) for one in values]
+        cells.append(words(", ".join(texts) or DASH))
     return cells
 
 

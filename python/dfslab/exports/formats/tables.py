@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dfslab.documents.table import Table
+from dfslab.documents.table import Table, TableCell
 from dfslab.exports.contract import RunExporter
 from dfslab.report import run_document
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "The tables of all studies, one after another, as CSV"
+# What a cell may have besides its value, by the title of the column for it.
+EXTRAS: Mapping[str, Callable[[TableCell], float | None]] = {
+    "low": lambda cell: cell.low,
+    "high": lambda cell: cell.high,
+    "error": lambda cell: cell.error,
+}
 
 
 def write(run: FinishedRun) -> bytes:
@@ -23,30 +29,33 @@ def tables_as_csv(tables: Sequence[Table]) -> bytes:
     """Returns several tables as one CSV text. Before each table is a line with its title, after it
     an empty line.
 
-    Values are plain numbers in SI units. A column in which any cell has an interval is followed by
-    two columns with the lower and the upper ends of the intervals.
+    Values are plain numbers in SI units. A column in which any cell has an interval or an error is
+    followed by columns with the lower and the upper ends of the intervals, or with the errors.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for table in tables:
-        bounded = [
-            any(row[place].low is not None for row in table.rows)
-            for place in range(len(table.columns))
-        ]
+        extras = [_extras(row[place] for row in table.rows) for place in range(len(table.columns))]
         writer.writerow([f"# {table.title}"])
         writer.writerow(
             name
-            for column, has_bounds in zip(table.columns, bounded, strict=True)
-            for name in (column.title, *(("low", "high") if has_bounds else ()))
+            for column, names in zip(table.columns, extras, strict=True)
+            for name in (column.title, *names)
         )
         for row in table.rows:
             writer.writerow(
                 value
-                for cell, has_bounds in zip(row, bounded, strict=True)
-                for value in (cell.value, *((cell.low, cell.high) if has_bounds else ()))
+                for cell, names in zip(row, extras, strict=True)
+                for value in (cell.value, *(EXTRAS[name](cell) for name in names))
             )
         writer.writerow([])
     return text.getvalue().encode()
+
+
+def _extras(cells: Iterable[TableCell]) -> list[str]:
+    """Returns the titles of the further columns that the cells of one column need."""
+    found = list(cells)
+    return [name for name, read in EXTRAS.items() if any(read(cell) is not None for cell in found)]
 
 
 EXPORTER = RunExporter(TITLE, ".csv", write)

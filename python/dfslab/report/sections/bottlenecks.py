@@ -7,10 +7,21 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab
+from dfslab.documents.table import (
+    Tab,
+    Table,
+    TableCell,
+    absent,
+    heads,
+    percent,
+    percent_text,
+    seconds,
+    seconds_text,
+    words,
+)
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
-from dfslab.report.page_table import folded, note, percent, seconds, share, table, wide
+from dfslab.report.page_table import drawn, folded, heading, note
 from dfslab.studies.bottlenecks import Bottlenecks, FunctionCost, Gain, Programs
 from dfslab.studies.contract import FinishedRun
 
@@ -41,39 +52,39 @@ def render(study: FinishedRun) -> Markup | None:
     ]
     return Markup("").join(
         [
-            Markup("<h3>Functions</h3>"),
+            heading("Functions"),
             note(FUNCTIONS),
-            _functions(study, rows),
-            Markup("<h3>What to make faster</h3>"),
+            drawn(_functions(study, rows)),
+            heading("What to make faster"),
             note(RANKED),
-            _ranked(study, rows),
-            Markup("<h3>Call trees of each configuration</h3>"),
+            drawn(_ranked(study, rows)),
+            heading("Call trees of each configuration"),
             note(NOTE),
             *trees,
         ]
     )
 
 
-def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
-    """Returns an HTML table with functions as rows and configurations as columns, as in Liu 2018's
+def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Table:
+    """Returns a table with functions as rows and configurations as columns, as in Liu 2018's
     Table 1."""
     names = dict.fromkeys(one.name for row in rows for one in row.functions)
     by_name = [{one.name: one for one in row.functions} for row in rows]
-    shown = [[name, *(_cell(known.get(name)) for known in by_name)] for name in names]
-    shown.append(["all calls of clients", *(seconds(row.calls_s) for row in rows)])
-    shown.append(["the whole program", *(seconds(row.took_s) for row in rows)])
-    return table(["function", *(study.name(row.labels) for row in rows)], shown)
+    shown = [[words(name), *(_cell(known.get(name)) for known in by_name)] for name in names]
+    shown.append([words("all calls of clients"), *(seconds(row.calls_s) for row in rows)])
+    shown.append([words("the whole program"), *(seconds(row.took_s) for row in rows)])
+    columns = heads("function", *(study.name(row.labels) for row in rows))
+    return Table("Functions", columns, shown)
 
 
-def _cell(one: FunctionCost | None) -> Markup:
+def _cell(one: FunctionCost | None) -> TableCell:
     if one is None or one.mean_s is None:
-        return Markup("<td>–</td>")
-    return Markup("<td>{}<small>{:,} calls, {}</small></td>").format(
-        seconds(one.mean_s), one.count, seconds(one.total_s)
-    )
+        return absent()
+    calls = f"{one.count:,} calls, {seconds_text(one.total_s)}"
+    return TableCell(one.mean_s, seconds_text(one.mean_s), calls)
 
 
-def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
+def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Table:
     shown = []
     for row in rows:
         for place, one in enumerate(row.steps):
@@ -81,16 +92,17 @@ def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
             first = (study.name(row.labels), row.by_sum) if not place else ("", "")
             shown.append(
                 [
-                    first[0],
-                    wide(one.name),
-                    share(one.saving),
-                    *_sure(one),
-                    wide(part.name if part else ""),
-                    percent(part.saving) if part else "",
-                    wide(first[1]),
+                    words(first[0]),
+                    words(one.name),
+                    percent(one.saving, is_bar=True),
+                    words(_interval(one)),
+                    words(one.verdict),
+                    words(part.name if part else ""),
+                    percent(part.saving) if part else TableCell(None, ""),
+                    words(first[1]),
                 ]
             )
-    head = [
+    columns = heads(
         "configuration",
         "step",
         "time saved",
@@ -99,12 +111,13 @@ def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
         "part",
         "time saved",
         "first by sum",
-    ]
-    return table(head, shown)
+        wrapped=("step", "part", "first by sum"),
+    )
+    return Table("What to make faster", columns, shown)
 
 
-def _sure(one: Gain) -> tuple[str, str]:
-    return f"{percent(one.low)} to {percent(one.high)}", one.verdict
+def _interval(one: Gain) -> str:
+    return f"{percent_text(one.low)} to {percent_text(one.high)}"
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)

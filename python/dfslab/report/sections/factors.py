@@ -4,19 +4,32 @@ models, and the next runs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab
+from dfslab.documents.table import (
+    Tab,
+    Table,
+    TableCell,
+    absent,
+    count,
+    heads,
+    number,
+    number_text,
+    percent,
+    percent_text,
+    signed,
+    words,
+)
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Bars, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import folded, note, number, percent, signed, table, wide
+from dfslab.report.page_table import contents, drawn, folded, heading, note
 from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.designs.lessons import EQUIVALENCE, FactorImportance, Learning
+from dfslab.studies.designs.lessons import EQUIVALENCE, FactorImportance, Learning, PaperCoefficient
 
 TITLE = "Factors"
 ORDER = 55
@@ -68,7 +81,7 @@ def _importance(found: Learning) -> Markup:
         return Markup("").join(map(note, found.importance_notes()))
     ordered = _ordered(found.importance)
     top_down = ordered[::-1]
-    drawn = figure(
+    chart = figure(
         [
             Panel(
                 "",
@@ -86,8 +99,8 @@ def _importance(found: Learning) -> Markup:
     names = list(dict.fromkeys(name for one in found.importance for name in one.measures))
     rows = [
         [
-            one.factor,
-            wide(one.verdict),
+            words(one.factor),
+            words(one.verdict),
             _range(one.first_order),
             _range(one.total),
             *(_range(one.measures.get(name)) for name in names),
@@ -100,13 +113,10 @@ def _importance(found: Learning) -> Markup:
         "and no model. VI is the paper's measure: first-order shares, which leave interactions out."
     )
     notes = Markup("").join(map(note, found.importance_notes()))
-    head = ["factor", "verdict", "first order", "total", *names]
-    return (
-        drawn
-        + note(text)
-        + notes
-        + folded("Every measure, with 90 % intervals", table(head, rows, texts=2))
-    )
+    columns = heads("factor", "verdict", "first order", "total", *names, wrapped=["verdict"])
+    table = Table("Importance of the factors", columns, rows)
+    every = folded("Every measure, with 90 % intervals", drawn(table))
+    return chart + note(text) + notes + every
 
 
 def _bars(name: str, metrics: Sequence[Metric], opacity: float) -> Bars:
@@ -121,12 +131,11 @@ def _bars(name: str, metrics: Sequence[Metric], opacity: float) -> Bars:
     )
 
 
-def _range(metric: Metric | None) -> Any:
+def _range(metric: Metric | None) -> TableCell:
     if metric is None or metric.low is None or metric.high is None:
-        return "–"
-    return Markup("<td>{}<small>{} to {}</small></td>").format(
-        f"{metric.value:.2f}", f"{metric.low:.2f}", f"{metric.high:.2f}"
-    )
+        return absent()
+    interval = f"{metric.low:.2f} to {metric.high:.2f}"
+    return TableCell(metric.value, f"{metric.value:.2f}", interval, metric.low, metric.high)
 
 
 def _regimes(found: Learning) -> Markup:
@@ -137,14 +146,13 @@ def _regimes(found: Learning) -> Markup:
             f"{one.factor} {one.total.value:.2f} ({one.total.low:.2f} to {one.total.high:.2f})"
             for one in best
         )
-        rows.append([regime.name, wide(shown)])
-    return Markup("<h3>What decides in each regime (total index)</h3>{}").format(
-        table(["regime", "first four"], rows, texts=2)
-    )
+        rows.append([words(regime.name), words(shown)])
+    columns = heads("regime", "first four", wrapped=["first four"])
+    return contents(Table("What decides in each regime (total index)", columns, rows))
 
 
 def _validation(found: Learning) -> Markup:
-    parts = [Markup("<h3>Errors on runs that were left out</h3>")]
+    parts = [heading("Errors on runs that were left out")]
     kinds = list(found.validation.scores)
     methods = list(dict.fromkeys(m for s in found.validation.scores.values() for m in s))
     rows = []
@@ -153,13 +161,13 @@ def _validation(found: Learning) -> Markup:
         for kind in kinds:
             score = found.validation.scores[kind].get(method)
             cells.append(
-                "–"
+                absent()
                 if score is None
-                else Markup("<td>{}<small>{}</small></td>").format(
-                    percent(score.median_abs_error), f"covers {score.coverage_90:.0%}"
+                else replace(
+                    percent(score.median_abs_error), note=f"covers {score.coverage_90:.0%}"
                 )
             )
-        rows.append([method, *cells])
+        rows.append([words(method), *cells])
     parts.append(
         note(
             "Median |error|, and the share of measurements inside their 90 % interval. In random "
@@ -167,19 +175,19 @@ def _validation(found: Learning) -> Markup:
             "the other columns leave out whole layouts, rates and scales."
         )
     )
-    parts.append(table(["method", *kinds], rows))
+    parts.append(drawn(Table("Errors on runs that were left out", heads("method", *kinds), rows)))
     if found.noise is not None:
         parts.append(
             note(
                 f"One run predicted by another of the same configuration errs by "
-                f"{percent(found.noise.median_abs_error)} in the median and by "
-                f"{percent(found.noise.p90_abs_error)} in one of ten "
+                f"{percent_text(found.noise.median_abs_error)} in the median and by "
+                f"{percent_text(found.noise.p90_abs_error)} in one of ten "
                 f"({found.noise.configurations} configurations were repeated): no model "
                 "learnt from these runs can have a smaller error."
             )
         )
     gaps = ", ".join(
-        f"{name} {percent(rows)} instead of {percent(layouts)}"
+        f"{name} {percent_text(rows)} instead of {percent_text(layouts)}"
         for name, (rows, layouts) in found.validation.leakage.items()
     )
     parts.append(note(f"The leakage gap: on random rows {gaps}."))
@@ -253,27 +261,19 @@ def _tables(found: Learning) -> Markup:
     if not tables:
         return Markup("")
     names = list(dict.fromkeys(c.name for one in tables for c in one.coefficients))
-    rows: list[list[Any]] = [["constant", *(number(one.constant) for one in tables)]]
+    rows = [[words("constant"), *(number(one.constant) for one in tables)]]
     for name in names:
         cells = []
         for one in tables:
             own = next((c for c in one.coefficients if c.name == name), None)
-            cells.append(
-                "–"
-                if own is None
-                else Markup("<td>{} ± {}<small>{}</small></td>").format(
-                    number(own.value),
-                    number(own.standard_error),
-                    f"{number(own.effect)} over its range",
-                )
-            )
-        rows.append([name, *cells])
-    head = ["feature", *(one.operation for one in tables)]
-    second: list[list[Any]] = [
-        ["adjusted R²", *(f"{one.adjusted_r_squared:.1%}" for one in tables)],
-        ["R² on a random quarter", *(f"{one.validation:.1%}" for one in tables)],
-        ["negative predictions", *(percent(one.negative_share) for one in tables)],
-        ["configurations", *(one.rows for one in tables)],
+            cells.append(absent() if own is None else _coefficient(own))
+        rows.append([words(name), *cells])
+    columns = heads("feature", *(one.operation for one in tables))
+    quality = [
+        [words("adjusted R²"), *(percent(one.adjusted_r_squared) for one in tables)],
+        [words("R² on a random quarter"), *(percent(one.validation) for one in tables)],
+        [words("negative predictions"), *(percent(one.negative_share) for one in tables)],
+        [words("configurations"), *(count(one.rows) for one in tables)],
     ]
     text = (
         "Multiple linear regression of MB/s as in Kumar 2018, Tables 5 and 6, over hardware, "
@@ -281,19 +281,32 @@ def _tables(found: Learning) -> Markup:
         "paper's second model, which only ranks. Coefficient ± standard error, rates and sizes in "
         "millions. Rank by the effect over the range, not by the coefficient."
     )
-    return Markup("<h3>The paper's regression</h3>{}{}{}").format(
-        note(text), table(head, rows), table(head, second)
+    return Markup("").join(
+        [
+            heading("The paper's regression"),
+            note(text),
+            drawn(Table("Coefficients", columns, rows)),
+            drawn(Table("Quality of the regression", columns, quality)),
+        ]
     )
 
 
+def _coefficient(own: PaperCoefficient) -> TableCell:
+    text = f"{number_text(own.value)} ± {number_text(own.standard_error)}"
+    return TableCell(own.value, text, f"{number_text(own.effect)} over its range")
+
+
 def _slopes(found: Learning) -> Markup:
-    rows = [[one.operation, one.factor, one.direction, _range(one.slope)] for one in found.slopes]
+    rows = [
+        [words(one.operation), words(one.factor), words(one.direction), _range(one.slope)]
+        for one in found.slopes
+    ]
     text = (
         "Slope of log2 rate for a doubling of the factor (names: for the step), log-linear, each "
         f"operation by itself. {found.counted_directions()} {EQUIVALENCE}"
     )
-    body = table(["operation", "factor", "shows", "slope"], rows, texts=3)
-    return Markup("<h3>Slopes</h3>{}{}").format(note(text), body)
+    columns = heads("operation", "factor", "shows", "slope", left=["factor", "shows"])
+    return heading("Slopes") + note(text) + drawn(Table("Slopes", columns, rows))
 
 
 def _next(found: Learning) -> Markup:
@@ -303,11 +316,11 @@ def _next(found: Learning) -> Markup:
     for one in found.proposals:
         gain = one.sd_after / one.sd_before - 1 if one.sd_before else 0.0
         shown = ", ".join(f"{key} {value}" for key, value in one.labels.items())
-        rows.append([wide(shown), f"{one.seconds:.0f}", signed(gain)])
-    head = ["run", "seconds", "uncertainty over the legal set"]
-    return Markup("<h3>The next runs, by the uncertainty that each hour removes</h3>{}").format(
-        table(head, rows)
-    )
+        time = TableCell(one.seconds, f"{one.seconds:.0f}")
+        rows.append([words(shown), time, signed(gain)])
+    columns = heads("run", "seconds", "uncertainty over the legal set", wrapped=["run"])
+    title = "The next runs, by the uncertainty that each hour removes"
+    return contents(Table(title, columns, rows))
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab
+from dfslab.documents.table import DASH, Tab, Table, TableCell, absent, heads, number_text, words
 from dfslab.report.answers.operation_units import unit_of
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, folded, note, number, table
+from dfslab.report.page_table import drawn, folded, heading, note
 from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.decisions.slider_points import SliderOperation, SliderPoints, SliderQuantity
@@ -52,7 +52,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> Markup:
-    head = Markup("<h3>{}</h3>").format(found.name)
+    head = heading(found.name)
     if found.withheld:
         return head + note(found.withheld)
     first = max(set(found.present), key=found.present.count)
@@ -68,12 +68,12 @@ def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> M
         labels="|".join(_labels(found, first)),
         rates=Markup("").join(_rates(found, operations)),
     )
-    columns = [found.name, *(_title(one, operations) for one in operations)]
+    columns = heads(found.name, *(_title(one, operations) for one in operations))
     rows = [
-        [label, *(_cell(rate) for rate in setting.rates)]
+        [words(label), *(_cell(rate) for rate in setting.rates)]
         for label, setting in zip(_labels(found, first), found.settings, strict=True)
     ]
-    body = table(columns, rows)
+    body = drawn(Table(found.name, columns, rows))
     return head + control + folded(ALL.format(name=found.name), body, opened=True)
 
 
@@ -128,23 +128,22 @@ def _text(rate: Metric | None, now: Metric | None) -> str:
     `now` if it differs. A setting without a rate (None) gets a text that says so."""
     if rate is None:
         return "not possible, or not predicted"
-    text = f"{number(rate.value)}/s ({_interval(rate)})"
+    text = f"{number_text(rate.value)}/s ({_interval(rate)})"
     if now is None or rate == now:
         return text
-    return f"{text}, now {number(now.value)}/s ({_interval(now)})"
+    return f"{text}, now {number_text(now.value)}/s ({_interval(now)})"
 
 
 def _interval(rate: Metric) -> str:
     if rate.low is None or rate.high is None:
         return DASH
-    return f"{number(rate.low)} to {number(rate.high)}"
+    return f"{number_text(rate.low)} to {number_text(rate.high)}"
 
 
-def _cell(rate: Metric | None) -> Markup:
+def _cell(rate: Metric | None) -> TableCell:
     if rate is None:
-        return Markup("<td>{}</td>").format(DASH)
-    text = Markup("<td>{}<small>{}</small></td>")
-    return text.format(number(rate.value), _interval(rate))
+        return absent()
+    return TableCell(rate.value, number_text(rate.value), _interval(rate), rate.low, rate.high)
 
 
 def _title(one: SliderOperation, operations: Sequence[SliderOperation]) -> str:

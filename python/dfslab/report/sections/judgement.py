@@ -8,11 +8,10 @@ import math
 import numpy as np
 from markupsafe import Markup
 
-from dfslab.documents.table import Name, Tab
+from dfslab.documents.table import Name, Tab, percent_text
 from dfslab.method import BASELINES
 from dfslab.report.answers.verdict import best_model
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import percent
 from dfslab.studies.compare import ComparedPoint, Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
@@ -46,9 +45,9 @@ def _noise(comparison: Comparison) -> list[Markup]:
             "deviation), so a mean of {} is uncertain by about {}: smaller errors cannot be "
             "distinguished from noise."
         ).format(
-            percent(comparison.noise),
+            percent_text(comparison.noise),
             repetitions,
-            percent(comparison.noise / math.sqrt(repetitions)),
+            percent_text(comparison.noise / math.sqrt(repetitions)),
         )
     ]
 
@@ -92,7 +91,7 @@ def _best(name: str, scores: dict[str, ErrorScore]) -> Markup:
     text = Markup(
         "On {} held-out configurations <strong>{}</strong> predicts best: median error "
         "<strong>{}</strong>, and its 90 % intervals contain {:.0%} of the measurements"
-    ).format(score.n, name, percent(score.median_abs_error), score.coverage_90)
+    ).format(score.n, name, percent_text(score.median_abs_error), score.coverage_90)
     beaten = [
         f"{_off(scores[baseline].median_abs_error)} for {meaning}"
         for baseline, meaning in (
@@ -106,7 +105,7 @@ def _best(name: str, scores: dict[str, ErrorScore]) -> Markup:
 
 def _off(error: float) -> str:
     """Returns a relative error as a percentage, or as a factor if it is 10 (1000 %) or more."""
-    return percent(error) if error < 10 else f"a factor of {1 + error:,.0f}"
+    return percent_text(error) if error < 10 else f"a factor of {1 + error:,.0f}"
 
 
 def _no_better(
@@ -126,7 +125,7 @@ def _no_better(
         if worse:
             text = Markup("<strong>{} no better than {}</strong> (median error {}).")
             verb = "is" if len(worse) == 1 else "are"
-            found.append(text.format(f"{', '.join(worse)} {verb}", meaning, percent(limit)))
+            found.append(text.format(f"{', '.join(worse)} {verb}", meaning, percent_text(limit)))
     return found
 
 

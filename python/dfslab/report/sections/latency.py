@@ -10,12 +10,24 @@ from markupsafe import Markup
 
 from dfslab.documents import metrics
 from dfslab.documents.measured_load import Buckets
-from dfslab.documents.table import Name, Tab
+from dfslab.documents.table import (
+    Name,
+    Tab,
+    Table,
+    TableCell,
+    absent,
+    count,
+    heads,
+    percent_text,
+    seconds,
+    seconds_text,
+    words,
+)
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, folded, note, percent, seconds, table
+from dfslab.report.page_table import drawn, folded, note
 from dfslab.result import Result
 from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun
@@ -55,14 +67,24 @@ def render(study: FinishedRun) -> Markup | None:
     rows = [row for group in ordered for row in _rows(group, study.name)]
     if not rows:
         return None
-    head = ["configuration", "operation", "operations", "mean", "p50", "p90", "p99", "p99.9"]
-    body = note(NOTE) + table(head, rows, texts=2)
+    columns = heads(
+        "configuration",
+        "operation",
+        "operations",
+        "mean",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        left=["operation"],
+    )
+    body = note(NOTE) + drawn(Table("Quantiles of the latency", columns, rows))
     if len(rows) > LONG_TABLE:
         body = folded(f"Quantiles of all {len(rows)} configurations", body)
     return _distributions(ordered, study.name) + body
 
 
-def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
+def _rows(group: Sequence[Result], name: Name) -> list[list[TableCell]]:
     """Returns the table rows of one configuration: for each operation one row with the latency and,
     if response times are known, one with the time from the scheduled start.
 
@@ -73,10 +95,10 @@ def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
         for result in group
         for operation in metrics.operations_with(result.metrics, metrics.LATENCY)
     )
-    labels = name(group[0].labels)
+    labels = words(name(group[0].labels))
     rows = []
     for operation in operations:
-        rows.append([labels, operation, *_cells(group, operation, metrics.LATENCY)])
+        rows.append([labels, words(operation), *_cells(group, operation, metrics.LATENCY)])
         if any(
             operation in metrics.operations_with(result.metrics, metrics.RESPONSE)
             for result in group
@@ -84,22 +106,22 @@ def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
             rows.append(
                 [
                     labels,
-                    f"{operation}, from the scheduled start",
+                    words(f"{operation}, from the scheduled start"),
                     *_cells(group, operation, metrics.RESPONSE),
                 ]
             )
     return rows
 
 
-def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
-    counts = [sum(count for _, count in _histogram(result, operation)) for result in group]
+def _cells(group: Sequence[Result], operation: str, kind: str) -> list[TableCell]:
+    counts = [sum(found for _, found in _histogram(result, operation)) for result in group]
     fewest = min(counts)
-    cells = [f"{sum(counts):,.0f}" if fewest else DASH]
+    cells = [count(round(sum(counts))) if fewest else absent()]
     for quantile, needed in QUANTILES.items():
         key = metrics.key(kind, quantile, operation)
         values = [result.value(key) for result in group if key in result.metrics]
         known = values and (fewest >= needed or not fewest)
-        cells.append(seconds(float(np.median(values))) if known else DASH)
+        cells.append(seconds(float(np.median(values)) if known else None))
     return cells
 
 
@@ -140,8 +162,8 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
         for kind, (stated, dash) in CURVES.items():
             merged: dict[float, float] = {}
             for result in group:
-                for low_ns, count in _histogram(result, operation, kind):
-                    merged[low_ns] = merged.get(low_ns, 0) + count
+                for low_ns, found in _histogram(result, operation, kind):
+                    merged[low_ns] = merged.get(low_ns, 0) + found
             if merged:
                 text = name(group[0].labels) + stated
                 series.append(_curve(text, merged, palette.of_place(turn), dash))
@@ -173,7 +195,7 @@ def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash)
         line=dash,
         stepped=True,
         hints=[
-            f"{name}: {percent(shares[place])} took longer than {seconds(times[place])}"
+            f"{name}: {percent_text(shares[place])} took longer than {seconds_text(times[place])}"
             for place in chosen
         ],
     )

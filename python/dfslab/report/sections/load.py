@@ -4,21 +4,34 @@ the rate per second, and the cost of the load generator."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
-from dfslab.documents.table import Tab
+from dfslab.documents.table import (
+    DASH,
+    Tab,
+    Table,
+    TableCell,
+    absent,
+    heads,
+    number,
+    number_text,
+    percent,
+    quantity,
+    rate,
+    seconds,
+    words,
+)
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, table
+from dfslab.report.page_table import contents, heading, note
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import sort_key
@@ -60,7 +73,7 @@ class MeasuredRun:
 
 LoadPart = MeasuredLoad | MeasuredPhase
 FigureOfRun = Callable[[MeasuredRun], float | None]
-CellText = Callable[[Sequence[MeasuredRun]], str]
+RunsCell = Callable[[Sequence[MeasuredRun]], TableCell]
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -75,14 +88,14 @@ def render(study: FinishedRun) -> Markup | None:
         return None
     ordered = sorted(groups.values(), key=lambda group: sort_key(group[0].result.labels))
     names = [study.name(group[0].result.labels) for group in ordered]
-    rows = [[name, *_cells(group)] for name, group in zip(names, ordered, strict=True)]
-    body = table(*_filled(["configuration", *COLUMNS, "page cache"], rows))
+    rows = [[words(name), *_cells(group)] for name, group in zip(names, ordered, strict=True)]
+    table = _filled(Table("Runs", heads("configuration", *COLUMNS, "page cache"), rows))
     phases = [
         row for name, group in zip(names, ordered, strict=True) for row in _phases(name, group)
     ]
     judged = any(part.steady for group in ordered for one in group for part in one.load.parts())
     shown = f"{NOTE} {NOTE_STEADY}" if judged else NOTE
-    return note(shown) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
+    return note(shown) + _course(names, ordered) + _long(table) + _of_phases(phases)
 
 
 def _of_generator(value: Callable[[GeneratorReport], float]) -> FigureOfRun:
@@ -114,68 +127,69 @@ def _failed(run: MeasuredRun) -> float | None:
     return sum(one.errors for one in run.load.operations.values()) or None
 
 
-def _rate(value: float) -> str:
-    return f"{number(value)}/s"
+def _rate(value_per_s: float) -> str:
+    return f"{number_text(value_per_s)}/s"
 
 
-def _median(value: FigureOfRun, shown: Callable[[float], str]) -> CellText:
-    def cell(group: Sequence[MeasuredRun]) -> str:
+def _median(value: FigureOfRun, shown: Callable[[float], TableCell]) -> RunsCell:
+    def cell(group: Sequence[MeasuredRun]) -> TableCell:
         known = [one for one in map(value, group) if one is not None]
-        return shown(float(np.median(known))) if known else DASH
+        return shown(float(np.median(known))) if known else absent()
 
     return cell
 
 
-def _nanoseconds(value_ns: float) -> str:
+def _nanoseconds(value_ns: float) -> TableCell:
     return seconds(value_ns * 1e-9)
 
 
-def _own_time(group: Sequence[MeasuredRun]) -> str:
-    """Returns the load generator's own time for each operation, as text.
+def _own_time(group: Sequence[MeasuredRun]) -> TableCell:
+    """Returns the cell of the load generator's own time for each operation.
 
     The time of the cheapest system call is added for comparison, if both times were measured.
     """
     own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
     floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
-    return own if DASH in (own, floor) else f"{own} ({floor})"
+    if own.value is None or floor.value is None:
+        return own
+    return TableCell(own.value, f"{own.text} ({floor.text})")
 
 
-def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
-    """Returns a function that makes the text of a table cell from the repetitions of a
+def _of_whole(shown: Callable[[Sequence[LoadPart]], TableCell]) -> RunsCell:
+    """Returns a function that makes a table cell from the repetitions of a
     configuration. The function ignores repetitions of workloads with several phases, because a
     separate table shows each phase."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
-def _steady(each: Sequence[LoadPart]) -> str:
-    """Returns, as text, when the steady state began and the rate in it, and how many runs did not
-    reach a steady state. The text is a dash if no run was examined for a steady state."""
+def _steady(each: Sequence[LoadPart]) -> TableCell:
+    """Returns a cell that states when the steady state began and the rate in it, and how many runs
+    did not reach a steady state. The cell has a dash if no run was examined for a steady state."""
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
     if not judged:
-        return DASH
+        return absent()
     if not settled:
-        return "did not settle in its first half"
+        return words("did not settle in its first half")
     three = [(one.from_s, one.rate_per_s, one.rate_per_s_half_width) for one in settled]
-    from_s, rate, half = (float(one) for one in np.median(three, axis=0))
+    from_s, rate_per_s, half = (float(one) for one in np.median(three, axis=0))
     others = len(judged) - len(settled)
-    return f"from {number(from_s)} s on: {_rate(rate)} ± {number(half)}" + (
-        f"; {others} of {len(judged)} did not settle" if others else ""
-    )
+    settling = f"from {number_text(from_s)} s on: {_rate(rate_per_s)} ± {number_text(half)}"
+    return words(settling + (f"; {others} of {len(judged)} did not settle" if others else ""))
 
 
-def _interval(each: Sequence[LoadPart]) -> str:
+def _interval(each: Sequence[LoadPart]) -> TableCell:
     known = [one.rate_interval for one in each if one.rate_interval]
     if not known:
-        return DASH
+        return absent()
     low = np.median([one.low_per_s for one in known])
     high = np.median([one.high_per_s for one in known])
-    return f"{number(float(low))} to {_rate(float(high))}"
+    return words(f"{number_text(float(low))} to {_rate(float(high))}")
 
 
-COLUMNS: dict[str, CellText] = {
-    "rate": _median(lambda run: run.result.value(), _rate),
-    "until the first had finished": _median(lambda run: run.load.stonewall_rate_per_s, _rate),
+COLUMNS: dict[str, RunsCell] = {
+    "rate": _median(lambda run: run.result.value(), rate),
+    "until the first had finished": _median(lambda run: run.load.stonewall_rate_per_s, rate),
     "steady": _of_whole(_steady),
     "the rate's own interval": _of_whole(_interval),
     "own time": _own_time,
@@ -187,8 +201,8 @@ COLUMNS: dict[str, CellText] = {
 }
 
 
-def _cells(group: Sequence[MeasuredRun]) -> list[str]:
-    return [*(cell(group) for cell in COLUMNS.values()), _cache(group[0])]
+def _cells(group: Sequence[MeasuredRun]) -> list[TableCell]:
+    return [*(cell(group) for cell in COLUMNS.values()), words(_cache(group[0]))]
 
 
 def _cache(run: MeasuredRun) -> str:
@@ -211,24 +225,28 @@ def _bytes(value: float) -> str:
     return units.text(value, "B", 3)
 
 
-def _filled(
-    head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
-) -> tuple[list[str], list[Any]]:
-    """Removes each column that has only dashes from a table, except if it is one of the first
-    `always` columns. Returns (head, rows) without the removed columns."""
+def _filled(table: Table, always: int = 0) -> Table:
+    """Returns a table without the columns that have only dashes. The first `always` columns are
+    kept."""
     kept = [
         place
-        for place in range(len(head))
-        if place < always or any(row[place] != DASH for row in rows)
+        for place in range(len(table.columns))
+        if place < always or any(row[place].text != DASH for row in table.rows)
     ]
-    return [head[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    columns = [table.columns[place] for place in kept]
+    return replace(
+        table, columns=columns, rows=[[row[place] for place in kept] for row in table.rows]
+    )
 
 
-def _long(body: Markup, rows: Sequence[Any]) -> Markup:
-    return folded(f"All {len(rows)}", body) if len(rows) > LONG_TABLE else body
+def _long(table: Table) -> Markup:
+    """Returns the HTML of a table, which is collapsed if it has many rows."""
+    count = len(table.rows)
+    folded = f"All {count}" if count > LONG_TABLE else ""
+    return contents(replace(table, folded=folded), titled=False)
 
 
-def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
+def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[TableCell]]:
     found: dict[str, list[MeasuredPhase]] = {}
     # Calls are not averaged over repetitions: each phase keeps the counts of the first run that
     # has them.
@@ -240,38 +258,41 @@ def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
                 found.setdefault(phase.name, []).append(phase)
                 if counted is not None:
                     counts.setdefault(phase.name, counted)
-    return [[name, phase, *_of_phase(each, counts.get(phase))] for phase, each in found.items()]
+    return [
+        [words(name), words(phase), *_of_phase(each, counts.get(phase))]
+        for phase, each in found.items()
+    ]
 
 
-def _of_phase(each: Sequence[MeasuredPhase], calls: CountedCalls | None) -> list[str]:
+def _of_phase(each: Sequence[MeasuredPhase], calls: CountedCalls | None) -> list[TableCell]:
     def median(value: Callable[[MeasuredPhase], float]) -> float:
         return float(np.median([value(one) for one in each]))
 
     moved = median(lambda one: one.throughput_bytes_per_s)
     disks = each[0].cache.disks
     return [
-        ", ".join(each[0].operations),
+        words(", ".join(each[0].operations)),
         number(median(lambda one: one.count)),
         seconds(median(lambda one: one.window_s)),
-        _rate(median(lambda one: one.rate_per_s)),
-        _rate(median(lambda one: one.stonewall_rate_per_s)),
-        units.text(moved, "B/s", 3) if moved else DASH,
+        rate(median(lambda one: one.rate_per_s)),
+        rate(median(lambda one: one.stonewall_rate_per_s)),
+        quantity(moved or None, "B/s"),
         _steady(each),
         _interval(each),
-        _given(disks) if disks and disks.requested_bytes else DASH,
+        words(_given(disks)) if disks and disks.requested_bytes else absent(),
         _called(calls.system_calls_per_operation if calls else None),
         _called(calls.server_calls_per_operation if calls else None),
     ]
 
 
-def _called(per_operation: float | None) -> str:
-    return number(per_operation) if per_operation else DASH
+def _called(per_operation: float | None) -> TableCell:
+    return number(per_operation or None)
 
 
-def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
+def _of_phases(rows: Sequence[Sequence[TableCell]]) -> Markup:
     if not rows:
         return Markup("")
-    head = [
+    columns = heads(
         "configuration",
         "phase",
         "operations",
@@ -285,9 +306,9 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
         "from disks",
         "system calls",
         "servers' calls",
-    ]
-    body = table(*_filled(head, rows, always=8), texts=3)
-    return Markup("<h3>Phases</h3>") + _long(body, rows)
+        left=["phase", "operations"],
+    )
+    return heading("Phases") + _long(_filled(Table("Phases", columns, rows), always=8))
 
 
 def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> Markup:

@@ -9,13 +9,24 @@ from collections.abc import Mapping
 from markupsafe import Markup
 
 from dfslab.documents.answers import RegressionFit
-from dfslab.documents.table import Tab
+from dfslab.documents.table import (
+    Tab,
+    Table,
+    TableCell,
+    count,
+    heads,
+    number_text,
+    percent,
+    percent_text,
+    signed,
+    words,
+)
 from dfslab.method import BASELINES
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import folded, note, number, percent, share, signed, table, wide
+from dfslab.report.page_table import contents, drawn, folded, heading, note
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.crossval import CrossValidated
@@ -23,14 +34,9 @@ from dfslab.studies.crossval import CrossValidated
 TITLE = "Model errors"
 ORDER = 60
 EMPTY = "No model was judged."
-HEAD = [
-    "method",
-    "configurations",
-    "median |error|",
-    "90 % |error|",
-    "signed median",
-    "90 % coverage",
-]
+COLUMNS = heads(
+    "method", "configurations", "median |error|", "90 % |error|", "signed median", "90 % coverage"
+)
 TEXTS = {"mean": "mean (baseline)", "ideal": "ideal (bound)", "serial": "serial (baseline)"}
 SHADES = (1.0, 0.6, 0.3)
 ScoresBySet = Mapping[str, Mapping[str, ErrorScore]]
@@ -81,7 +87,7 @@ def _chart(sets: ScoresBySet, noise: float) -> Markup:
             palette.SEQUENCE[0],
             [scores[m].median_abs_error if m in scores else None for m in methods],
             hints=[
-                f"{m}: {percent(scores[m].median_abs_error)}" if m in scores else ""
+                f"{m}: {percent_text(scores[m].median_abs_error)}" if m in scores else ""
                 for m in methods
             ],
             opacity=shade,
@@ -104,19 +110,19 @@ def _chart(sets: ScoresBySet, noise: float) -> Markup:
 
 def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
     if not scores:
-        return Markup('<h3>{}</h3><p class="empty">None.</p>').format(title)
+        return heading(title) + Markup('<p class="empty">None.</p>')
     rows = [
         [
-            TEXTS.get(name, name),
-            scores[name].n,
+            words(TEXTS.get(name, name)),
+            count(scores[name].n),
             percent(scores[name].median_abs_error),
             percent(scores[name].p90_abs_error),
             signed(scores[name].median_signed_error),
-            f"{scores[name].coverage_90:.0%}",
+            TableCell(scores[name].coverage_90, f"{scores[name].coverage_90:.0%}"),
         ]
         for name in _ordered(scores)
     ]
-    return Markup("<h3>{}</h3>{}").format(title, table(HEAD, rows))
+    return contents(Table(title, COLUMNS, rows))
 
 
 def _constants(study: FinishedRun) -> Markup:
@@ -127,19 +133,33 @@ def _constants(study: FinishedRun) -> Markup:
         return Markup("")
     rows = [
         [
-            c.key,
-            wide(c.meaning),
-            f"{c.value:.3g}",
-            c.unit,
-            f"× ÷ {math.exp(c.log_standard_error):.2f}",
-            share(c.learnt),
+            words(c.key),
+            words(c.meaning),
+            TableCell(c.value, f"{c.value:.3g}"),
+            words(c.unit),
+            _spread(c.log_standard_error),
+            percent(c.learnt, is_bar=True),
         ]
         for c in found.constants
     ]
-    head = ["constant", "meaning", "value", "unit", "standard error", "learnt from data"]
+    columns = heads(
+        "constant",
+        "meaning",
+        "value",
+        "unit",
+        "standard error",
+        "learnt from data",
+        wrapped=["meaning"],
+    )
     text = "A constant that no measurement determines keeps the value that the description assumes."
     title = "Calibrated constants of the description"
-    return Markup("<h3>{}</h3>{}{}").format(title, note(text), table(head, rows, texts=2))
+    return heading(title) + note(text) + drawn(Table(title, columns, rows))
+
+
+def _spread(log_standard_error: float) -> TableCell:
+    """Returns the cell of the factor by which a constant may be larger or smaller."""
+    factor = math.exp(log_standard_error)
+    return TableCell(factor, f"× ÷ {factor:.2f}")
 
 
 def _regression(study: FinishedRun) -> Markup:
@@ -149,30 +169,38 @@ def _regression(study: FinishedRun) -> Markup:
     if found is None:
         return Markup("")
     rows = [
-        [name, f"{c.value:.4g}", f"{c.standard_error:.2g}"]
+        [
+            words(name),
+            TableCell(c.value, f"{c.value:.4g}"),
+            TableCell(c.standard_error, f"{c.standard_error:.2g}"),
+        ]
         for name, c in found.coefficients.items()
     ]
     fit = note(
-        f"R² {number(found.r_squared)}, adjusted R² "
-        f"{number(found.adjusted_r_squared)}, on the fitted configurations; quantities "
+        f"R² {number_text(found.r_squared)}, adjusted R² "
+        f"{number_text(found.adjusted_r_squared)}, on the fitted configurations; quantities "
         "in powers of two."
     )
-    coefficients = table(["column", "coefficient", "standard error"], rows)
-    return Markup("<h3>Regression of log rate</h3>{}{}{}").format(
-        fit, _importance(found), folded(f"All {len(rows)} coefficients", coefficients)
-    )
+    columns = heads("column", "coefficient", "standard error")
+    coefficients = Table("Coefficients", columns, rows, folded=f"All {len(rows)} coefficients")
+    return heading("Regression of log rate") + fit + _importance(found) + contents(coefficients)
 
 
 def _importance(fit: RegressionFit) -> Markup:
     """Returns the HTML of a table and a list: how much each quantity affects the rate in the fitted
     configurations, and the quantities that the regression excludes, with the reasons."""
     rows = [
-        [name, f"{one.first_order:.2f}", share(one.share)] for name, one in fit.importance.items()
+        [
+            words(name),
+            TableCell(one.first_order, f"{one.first_order:.2f}"),
+            percent(one.share, is_bar=True),
+        ]
+        for name, one in fit.importance.items()
     ]
     dropped = [f"{', '.join(names)} ({reason})" for reason, names in fit.dropped.items() if names]
     left_out = folded("What the regression leaves out", note("; ".join(dropped)))
-    shown = table(["quantity", "first-order index", "share"], rows) if rows else Markup("")
-    return shown + (left_out if dropped else "")
+    table = Table("Importance", heads("quantity", "first-order index", "share"), rows)
+    return (drawn(table) if rows else Markup("")) + (left_out if dropped else "")
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.MODELS)

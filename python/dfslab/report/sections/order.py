@@ -3,13 +3,11 @@ for workloads on which no model was fitted."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab
+from dfslab.documents.table import Tab, Table, TableCell, heads, percent, words
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import note, percent, table, wide
+from dfslab.report.page_table import contents, note
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.order import WorkloadOrder, orders
@@ -27,21 +25,22 @@ def render(study: FinishedRun) -> Markup | None:
     if not found:
         return None
     text = "Rates as multiples of the slowest configuration's; no model was fitted on these runs."
-    return note(text) + Markup("").join(_one(order) for order in found)
+    return note(text) + Markup("").join(contents(_table(order)) for order in found)
 
 
-def _one(order: WorkloadOrder) -> Markup:
+def _table(order: WorkloadOrder) -> Table:
     methods = list(order.pairs)
-    rows: list[list[Any]] = []
+    rows = []
     for place in order.places:
         shown = ", ".join(
             f"{key.rsplit('.', 1)[-1]} {value}" for key, value in place.labels.items()
         )
-        cells = [f"{place.predicted[name]:.2f}" for name in methods]
-        rows.append([wide(shown), f"{place.measured:.2f}", *cells])
-    rows.append(["pairs in the measured order", "", *(percent(order.pairs[m]) for m in methods)])
-    body = table(["configuration", "measured", *methods], rows)
-    return Markup("<h3>{}</h3>{}").format(order.load, body)
+        ratios = (place.measured, *(place.predicted[name] for name in methods))
+        rows.append([words(shown), *(TableCell(ratio, f"{ratio:.2f}") for ratio in ratios)])
+    pairs = [percent(order.pairs[method]) for method in methods]
+    rows.append([words("pairs in the measured order"), TableCell(None, ""), *pairs])
+    columns = heads("configuration", "measured", *methods, wrapped=["configuration"])
+    return Table(order.load, columns, rows)
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.MODELS)

@@ -5,17 +5,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Name, Tab
+from dfslab.documents.table import (
+    Name,
+    Tab,
+    Table,
+    TableCell,
+    absent,
+    heads,
+    number_text,
+    signed_text,
+    words,
+)
 from dfslab.method import BASELINES
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import FAR_OFF, note, number, predicted, signed, table
+from dfslab.report.page_table import FAR_OFF, drawn, note
+from dfslab.result import Metric
 from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
@@ -39,14 +49,31 @@ def render(study: FinishedRun) -> Markup | None:
     methods = [m for m in study.methods if any(m in r.predictions for r in comparison.rows)]
     if not methods:
         return None
-    rows: list[list[Any]] = []
+    table = _table(comparison, methods, study.name)
+    return _parity(comparison, methods, study.name) + note(NOTE) + drawn(table)
+
+
+def _table(comparison: Comparison, methods: Sequence[str], name: Name) -> Table:
+    """Returns the table of the measured and the predicted rate of every configuration."""
+    rows = []
     for row in comparison.rows:
-        labels = study.name(row.labels)
-        cells = [predicted(row.predictions.get(m), row.errors.get(m)) for m in methods]
-        rows.append([labels + (" *" if row.held_out else ""), predicted(row.measured), *cells])
-    held = [row.held_out for row in comparison.rows]
-    body = table(["configuration", "measured", *methods], rows, held)
-    return _parity(comparison, methods, study.name) + note(NOTE) + body
+        cells = [estimated(row.predictions.get(m), row.errors.get(m)) for m in methods]
+        labels = name(row.labels) + (" *" if row.held_out else "")
+        rows.append([words(labels), estimated(row.measured), *cells])
+    held = frozenset(place for place, row in enumerate(comparison.rows) if row.held_out)
+    return Table(TITLE, heads("configuration", "measured", *methods), rows, marked=held)
+
+
+def estimated(metric: Metric | None, error: float | None = None) -> TableCell:
+    """Returns the cell of a metric with its interval below, and with `error` if the metric is a
+    prediction whose signed relative error is known. Without a metric, the cell has a dash."""
+    if metric is None:
+        return absent()
+    interval = ""
+    if metric.low is not None and metric.high is not None:
+        interval = f"{number_text(metric.low)} to {number_text(metric.high)}"
+    text = number_text(metric.value)
+    return TableCell(metric.value, text, interval, metric.low, metric.high, error=error)
 
 
 def _drawable(value: float) -> bool:
@@ -129,10 +156,10 @@ def _hover(row: ComparedPoint, method: str, name: Name) -> str:
     one = row.predictions[method]
     bounds = ""
     if one.low is not None and one.high is not None:
-        bounds = f" ({number(one.low)} to {number(one.high)})"
+        bounds = f" ({number_text(one.low)} to {number_text(one.high)})"
     return (
-        f"{name(row.labels)}: {method} {number(one.value)}{bounds}, measured "
-        f"{number(row.measured.value)}, error {signed(row.errors.get(method))}"
+        f"{name(row.labels)}: {method} {number_text(one.value)}{bounds}, measured "
+        f"{number_text(row.measured.value)}, error {signed_text(row.errors.get(method))}"
     )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from dfslab.documents.metrics import RATE
-from dfslab.documents.table import Tab
+from dfslab.documents.table import Tab, Table, TableCell, count, heads, number, number_text, words
 from dfslab.models.learn.features import describe
 from dfslab.report.charts.figure import Axis, Mark, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import note, number, predicted, table
+from dfslab.report.page_table import drawn, note
+from dfslab.report.sections.predictions import estimated
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.result import Metric
 from dfslab.spec.streams.stream import has_stream
@@ -67,14 +68,14 @@ def render(study: FinishedRun) -> Markup | None:
         _series(THREADS, [pair.threads for pair in pairs], "blue", "circle"),
         _series(PROCESSES, [pair.apart for pair in pairs], "orange", "square"),
     ]
-    drawn = figure(
+    chart = figure(
         [Panel("", series)],
         Axis(what, "1/s", log=True),
         Axis(categories=[_place(pair) for pair in pairs]),
         f"{what} by threads and by processes",
     )
-    head = ["work", "clients", "processes", "rate of threads", "of processes", "ratio"]
-    return note(NOTE) + drawn + table(head, [_row(pair) for pair in pairs], texts=1)
+    columns = heads("work", "clients", "processes", "rate of threads", "of processes", "ratio")
+    return note(NOTE) + chart + drawn(Table(TITLE, columns, [_row(pair) for pair in pairs]))
 
 
 def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
@@ -96,8 +97,8 @@ def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
         elif spread == APART:
             apart.setdefault((work, requested.processes), []).append(result.value())
     return [
-        ThreadsAndProcesses(work, count, geometric_mean(threads[work]), geometric_mean(rates))
-        for (work, count), rates in sorted(apart.items())
+        ThreadsAndProcesses(work, processes, geometric_mean(threads[work]), geometric_mean(rates))
+        for (work, processes), rates in sorted(apart.items())
         if work in threads
     ]
 
@@ -114,7 +115,7 @@ def _series(spread: str, metrics: Sequence[Metric], colour: str, mark: Mark) -> 
         low=[metric.low for metric in metrics],
         high=[metric.high for metric in metrics],
         across=True,
-        hints=[f"{spread}: {number(metric.value)}/s" for metric in metrics],
+        hints=[f"{spread}: {number_text(metric.value)}/s" for metric in metrics],
     )
 
 
@@ -124,10 +125,11 @@ def _place(pair: ThreadsAndProcesses) -> str:
     return f"{work.varied}, {work.clients} client{'' if work.clients == 1 else 's'}{of}"
 
 
-def _row(pair: ThreadsAndProcesses) -> list[Any]:
-    counts = [str(pair.work.clients), str(pair.processes)]
-    rates = [predicted(pair.threads), predicted(pair.apart)]
-    return [pair.work.varied, *counts, *rates, number(pair.apart.value / pair.threads.value)]
+def _row(pair: ThreadsAndProcesses) -> list[TableCell]:
+    counts = [count(pair.work.clients), count(pair.processes)]
+    rates = [estimated(pair.threads), estimated(pair.apart)]
+    ratio = number(pair.apart.value / pair.threads.value)
+    return [words(pair.work.varied), *counts, *rates, ratio]
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab, labels_text
+from dfslab.documents.table import Tab, Table, count, heads, labels_text, words
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import folded, table, wide
+from dfslab.report.page_table import contents, drawn, folded
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
 
@@ -42,8 +42,9 @@ def render(study: FinishedRun) -> Markup | None:
         *([name, version] for name, version in sorted(versions)),
     ]
     scenario = Markup("<pre>{}</pre>").format(study.scenario.toml())
-    body = table(["what", "value"], ([name, wide(text)] for name, text in rows), texts=2)
-    return body + folded("The scenario", scenario) + _results(study)
+    columns = heads("what", "value", wrapped=["value"])
+    table = Table(TITLE, columns, [[words(name), words(text)] for name, text in rows])
+    return drawn(table) + folded("The scenario", scenario) + contents(_results(study))
 
 
 def _each(values: Iterable[str]) -> str:
@@ -59,21 +60,31 @@ def _held_out(study: FinishedRun) -> str:
     return f"{len(held)} of {len({result.point_id for result in study.results})} configurations"
 
 
-def _results(study: FinishedRun) -> Markup:
+def _results(study: FinishedRun) -> Table:
     rows = [
         [
-            r.method,
-            labels_text(dict(r.labels)),
-            r.point_id,
-            r.repetition,
-            "yes" if r.complete else "no",
-            r.provenance.started,
-            wide("; ".join(r.notes)),
+            words(r.method),
+            words(labels_text(dict(r.labels))),
+            words(r.point_id),
+            count(r.repetition),
+            words("yes" if r.complete else "no"),
+            words(r.provenance.started),
+            words("; ".join(r.notes)),
         ]
         for r in study.results
     ]
-    head = ["method", "configuration", "id", "repetition", "complete", "begun", "notes"]
-    return folded(f"All {len(rows)} results", table(head, rows, texts=3))
+    columns = heads(
+        "method",
+        "configuration",
+        "id",
+        "repetition",
+        "complete",
+        "begun",
+        "notes",
+        left=["configuration", "id"],
+        wrapped=["notes"],
+    )
+    return Table("Results", columns, rows, folded=f"All {len(rows)} results")
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.RAW)

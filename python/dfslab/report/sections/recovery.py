@@ -6,12 +6,12 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from dfslab.documents.measured_load import FaultReport
-from dfslab.documents.table import Tab
+from dfslab.documents.table import Tab, Table, TableCell, absent, count, heads, rate, seconds, words
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series, VerticalLine
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, note, number, seconds, table
+from dfslab.report.page_table import drawn, note
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 
@@ -24,7 +24,7 @@ NOTE = (
     "that rate until then. Every file whose last change was acknowledged is read back afterwards; "
     "a file is doubtful where it was not."
 )
-HEAD = [
+COLUMNS = heads(
     "configuration",
     "fault",
     "at",
@@ -34,7 +34,8 @@ HEAD = [
     "recovered after",
     "fewer",
     "failed",
-]
+    left=["fault"],
+)
 AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 
@@ -50,7 +51,8 @@ def render(study: FinishedRun) -> Markup | None:
     figures = [_figure(_title(study, result), faults) for result, faults in found]
     rows = [row for result, faults in found for row in _rows(_title(study, result), faults)]
     audits = [_audit(_title(study, result), faults) for result, faults in found]
-    tables = table(HEAD, rows, texts=2) + table(["configuration", *AUDIT], audits)
+    tables = drawn(Table("Recovery from faults", COLUMNS, rows))
+    tables += drawn(Table("Files after the faults", heads("configuration", *AUDIT), audits))
     return note(NOTE) + Markup("").join(figures) + tables
 
 
@@ -77,14 +79,14 @@ def _figure(title: str, faults: FaultReport) -> Markup:
     )
 
 
-def _rows(title: str, faults: FaultReport) -> list[list[str]]:
+def _rows(title: str, faults: FaultReport) -> list[list[TableCell]]:
     return [
         [
-            title,
-            one.fault,
+            words(title),
+            words(one.fault),
             seconds(one.at_s),
-            _rate(one.before_per_s),
-            _rate(one.lowest_per_s),
+            rate(one.before_per_s),
+            rate(one.lowest_per_s),
             seconds(one.silent_s),
             seconds(one.recovered_after_s),
             _count(one.shortfall),
@@ -94,23 +96,19 @@ def _rows(title: str, faults: FaultReport) -> list[list[str]]:
     ]
 
 
-def _audit(title: str, faults: FaultReport) -> list[str]:
+def _audit(title: str, faults: FaultReport) -> list[TableCell]:
     """Returns a table row: `title`, then the numbers of files that the audit found in each state,
     in the order of AUDIT. The audit checks files whose last change was acknowledged. Without an
     audit, the numbers are dashes."""
     one = faults.audit
     if one is None:
-        return [title, *(DASH for _ in AUDIT)]
+        return [words(title), *(absent() for _ in AUDIT)]
     files = (one.files, one.whole, one.missing, one.wrong, one.unreadable, one.doubtful)
-    return [title, *map(_count, files)]
+    return [words(title), *map(count, files)]
 
 
-def _rate(value: float | None) -> str:
-    return DASH if value is None else f"{number(value)}/s"
-
-
-def _count(value: float | None) -> str:
-    return DASH if value is None else f"{value:,.0f}"
+def _count(value: float | None) -> TableCell:
+    return absent() if value is None else TableCell(value, f"{value:,.0f}")
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)

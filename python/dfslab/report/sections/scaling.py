@@ -8,12 +8,22 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from dfslab.documents.metrics import RATE
-from dfslab.documents.table import Tab
+from dfslab.documents.table import (
+    Tab,
+    Table,
+    TableCell,
+    count,
+    heads,
+    number,
+    number_text,
+    rate,
+    words,
+)
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, folded, note, number, table
+from dfslab.report.page_table import contents, note
 from dfslab.result import Result
 from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun
@@ -63,16 +73,24 @@ def render(study: FinishedRun) -> Markup | None:
         for name, places in sorted(series.items(), key=lambda one: sort_key({"series": one[0]}))
     ]
     clients = sorted({n for s in panel_of.values() for places in s.values() for n in places})
-    drawn = figure(
+    chart = figure(
         panels,
-        Axis("clients", log=True, ticks=[(count, str(count)) for count in clients]),
+        Axis("clients", log=True, ticks=[(number, str(number)) for number in clients]),
         Axis("speed-up (ratio)", log=True),
         "measured speed-up against clients",
     )
-    head = ["clients spread over", "series", "clients", "rate", "speed-up", "efficiency"]
+    columns = heads(
+        "clients spread over",
+        "series",
+        "clients",
+        "rate",
+        "speed-up",
+        "efficiency",
+        left=["series"],
+    )
     rows = [row for spread, series in sorted(panel_of.items()) for row in _rows(spread, series)]
-    shown = folded(f"All {len(rows)} rates as a table", table(head, rows, texts=2))
-    return note(NOTE) + drawn + shown
+    table = Table("Rates", columns, rows, folded=f"All {len(rows)} rates as a table")
+    return note(NOTE) + chart + contents(table)
 
 
 def way(result: Result) -> str:
@@ -131,7 +149,7 @@ def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
     rates = _rates(places)
     first = next(iter(rates))
     repeated = [
-        (count, result.value() / rates[first]) for count in rates for result in places[count]
+        (clients, result.value() / rates[first]) for clients in rates for result in places[clients]
     ]
     ideal = Series(
         "proportional to clients",
@@ -143,7 +161,7 @@ def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
     small = Series(
         "repetitions",
         palette.MEASURED,
-        [count for count, _ in repeated],
+        [clients for clients, _ in repeated],
         [value for _, value in repeated],
         mark="circle",
         faint=True,
@@ -152,27 +170,36 @@ def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
         "measured mean",
         "blue",
         list(rates),
-        [rate / rates[first] for rate in rates.values()],
+        [rate_per_s / rates[first] for rate_per_s in rates.values()],
         line="solid",
         mark="circle",
         hints=[
-            f"{count} clients: {number(rate)}/s, {number(rate / rates[first])} times"
-            for count, rate in rates.items()
+            f"{clients} clients: {number_text(rate_per_s)}/s, "
+            f"{number_text(rate_per_s / rates[first])} times"
+            for clients, rate_per_s in rates.items()
         ],
     )
     return [ideal, small, line] if len(repeated) > len(rates) else [ideal, line]
 
 
-def _rows(spread: str, series: Groups) -> list[list[str]]:
+def _rows(spread: str, series: Groups) -> list[list[TableCell]]:
     rows = []
     for name, places in sorted(series.items(), key=lambda one: sort_key({"series": one[0]})):
         rates = _rates(places)
         first = next(iter(rates))
-        for count, rate in rates.items():
-            speed_up = rate / rates[first]
-            efficiency = speed_up * first / count
-            shown = number(speed_up) if count != first else DASH
-            rows.append([spread, name, str(count), f"{number(rate)}/s", shown, f"{efficiency:.0%}"])
+        for clients, rate_per_s in rates.items():
+            speed_up = rate_per_s / rates[first]
+            efficiency = speed_up * first / clients
+            rows.append(
+                [
+                    words(spread),
+                    words(name),
+                    count(clients),
+                    rate(rate_per_s),
+                    number(speed_up if clients != first else None),
+                    TableCell(efficiency, f"{efficiency:.0%}"),
+                ]
+            )
     return rows
 
 

@@ -7,12 +7,26 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab
+from dfslab.documents.table import (
+    Tab,
+    Table,
+    TableCell,
+    absent,
+    count,
+    heads,
+    number_text,
+    percent,
+    rate,
+    seconds,
+    seconds_text,
+    signed,
+    words,
+)
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import DASHES, Axis, Numbers, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
+from dfslab.report.page_table import drawn, folded, heading, note
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.server_law import BOUND_S, LAWS, PEAK_S, Burst, Ratio, ResponseCurve, ServerLaw
 
@@ -54,18 +68,18 @@ def render(study: FinishedRun) -> Markup | None:
         note(NOTE),
         _responses(found.curves),
         folded("Residuals of every law", note(RESIDUAL_NOTE) + _residuals(found.curves)),
-        _evidence(found.curves),
+        drawn(_evidence(found.curves)),
     ]
     if found.ratios:
         parts += [
-            Markup("<h3>{}</h3>").format("Coefficients compared with processor scores"),
+            heading("Coefficients compared with processor scores"),
             note(RATIO_NOTE),
-            _ratios(found.ratios),
+            drawn(_ratios(found.ratios)),
             note(found.conclusion),
-            _capacity(found),
+            drawn(_capacity(found)),
         ]
     if found.bursts:
-        parts += [Markup("<h3>{}</h3>").format("Bursts"), note(BURST_NOTE), _bursts(found.bursts)]
+        parts += [heading("Bursts"), note(BURST_NOTE), drawn(_bursts(found.bursts))]
     return Markup("").join(parts)
 
 
@@ -113,7 +127,7 @@ def _points(curve: ResponseCurve) -> Series:
         hollow=[not held for held in curve.held_out],
         low=[one.low for one in curve.response],
         high=[one.high for one in curve.response],
-        hints=[seconds(one.value) for one in curve.response],
+        hints=[seconds_text(one.value) for one in curve.response],
     )
 
 
@@ -130,22 +144,22 @@ def _residuals(curves: Sequence[ResponseCurve]) -> Markup:
     )
 
 
-def _evidence(curves: Sequence[ResponseCurve]) -> Markup:
+def _evidence(curves: Sequence[ResponseCurve]) -> Table:
     rows = [
         [
-            _title(curve),
-            fit.law,
-            ", ".join(f"{value:.3g}" for value in fit.parameters),
-            f"{fit.r2:.4f}",
-            f"{fit.aicc:.1f}",
-            f"{fit.weight:.0%}",
-            DASH if fit.held_out_q_error is None else percent(fit.held_out_q_error),
-            curve.separated_at or DASH,
+            words(_title(curve)),
+            words(fit.law),
+            words(", ".join(f"{value:.3g}" for value in fit.parameters)),
+            TableCell(fit.r2, f"{fit.r2:.4f}"),
+            TableCell(fit.aicc, f"{fit.aicc:.1f}"),
+            TableCell(fit.weight, f"{fit.weight:.0%}"),
+            percent(fit.held_out_q_error),
+            count(curve.separated_at) if curve.separated_at else absent(),
         ]
         for curve in curves
         for fit in curve.fits
     ]
-    head = [
+    columns = heads(
         "curve",
         "law",
         "parameters (s)",
@@ -154,29 +168,30 @@ def _evidence(curves: Sequence[ResponseCurve]) -> Markup:
         "weight",
         "held-out |error| of q",
         "clients that separate the laws best",
-    ]
-    return table(head, rows, texts=3)
+        left=["law", "parameters (s)"],
+    )
+    return Table("Evidence for each law", columns, rows)
 
 
-def _ratios(ratios: Sequence[Ratio]) -> Markup:
+def _ratios(ratios: Sequence[Ratio]) -> Table:
     rows = [
         [
-            f"{one.share:g}",
-            f"{one.k_ms:.4g} ms",
-            f"{one.k_ratio:.3f}",
-            f"{one.score_ratio:.3f}",
+            words(f"{one.share:g}"),
+            TableCell(one.k_ms / 1e3, f"{one.k_ms:.4g} ms"),
+            TableCell(one.k_ratio, f"{one.k_ratio:.3f}"),
+            TableCell(one.score_ratio, f"{one.score_ratio:.3f}"),
             signed(one.k_ratio / one.score_ratio - 1),
-            one.at_clients,
-            f"{number(one.q_from_score_per_s)}/s",
-            f"{number(one.q_measured_per_s)}/s",
+            count(one.at_clients),
+            rate(one.q_from_score_per_s),
+            rate(one.q_measured_per_s),
             signed(one.q_from_score_per_s / one.q_measured_per_s - 1),
-            f"{number(one.q_best_per_s)}/s ({one.best_law})",
+            TableCell(one.q_best_per_s, f"{number_text(one.q_best_per_s)}/s ({one.best_law})"),
             signed(one.q_best_per_s / one.q_measured_per_s - 1),
-            f"{number(one.p_max_per_s)}/s",
+            rate(one.p_max_per_s),
         ]
         for one in ratios
     ]
-    head = [
+    columns = heads(
         "cores",
         "k of x ln x",
         "ratio of 1/k",
@@ -189,41 +204,47 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
         "q by score and likeliest law",
         "error",
         "p_max by score",
-    ]
-    return table(head, rows)
+    )
+    return Table("Coefficients compared with processor scores", columns, rows)
 
 
-def _capacity(found: ServerLaw) -> Markup:
+def _capacity(found: ServerLaw) -> Table:
     """Returns a table with one row for each law (formula for the response time): its weight, and
     its errors in predicting the server's capacity q at each processor share. All predictions are
     made from the curve that was measured at the smallest share."""
     rows = [
-        [one.law, f"{one.weight:.0%}", *map(signed, one.errors), percent(one.median_abs_error)]
+        [
+            words(one.law),
+            TableCell(one.weight, f"{one.weight:.0%}"),
+            *map(signed, one.errors),
+            percent(one.median_abs_error),
+        ]
         for one in found.capacity
     ]
     shares = [f"error of q, {one.share:g} of a core" for one in found.ratios]
-    return table(["law", "weight", *shares, "median |error|"], rows)
+    columns = heads("law", "weight", *shares, "median |error|")
+    return Table("Errors of the predicted capacity", columns, rows)
 
 
-def _bursts(bursts: Sequence[Burst]) -> Markup:
+def _bursts(bursts: Sequence[Burst]) -> Table:
     rows = [
         [
-            f"{one.share:g}",
-            f"{number(one.rate_per_s)}/s",
+            words(f"{one.share:g}"),
+            rate(one.rate_per_s),
             seconds(one.length_s),
-            f"{number(one.capacity_per_s)}/s",
-            one.regime,
+            rate(one.capacity_per_s),
+            words(one.regime),
             seconds(one.predicted_s),
             seconds(one.measured.value),
             signed(one.predicted_s / one.measured.value - 1),
             seconds(one.predicted_p90_s),
-            DASH if one.measured_p90 is None else seconds(one.measured_p90.value),
+            absent() if one.measured_p90 is None else seconds(one.measured_p90.value),
             seconds(one.predicted_drain_s),
             seconds(one.measured_drain_s),
         ]
         for one in bursts
     ]
-    head = [
+    columns = heads(
         "cores",
         "rate",
         "length",
@@ -236,8 +257,8 @@ def _bursts(bursts: Sequence[Burst]) -> Markup:
         "measured",
         "queue drained after, predicted",
         "measured",
-    ]
-    return table(head, rows)
+    )
+    return Table("Bursts", columns, rows)
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)

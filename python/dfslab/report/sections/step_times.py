@@ -8,14 +8,28 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab, Value
+from dfslab.documents.table import (
+    DASH,
+    Tab,
+    Table,
+    TableCell,
+    Value,
+    absent,
+    count,
+    heads,
+    percent,
+    percent_text,
+    seconds_text,
+    signed,
+    words,
+)
 from dfslab.method import BASELINES
 from dfslab.models.fit.step_terms import WHOLE
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
+from dfslab.report.page_table import contents, drawn, folded, heading, note
 from dfslab.result import Metric
 from dfslab.studies.compare import ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun
@@ -58,8 +72,8 @@ def render(study: FinishedRun) -> Markup | None:
     parts = [note(NOTE)]
     steps.sort(key=lambda one: sort_key(_deployed(one)))
     for name, ones in _grouped(steps, lambda one: _deployment(study, one)).items():
-        parts += [Markup("<h3>{}</h3>").format(name), _each(ones, name), _together(ones, name)]
-    parts += [_consistency(found), _errors(found), _table(study, steps)]
+        parts += [heading(name), _each(ones, name), _together(ones, name)]
+    parts += [_consistency(found), _errors(found), contents(_table(study, steps))]
     return Markup("").join(parts)
 
 
@@ -199,13 +213,13 @@ def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
             mark="circle",
         )
         panels.append(Panel(step, [series]))
-    drawn = figure(
+    chart = figure(
         panels,
         Axis("file size", "B", log=True),
         Axis("time of all files", "s", log=True),
         f"time of all files of a run by step, {name}",
     )
-    return folded("The total time of all files of a run", note(ALL_NOTE) + drawn)
+    return folded("The total time of all files of a run", note(ALL_NOTE) + chart)
 
 
 def _consistency(found: Operations) -> Markup:
@@ -228,25 +242,16 @@ def _errors(found: Operations) -> Markup:
             judged = found.held_out.get(step, {}).get(method)
             rows.append(
                 [
-                    step,
-                    method,
-                    f"{judged.n if judged else 0} of {anywhere.n}",
-                    *(
-                        [
-                            percent(judged.median_abs_error),
-                            percent(judged.p90_abs_error),
-                            signed(judged.median_signed_error),
-                            f"{judged.coverage_90:.0%}",
-                        ]
-                        if judged
-                        else [DASH] * 4
-                    ),
+                    words(step),
+                    words(method),
+                    words(f"{judged.n if judged else 0} of {anywhere.n}"),
+                    *(_scores(judged) if judged else [absent()] * 4),
                     percent(anywhere.median_abs_error),
-                    f"{anywhere.coverage_90:.0%}",
-                    f"±{percent(floor.reach)}" if floor else DASH,
+                    _coverage(anywhere),
+                    TableCell(floor.reach, f"±{percent_text(floor.reach)}") if floor else absent(),
                 ]
             )
-    head = [
+    columns = heads(
         "step",
         "method",
         "points above the noise",
@@ -257,18 +262,31 @@ def _errors(found: Operations) -> Markup:
         "median |error| of all",
         "90 % coverage of all",
         "half-width of a mean",
-    ]
+        left=["method"],
+    )
     shown = note(
         "File sizes and deployments on which nothing was fitted. Below the noise are "
         f"{found.below_noise} held-out times whose measured mean has an interval wider than "
-        f"±{NOISE_FLOOR:.0%}, or is below the {seconds(LEAST_TIME_S)} that waking a thread takes; "
-        "the columns “of all” include these times. The last column is the median half-width of the "
-        "interval of a measured mean. fitted: f1 to f7 of Wu 2013; serial: functions of the number "
-        "of clients only; mean: constants."
+        f"±{NOISE_FLOOR:.0%}, or is below the {seconds_text(LEAST_TIME_S)} that waking a thread "
+        "takes; the columns “of all” include these times. The last column is the median half-width "
+        "of the interval of a measured mean. fitted: f1 to f7 of Wu 2013; serial: functions of the "
+        "number of clients only; mean: constants."
     )
-    return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
-        shown, table(head, rows, texts=2)
-    )
+    title = "Errors on held-out operating points"
+    return heading(title) + shown + drawn(Table(title, columns, rows))
+
+
+def _scores(judged: ErrorScore) -> list[TableCell]:
+    return [
+        percent(judged.median_abs_error),
+        percent(judged.p90_abs_error),
+        signed(judged.median_signed_error),
+        _coverage(judged),
+    ]
+
+
+def _coverage(score: ErrorScore) -> TableCell:
+    return TableCell(score.coverage_90, f"{score.coverage_90:.0%}")
 
 
 def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
@@ -282,29 +300,33 @@ def _ordered(scores: Mapping[str, ErrorScore]) -> list[tuple[str, ErrorScore]]:
     return sorted(scores.items(), key=lambda one: (one[0] in BASELINES, one[1].median_abs_error))
 
 
-def _table(study: FinishedRun, steps: Sequence[StepAtPoint]) -> Markup:
+def _table(study: FinishedRun, steps: Sequence[StepAtPoint]) -> Table:
     methods = list(dict.fromkeys(method for one in steps for method in one.predictions))
     rows = [
         [
-            study.name(one.labels),
-            _step(one),
-            one.count,
-            _interval(one.measured),
-            *(_interval(one.predictions.get(method)) for method in methods),
+            words(study.name(one.labels)),
+            words(_step(one)),
+            count(one.count),
+            _cell(one.measured),
+            *(_cell(one.predictions.get(method)) for method in methods),
         ]
         for one in steps
     ]
-    head = ["configuration", "step", "files", "measured", *methods]
-    held = [one.held_out for one in steps]
-    return folded(f"All {len(rows)} times as a table", table(head, rows, held, texts=2))
+    columns = heads("configuration", "step", "files", "measured", *methods, left=["step"])
+    held = frozenset(place for place, one in enumerate(steps) if one.held_out)
+    title = f"All {len(rows)} times as a table"
+    return Table("Times", columns, rows, marked=held, folded=title)
 
 
-def _interval(metric: Metric | None) -> str:
+def _cell(metric: Metric | None) -> TableCell:
     if metric is None:
-        return number(float("nan"))
-    if metric.low is None or metric.high is None:
-        return seconds(metric.value)
-    return f"{seconds(metric.value)} ({seconds(metric.low)} to {seconds(metric.high)})"
+        return absent()
+    return TableCell(metric.value, _interval(metric), low=metric.low, high=metric.high)
+
+
+def _interval(metric: Metric) -> str:
+    shown, low, high = map(seconds_text, (metric.value, metric.low, metric.high))
+    return shown if DASH in (low, high) else f"{shown} ({low} to {high})"
 
 
 SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)

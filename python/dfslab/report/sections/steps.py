@@ -6,12 +6,22 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Name, Tab
+from dfslab.documents.table import (
+    Name,
+    Tab,
+    Table,
+    TableCell,
+    heads,
+    seconds,
+    seconds_text,
+    signed,
+    words,
+)
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import DASH, folded, note, seconds, signed, table
+from dfslab.report.page_table import contents, note
 from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
@@ -35,16 +45,26 @@ def render(study: FinishedRun) -> Markup | None:
     methods = [m for m in study.methods if any(row.steps.get(m) for row in found)]
     if not found or not methods:
         return None
-    rows, held = [], []
-    for row in found:
-        for cells in _cells(row, methods, study.name):
-            rows.append(cells)
-            held.append(row.held_out)
-    heads = [head for method in methods for head in (method, "error")]
-    head = ["configuration", "operation", "step", "measured", *heads]
-    body = folded(f"All {len(rows)} steps as a table", table(head, rows, held, texts=3))
+    table = _table(found, methods, study.name)
     charts = Markup("").join(_chart(row, methods, study.name) for row in _chosen(found))
-    return note(NOTE) + Markup('<div class="charts">{}</div>').format(charts) + body
+    return note(NOTE) + Markup('<div class="charts">{}</div>').format(charts) + contents(table)
+
+
+def _table(found: Sequence[ComparedPoint], methods: list[str], name: Name) -> Table:
+    """Returns the table of all steps. The rows of held-out configurations are marked."""
+    rows: list[list[TableCell]] = []
+    held: set[int] = set()
+    for row in found:
+        cells = _cells(row, methods, name)
+        if row.held_out:
+            held.update(range(len(rows), len(rows) + len(cells)))
+        rows += cells
+    errors = [title for method in methods for title in (method, "error")]
+    columns = heads(
+        "configuration", "operation", "step", "measured", *errors, left=["operation", "step"]
+    )
+    title = f"All {len(rows)} steps as a table"
+    return Table("Steps", columns, rows, marked=frozenset(held), folded=title)
 
 
 def first_chart(study: FinishedRun) -> Markup:
@@ -78,20 +98,21 @@ def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
     return list({row.point_id: row for row in chosen}.values())[:MOST_CHARTS]
 
 
-def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[str]]:
+def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[TableCell]]:
     modelled = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
         for method in methods
     }
     found = []
     for step in row.steps["measure"]:
-        cells = [name(row.labels), step.operation, step.step, seconds(step.time_s_mean)]
+        texts = (name(row.labels), step.operation, step.step)
+        cells = [*map(words, texts), seconds(step.time_s_mean)]
         for method in methods:
             value = modelled[method].get((step.operation, step.step))
             error = None
             if value is not None and step.time_s_mean > 0:
                 error = value / step.time_s_mean - 1
-            cells += [DASH if value is None else seconds(value), signed(error)]
+            cells += [seconds(value), signed(error)]
         found.append(cells)
     return found
 
@@ -115,7 +136,7 @@ def _chart(row: ComparedPoint, methods: list[str], name: Name, before: str = "")
             palette.of_method(method),
             [times.get(key) for key in order],
             hints=[
-                f"{method}, {text}: {seconds(times.get(key))}"
+                f"{method}, {text}: {seconds_text(times.get(key))}"
                 for key, text in zip(order, names, strict=True)
             ],
         )

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab, number_text
+from dfslab.documents.table import Tab, number_text, percent_text, seconds_text
 from dfslab.method import BASELINES
 from dfslab.report.answers.first_screen import FirstScreen, Unknown, first_screen
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
 from dfslab.report.answers.verdict import is_from_memory, noise_of
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import note, percent, seconds
+from dfslab.report.page_table import note
 from dfslab.report.sections import steps, systems, throughput, what_limits
 from dfslab.result import Metric
 from dfslab.spec import units
@@ -123,7 +123,7 @@ def _figures(study: FinishedRun) -> Markup:
     noise = noise_of(measured)
     if noise is not None:
         text = "standard deviation between repetitions (median)"
-        tiles.append(_tile("noise", percent(noise), text))
+        tiles.append(_tile("noise", percent_text(noise), text))
     cells = Markup("\n").join(tiles)
     return Markup('<dl class="figures">{}</dl>\n').format(cells)
 
@@ -169,7 +169,7 @@ def _latencies(rates: Sequence[ConfigurationRate]) -> list[Markup]:
     if not known:
         return []
     slowest, name = max(known)
-    return [_tile("longest 99th percentile of latency", seconds(slowest), name)]
+    return [_tile("longest 99th percentile of latency", seconds_text(slowest), name)]
 
 
 def _interval(metric: Metric, unit: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from dfslab.documents.metrics import RATE, THROUGHPUT
-from dfslab.documents.table import Tab, Value, labels_text
+from dfslab.documents.table import Tab, Value, labels_text, number_text
 from dfslab.method import BASELINES
 from dfslab.models.learn.features import describe
 from dfslab.report.answers.rates import by_configuration, short_names
@@ -18,7 +18,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import note, number
+from dfslab.report.page_table import note
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.streams.stream import has_stream
@@ -200,7 +200,7 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
     for result in results:
         place = float(described[result.point_id].get(along, 1.0))
         label = result.labels.get(f"workload.{along}")
-        default = number(place) if along == "clients" else units.text(place, "B", 3)
+        default = number_text(place) if along == "clients" else units.text(place, "B", 3)
         written[place] = str(default if label is None else label)
     return Axis(ALONG[along], log=True, ticks=sorted(written.items()))
 

@@ -8,7 +8,21 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab
+from dfslab.documents.table import (
+    Tab,
+    Table,
+    TableCell,
+    absent,
+    count,
+    heads,
+    percent,
+    percent_text,
+    seconds,
+    seconds_text,
+    signed,
+    words,
+)
+from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import (
     CohortComparison,
     ModelledStep,
@@ -22,17 +36,7 @@ from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
-from dfslab.report.page_table import (
-    DASH,
-    folded,
-    note,
-    path_cell,
-    percent,
-    seconds,
-    share,
-    signed,
-    table,
-)
+from dfslab.report.page_table import contents, drawn, folded, heading, note
 from dfslab.report.paths import path_end, short_path
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
@@ -46,7 +50,6 @@ MOST_ROWS = 25
 MOST_BARS = 8
 # Largest number of characters of a step's path in the label of its bar.
 MOST_LABEL = 30
-NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
 RANKED = "Steps by self time, which is the time without that of the calls within the step."
 GAINED = (
     "Each step is made {factor:g} times faster in a replay of the trees, in which every call waits "
@@ -132,7 +135,7 @@ def parts(profile: TraceProfile) -> list[TracePart]:
             "trees",
             "Calls",
             Tab.TIME,
-            Markup("<h3>Call trees</h3>")
+            heading("Call trees")
             + note(NOTE)
             + flame(profile.roots, "call trees by time")
             + timelines(profile.timelines),
@@ -156,7 +159,7 @@ def _answer(profile: TraceProfile) -> Markup:
     ).format(
         short_path(first.step),
         factor,
-        percent(first.saving),
+        percent_text(first.saving),
         _range(first.low, first.high),
         first.verdict,
     )
@@ -167,7 +170,7 @@ def _answer(profile: TraceProfile) -> Markup:
         [step.saving for step in shown],
         [step.low for step in shown],
         [step.high for step in shown],
-        [f"{step.step}: {percent(step.saving)}" for step in shown],
+        [f"{step.step}: {percent_text(step.saving)}" for step in shown],
     )
     title = f"Time saved if a step were {factor:g} times as fast"
     return Markup('<div class="answer">{}</div>').format(sentence + size) + figure(
@@ -183,7 +186,7 @@ def _changed(profile: TraceProfile, compared: CohortComparison | None) -> Markup
     if compared is None:
         return Markup("")
     return (
-        Markup("<h3>{}</h3>").format(CHANGED)
+        heading(CHANGED)
         + _differ(compared)
         + flame(profile.roots, "changed call trees", compared.changes)
         + _changes(compared)
@@ -193,12 +196,12 @@ def _changed(profile: TraceProfile, compared: CohortComparison | None) -> Markup
 def _rankings(profile: TraceProfile) -> Markup:
     """Returns the HTML of the trace's steps: rankings of steps and of waits, retried and repeated
     steps, and the offsets of the hosts' clocks."""
-    parts = [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile.ranking)]
+    parts = [heading("Steps by self time"), note(RANKED), _steps(profile.ranking)]
     if profile.waits:
-        parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"), _steps(profile.waits)]
+        parts += [heading("Waits: queues, locks, other processes"), _steps(profile.waits)]
     parts += [_repeats(profile)]
     if profile.clocks:
-        parts += [Markup("<h3>Clocks</h3>"), note(CLOCKS), _clocks(profile.clocks)]
+        parts += [heading("Clocks"), note(CLOCKS), drawn(_clocks(profile.clocks))]
     return Markup("").join(parts)
 
 
@@ -208,66 +211,76 @@ def _repeats(profile: TraceProfile) -> Markup:
     text = Markup("")
     if retried := repeats.retries(profile):
         rows = [
-            [str(one.path), f"{one.failed:,}", f"{one.attempts:,}", seconds(one.failed_ns / 1e9)]
+            [
+                words(str(one.path)),
+                count(one.failed),
+                count(one.attempts),
+                seconds(one.failed_ns / 1e9),
+            ]
             for one in retried[:MOST_ROWS]
         ]
-        text += Markup("<h3>{}</h3>").format(repeats.RETRIES) + note(RETRIED)
-        text += table(repeats.RETRY_HEAD, rows)
+        table = Table(repeats.RETRIES, heads(*repeats.RETRY_HEAD), rows)
+        text += heading(table.title) + note(RETRIED) + drawn(table)
     if repeated := repeats.loops(profile):
-        shown = [
-            [str(path), *(f"{count:,}" for count in counts)]
-            for path, *counts in repeated[:MOST_ROWS]
-        ]
-        text += folded(repeats.LOOPS, note(LOOPED) + table(repeats.LOOP_HEAD, shown))
+        rows = [[words(str(path)), *map(count, counts)] for path, *counts in repeated[:MOST_ROWS]]
+        table = Table(repeats.LOOPS, heads(*repeats.LOOP_HEAD), rows)
+        text += folded(table.title, note(LOOPED) + drawn(table))
     return text
 
 
-def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
-    """Returns an HTML table of the offset of each host's clock from the clock of the first host."""
+def _clocks(clocks: Sequence[AlignedClock]) -> Table:
+    """Returns a table of the offset of each host's clock from the clock of the first host."""
     rows = [
         [
-            clock.host,
+            words(clock.host),
             _signed_seconds(clock.ahead_ns),
             seconds(clock.residual_ns / 1e9),
-            f"{clock.calls:,}",
-            f"{clock.against:,}",
+            count(clock.calls),
+            count(clock.against),
         ]
         for clock in clocks
     ]
-    return table(["host", "ahead", "within", "calls used", "calls that contradict"], rows)
+    columns = heads("host", "ahead", "within", "calls used", "calls that contradict")
+    return Table("Clocks", columns, rows)
 
 
-def _signed_seconds(ahead_ns: int) -> str:
-    """Returns a time in ns, which may be negative, as text in a readable unit."""
-    return ("-" if ahead_ns < 0 else "") + seconds(abs(ahead_ns) / 1e9)
+def _signed_seconds(ahead_ns: int) -> TableCell:
+    """Returns the cell of a time in ns, which may be negative."""
+    sign = "-" if ahead_ns < 0 else ""
+    return TableCell(ahead_ns / 1e9, sign + seconds_text(abs(ahead_ns) / 1e9))
+
+
+def _path(path: CallPath) -> TableCell:
+    """Returns the cell of a path, which is shortened for display."""
+    return TableCell(str(path), short_path(path))
 
 
 def _steps(ranking: Sequence[Entry]) -> Markup:
     rows = [
         [
-            path_cell(row.path),
-            f"{row.count:,}",
+            _path(row.path),
+            count(row.count),
             *_times(row),
-            units.text(row.bytes, "B") if row.bytes else "",
+            TableCell(row.bytes, units.text(row.bytes, "B") if row.bytes else ""),
         ]
         for row in ranking[:MOST_ROWS]
     ]
-    head = ["step", "count", "self time", "share", "mean", "bytes"]
+    columns = heads("step", "count", "self time", "share", "mean", "bytes", wrapped=["step"])
     rest = len(ranking) - len(rows)
-    more = f"{rest} more steps have less self time and are not shown."
-    return table(head, rows) + (note(more) if rest > 0 else Markup(""))
+    more = [f"{rest} more steps have less self time and are not shown."] if rest > 0 else []
+    return contents(Table("Steps", columns, rows, more), titled=False)
 
 
-def _times(row: Entry) -> list[Markup | str]:
+def _times(row: Entry) -> list[TableCell]:
     """Returns the table cells of a step: self time, its share, and the mean duration.
 
     The cells are dashes if the calls were counted but not timed.
     """
     timed = row.count if row.timed is None else row.timed
     if timed == 0:
-        return ["-", "-", "-"]
+        return [absent(), absent(), absent()]
     mean_s = row.total_s / timed
-    return [seconds(row.self_s), share(row.share), seconds(mean_s)]
+    return [seconds(row.self_s), percent(row.share, is_bar=True), seconds(mean_s)]
 
 
 def _gains(savings: Savings | None) -> Markup:
@@ -279,11 +292,14 @@ def _gains(savings: Savings | None) -> Markup:
     rows = []
     for step in savings.steps[:MOST_ROWS]:
         row = [
-            path_cell(step.step),
-            share(step.saving),
-            _range(step.low, step.high),
-            step.verdict,
-            *(seconds(spent_s) if spent_s else "" for spent_s in (step.work_s, step.waited_s)),
+            _path(step.step),
+            percent(step.saving, is_bar=True),
+            words(_range(step.low, step.high)),
+            words(step.verdict),
+            *(
+                seconds(spent_s) if spent_s else TableCell(None, "")
+                for spent_s in (step.work_s, step.waited_s)
+            ),
         ]
         row += [percent(step.utilisation)] if finishers else []
         row += [percent(step.summed_share)]
@@ -291,13 +307,11 @@ def _gains(savings: Savings | None) -> Markup:
     head = ["step", "time saved", "90 % interval", "verdict", "works", "waits"]
     head += ["busy", repeats.SELF_SHARE, repeats.PATH_SHARE] if finishers else [repeats.SELF_SHARE]
     unexplained = savings.unexplained or 0.0
-    rest = (
-        note(f"{percent(unexplained)} of the time is in pauses that end without a traced cause.")
-        if unexplained > 0
-        else Markup("")
-    )
-    title = Markup("<h3>What a faster step would save</h3>")
-    return title + note(GAINED.format(factor=savings.factor)) + table(head, rows) + rest
+    pauses = "of the time is in pauses that end without a traced cause."
+    notes = [f"{percent_text(unexplained)} {pauses}"] if unexplained > 0 else []
+    table = Table("What a faster step would save", heads(*head, wrapped=["step"]), rows, notes)
+    explained = note(GAINED.format(factor=savings.factor))
+    return heading(table.title) + explained + contents(table, titled=False)
 
 
 def _parts(found: PartRanking | None) -> Markup:
@@ -310,17 +324,17 @@ def _parts(found: PartRanking | None) -> Markup:
     ]
     rows = [
         [
-            row.part,
-            share(row.saving),
-            _range(row.least, row.most),
-            row.verdict,
-            _range(row.low, row.high),
+            words(row.part),
+            percent(row.saving, is_bar=True),
+            words(_range(row.least, row.most)),
+            words(row.verdict),
+            words(_range(row.low, row.high)),
             percent(row.utilisation),
             *(percent(other.get(row.part, 0.0)) for other in others),
         ]
         for row in found.parts[:MOST_ROWS]
     ]
-    head = [
+    columns = heads(
         "part",
         "time saved",
         "bounds",
@@ -329,9 +343,9 @@ def _parts(found: PartRanking | None) -> Markup:
         "busy",
         repeats.SELF_SHARE,
         repeats.PATH_SHARE,
-    ]
-    title = Markup("<h3>What a faster part would save</h3>")
-    return title + note(PARTS.format(factor=found.factor)) + table(head, rows)
+    )
+    table = Table("What a faster part would save", columns, rows)
+    return heading(table.title) + note(PARTS.format(factor=found.factor)) + drawn(table)
 
 
 def _modelled(rows: Sequence[ModelledStep]) -> Markup:
@@ -345,29 +359,42 @@ def _modelled(rows: Sequence[ModelledStep]) -> Markup:
     known = [row for row in rows if row.modelled_s is not None]
     shown = [
         [
-            row.operation,
-            row.step,
-            path_cell(row.traced) if row.traced else NO_PATH,
-            f"{row.count:,}",
+            words(row.operation),
+            words(row.step),
+            _path(row.traced) if row.traced else absent(),
+            count(row.count),
             seconds(row.traced_s),
             seconds(row.modelled_s),
             signed(row.error),
         ]
         for row in known
     ]
-    head = ["operation", "step", "as traced", "calls", "traced", "modelled", "error"]
+    columns = heads(
+        "operation",
+        "step",
+        "as traced",
+        "calls",
+        "traced",
+        "modelled",
+        "error",
+        left=["step"],
+        wrapped=["as traced"],
+    )
     only = [
-        [path_cell(row.traced), f"{row.count:,}", seconds(row.traced_s)]
+        [_path(row.traced), count(row.count), seconds(row.traced_s)]
         for row in rows
         if row.modelled_s is None and row.traced
     ]
-    rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
-    title = Markup("<h3>Steps compared with the model</h3>")
-    return title + note(MODELLED) + table(head, shown, texts=3) + rest
+    table = Table("Steps compared with the model", columns, shown)
+    body = heading(table.title) + note(MODELLED) + drawn(table)
+    if not only:
+        return body
+    columns = heads("step", "calls", "mean", wrapped=["step"])
+    return body + note(ONLY_TRACED) + drawn(Table("Steps that are only traced", columns, only))
 
 
 def _range(low: float, high: float) -> str:
-    return f"{percent(low)} to {percent(high)}"
+    return f"{percent_text(low)} to {percent_text(high)}"
 
 
 def _differ(compared: CohortComparison) -> Markup:
@@ -384,14 +411,14 @@ def _changes(compared: CohortComparison) -> Markup:
     several = any(row.cohort for row in compared.rows)
     rows = [
         [
-            *([row.cohort] if several else []),
-            path_cell(row.path),
-            f"{row.count_before:,}",
-            f"{row.count:,}",
+            *([words(row.cohort)] if several else []),
+            _path(row.path),
+            count(row.count_before),
+            count(row.count),
             seconds(row.mean_before_s),
             seconds(row.mean_s),
             signed(row.change),
-            f"{row.p_corrected:.2g}",
+            TableCell(row.p_corrected, f"{row.p_corrected:.2g}"),
         ]
         for row in compared.rows[:MOST_ROWS]
     ]
@@ -417,7 +444,8 @@ def _changes(compared: CohortComparison) -> Markup:
         "change",
         "p, corrected",
     ]
-    return table(head, rows, texts=1 + several) + Markup("").join(sides)
+    table = Table(CHANGED, heads(*head, wrapped=["step"]), rows)
+    return drawn(table) + Markup("").join(sides)
 
 
 def _sampled(profile: TraceProfile) -> Markup:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Tab
+from dfslab.documents.table import DASH, Tab, Table, heads, percent_text, words
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.rates import by_configuration, short_names
 from dfslab.report.answers.verdict import verdict
@@ -15,7 +15,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import note, percent, table, wide
+from dfslab.report.page_table import contents, note
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 
@@ -66,20 +66,16 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
         groups.setdefault(one.limits[0].name if one.limits else one.bottleneck, []).append(place)
     rows = [
         [
-            wide(limit),
-            f"{len(places)} of {len(found)}",
-            _shares(found, places),
-            _named(names, places),
+            words(limit),
+            words(f"{len(places)} of {len(found)}"),
+            words(_shares(found, places)),
+            words(_named(names, places)),
         ]
         for limit, places in sorted(groups.items(), key=lambda one: -len(one[1]))
     ]
-    head = ["limit", "configurations", "share", "which"]
-    return (
-        Markup("<h3>By {}</h3>").format(name)
-        + table(head, rows)
-        + note(SHARE)
-        + dependence(name, found, names)
-    )
+    columns = heads("limit", "configurations", "share", "which", wrapped=["limit", "which"])
+    table = Table(f"By {name}", columns, rows, notes=[SHARE])
+    return contents(table) + dependence(name, found, names)
 
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
@@ -88,15 +84,15 @@ def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
     dash if no share is known."""
     known = [found[place].limits[0].share for place in places if found[place].limits]
     if not known:
-        return "–"
+        return DASH
     low, high = min(known), max(known)
     return f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
 
 
-def _named(names: Sequence[str], places: Sequence[int]) -> Markup:
+def _named(names: Sequence[str], places: Sequence[int]) -> str:
     shown = "; ".join(names[place] for place in places[:MOST_NAMES])
     more = len(places) - MOST_NAMES
-    return wide(shown + (f"; and {more} more" if more > 0 else ""))
+    return shown + (f"; and {more} more" if more > 0 else "")
 
 
 def dependence(
@@ -120,7 +116,7 @@ def dependence(
             "",
             palette.of_method(method),
             [one.share for one in limits],
-            hints=[f"{one.name}: {percent(one.share)}. {one.meaning}" for one in limits],
+            hints=[f"{one.name}: {percent_text(one.share)}. {one.meaning}" for one in limits],
         )
         categories = Axis(categories=[one.name for one in limits])
         panels.append(Panel(names[place], bars=[bars], y_axis=categories))

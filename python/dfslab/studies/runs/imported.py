@@ -67,12 +67,14 @@ def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = Non
         for one in found:
             opened.add(one)
         unusable = _keep_counters(file, opened.folder)
+        table = opened.write_table()
+        notes = [*unusable, *table.notes]
         summary: dict[str, JsonValue] = {
             "imported": file.name,
             "tool": report.tool,
             "results": len(found),
         }
-        notes = [*unusable, *opened.finish(summary)]
+        opened.finish(summary, table)
     return ImportedRun(opened.folder, found, rows, findings, notes)
 
 

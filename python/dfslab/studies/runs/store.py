@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +40,15 @@ if TYPE_CHECKING:
 
 # Number of results whose metrics are converted to rows of the Parquet table in one step.
 _ROWS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """The table of results of a run folder. `results`: number of the stored results. `notes`:
+    sentences on what was not written, for example because the library for Parquet is missing."""
+
+    results: int
+    notes: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -119,12 +128,11 @@ class Store:
             file.flush()
             yield
 
-    def finish(self, document: dict[str, JsonValue]) -> list[str]:
-        """Writes the summary and the Parquet table of results, and marks the folder as complete.
+    def write_table(self) -> WrittenTable:
+        """Writes the Parquet table of the stored results, if the library for Parquet is there.
 
-        Returns notes to print, for example that the library for Parquet is missing.
+        Raises RunFailed if a stored result cannot be read.
         """
-        write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
         notes, numbers = [], count(0)
 
         def counted() -> Iterator[Result]:
@@ -143,9 +151,14 @@ class Store:
         # If the Parquet library is missing, the results have not been read yet. Reading them counts
         # them.
         deque(results, maxlen=0)
-        mark = stored_results.completed(next(numbers))
+        return WrittenTable(next(numbers), notes)
+
+    def finish(self, document: dict[str, JsonValue], table: WrittenTable) -> None:
+        """Writes the summary, then marks the folder as complete. `table`: the table of all stored
+        results."""
+        write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
+        mark = stored_results.completed(table.results)
         write_atomically(self.folder / stored_results.COMPLETE, mark)
-        return notes
 
 
 def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
