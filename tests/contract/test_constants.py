@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from verification.sensitivity import constants
-from verification.sensitivity.constants import Constant, by_name, in_sources, table
+from verification.sensitivity.constants import (
+    Constant,
+    by_name,
+    core_table,
+    in_core,
+    in_sources,
+    table,
+)
 
 KINDS = ("derived", "cited", "estimated", "choice", "bound", "definition")
 ROOT = Path(__file__).parents[2]
@@ -33,15 +40,57 @@ def test_the_check_finds_a_constant_that_is_new_and_one_that_is_gone(tmp_path):
     assert in_sources(tmp_path) == {"models.mine.LEVEL"}
 
 
+def test_every_constant_of_the_core_has_a_row_and_every_row_its_constant():
+    listed = {f"{row.module}.{name}" for row in core_table() for name in row.names}
+    missing, gone = in_core() - listed, listed - in_core()
+    assert not missing, f"not in {constants.TABLE.name}: {sorted(missing)}"
+    assert not gone, f"in no source file: {sorted(gone)}"
+
+
+def test_the_check_finds_a_new_constant_of_the_core(tmp_path):
+    for name in ("trace/src/replay", "load/src"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "mine.rs").write_text(
+            "// const OLD: f64 = 1.0;\npub(super) const NEW: f64 = 0.3;\nconst MOST: usize = 4;\n"
+            "fn take() {\n    const RANGE: f64 = 9.5;\n}\n"
+        )
+    found = {"core/trace/src/replay/mine.rs.NEW", "core/trace/src/replay/mine.rs.RANGE"}
+    found |= {"core/load/src/mine.rs.NEW", "core/load/src/mine.rs.RANGE"}
+    assert in_core(tmp_path) == found | {"core/trace/src/replay/mine.rs.MOST"}
+
+
+def test_functions_contain_no_numbers_that_should_be_constants():
+    """Numbers within functions of models, of studies and of the replay are identities, halves,
+    units and guards against division by zero. Any other one is a constant with a name."""
+    found = [
+        f"{path.relative_to(constants.SOURCES)}:{line}: {value}"
+        for room in constants.ROOMS
+        for path in sorted((constants.SOURCES / room).rglob("*.py"))
+        for line, value in constants.unnamed_in(path.read_text(encoding="utf-8"))
+    ]
+    for path, text in constants.core_sources().items():
+        if constants.CORE_MODEL in path:
+            rest = re.sub(r".*const .*", "", text)
+            numbers = map(float, constants.RUST_NUMBER.findall(rest))
+            found += [f"{path}: {one}" for one in numbers if one not in constants.PLAIN]
+    assert not found, found
+
+
+def test_the_check_finds_a_number_within_a_function():
+    text = "A = 0.3\ndef f(x):\n    return 0.5 * min(x, 0.999) / max(1e-12, 1e9)\n"
+    assert list(constants.unnamed_in(text)) == [(3, 0.999)]
+
+
 def test_what_counts_as_a_constant():
     text = "A, B = 1, 2.0\nC = f(3)\nD = True\nE = 'x'\n_F = (1, (2, 3))\ndef g():\n    H = 1\n"
     assert set(constants.names_of(text)) == {"A", "B", "C", "_F"}
 
 
 def test_each_row_has_one_place_a_kind_and_an_origin():
-    names = [f"{row.module}.{name}" for row in table() for name in row.names]
+    rows = (*table(), *core_table())
+    names = [f"{row.module}.{name}" for row in rows for name in row.names]
     assert len(names) == len(set(names))
-    for row in table():
+    for row in rows:
         assert row.kind in KINDS, row
         assert row.origin.endswith("."), row
         assert row.kind == "choice" or not row.reaches, row
@@ -62,7 +111,7 @@ def test_a_choice_is_varied_about_the_value_that_means_nothing():
 def test_a_choice_that_reaches_nothing_says_why():
     """If no experiment depends on a constant of the kind "choice", the text of its origin has a
     second part after "." or ";", which says why no recording can confirm the choice."""
-    for row in table():
+    for row in (*table(), *core_table()):
         if row.kind == "choice" and not row.reaches:
             assert re.search(r"[.;] \S", row.origin), row
 

@@ -66,6 +66,16 @@ def test_a_read_has_the_parallel_and_the_sequential_branch():
     assert any(text == "blocks = max(1, ceil(file_size / block_size))" for text in drawn.legend)
 
 
+def test_two_steps_that_share_one_block_say_which_part_of_it_they_write():
+    guards = [one.operands[0].guard for one in fragments(interaction(HDFS, "write").body)]
+    parts = [guard for guard in guards if guard.startswith("part of the work")]
+    assert parts == [
+        "part of the work: share_acknowledged",
+        "part of the work: 1 - share_acknowledged",
+    ]
+    assert not [guard for guard in guards if "≤" in guard and "share" in guard]
+
+
 def test_an_append_asks_for_a_block_only_when_one_is_full():
     """In the drawing of append, addBlock is in the loop over blocks only, and neither before nor
     after it (Wu 2013, section 2.2.2)."""
@@ -93,7 +103,7 @@ def test_the_legend_explains_every_name_once(name):
     exactly one line in the legend, and no line explains a name that nothing uses."""
     system = discover.file_system(name)
     words = {"i", "if", "else", "or", "and", "not", "max", "min", "ceil", "floor", "sqrt", "log"}
-    words |= {"of", "all", "later", "needed", "stages", "overlap"}
+    words |= {"of", "all", "later", "needed", "stages", "overlap", "part", "the", "work"}
     for drawn in uml(system).interactions:
         lines = [line for line in drawn.legend if not line.startswith("drawn with ")]
         explained = [line.split(" = ")[0] for line in lines]

@@ -12,6 +12,7 @@ from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.steps import operation as op
+from dfslab.spec.steps.expression import symbol
 from dfslab.spec.steps.node import symbols
 from dfslab.spec.systems.parameters import hardware
 
@@ -99,6 +100,17 @@ def test_repeat_choice_and_later():
     cost = reader().read(tree)
     assert cost.latency_s == pytest.approx(0.3 + 0.25)
     assert {str(s): d for s, d in cost.background.items()} == {"s.disk": pytest.approx(1.0)}
+
+
+def test_two_parts_of_a_body_take_the_time_of_the_body():
+    body = op.seq(op.cpu("client", 0.4), op.disk_write("server", 1e7))
+    both = reader(share=0.25).read(
+        op.seq(op.part(symbol("share"), body), op.part(1 - symbol("share"), body))
+    )
+    whole = reader().read(body)
+    assert both.latency_s == pytest.approx(whole.latency_s)
+    assert both.demands == pytest.approx(whole.demands)
+    assert reader().read(op.part(0, body)).latency_s == 0.0
 
 
 def test_held_threads_are_a_station():

@@ -1,5 +1,6 @@
-"""Reads the table of all numeric constants of models and studies. The table states the origin of
-each constant, and how the verification varies it.
+"""Reads the table of all numeric constants of models and studies, and of those of the Rust core
+that act on figures. The table states the origin of each constant, and how the verification varies
+it.
 
 The table is constants.toml. It has no values of constants: they are read from the modules.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +30,19 @@ TABLE = HERE / "constants.toml"
 PACKAGE = "dfslab"
 SOURCES = HERE.parent / "python" / PACKAGE
 ROOMS = ("models", "studies")
+CORE = HERE.parent / "core"
+# The folder of the core whose numbers of every type are listed, because it is a model. Elsewhere in
+# the core, only floating-point numbers are.
+CORE_MODEL = "trace/src/replay"
+RUST_CONSTANT = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?const ([A-Z0-9_]+): ([a-z0-9]+) =", re.M)
+# How Rust declares a module of tests in a file of its own, and one within a file.
+TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\nmod (\w+);")
+OWN_TESTS = "#[cfg(test)]\nmod tests {"
+RUST_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*\.\d+(?:e-?\d+)?")
+# Floating-point numbers that need no name: identities, halves, and powers of ten that guard against
+# a division by zero or convert units.
+PLAIN = {0.0, 0.5, 1.0, 2.0}
+SMALL, LARGE = 1e-6, 100.0
 # Name, inside a varied module, of the function that changes the value of the constant.
 _CHANGE = "_change_of_constant"
 
@@ -37,7 +53,8 @@ Value = Number | tuple["Value", ...]
 
 @dataclass(frozen=True)
 class Constant:
-    """One row of constants.toml: constants of one module with a common origin.
+    """One row of constants.toml: constants of one module with a common origin. `module` is a module
+    of the package without the package's name, or a source file of the core.
 
     `kind` states the origin of the values: `derived` from a formula, `cited` from a source,
     `estimated` from data, or a `choice`. Two kinds are no statistical constants: a `bound` of work
@@ -73,9 +90,19 @@ class Constant:
 
 @cache
 def table() -> tuple[Constant, ...]:
-    """Returns all rows of constants.toml."""
+    """Returns the rows of the constants of Python."""
+    return _rows("constant")
+
+
+@cache
+def core_table() -> tuple[Constant, ...]:
+    """Returns the rows of the constants of the core, which is compiled: they are not varied."""
+    return _rows("core")
+
+
+def _rows(key: str) -> tuple[Constant, ...]:
     with TABLE.open("rb") as stream:
-        rows = tomllib.load(stream)["constant"]
+        rows = tomllib.load(stream)[key]
     return tuple(
         Constant(**{**row, "names": tuple(row["names"]), "reaches": tuple(row.get("reaches", ()))})
         for row in rows
@@ -122,6 +149,53 @@ def _numbers_bound_by(node: ast.stmt) -> list[str]:
 
 def _is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def unnamed_in(text: str) -> Iterator[tuple[int, float]]:
+    """Yields (line, value) of each floating-point number that a function of a Python module
+    contains although it should be a named constant: any that is not in PLAIN, and is no power of
+    ten up to SMALL or from LARGE."""
+    for function in ast.walk(ast.parse(text)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Constant) and type(node.value) is float and _is_odd(node.value):
+                yield node.lineno, node.value
+
+
+def _is_odd(value: float) -> bool:
+    if value in PLAIN:
+        return False
+    is_power = math.isclose(10.0 ** round(math.log10(value)), value)
+    return not (is_power and (value <= SMALL or value >= LARGE))
+
+
+def core_sources(root: Path = CORE) -> dict[str, str]:
+    """Returns the text of each source file of the core, by "core/CRATE/src/…", without comments and
+    without what is only compiled for tests."""
+    texts = {one: one.read_text(encoding="utf-8") for one in sorted(root.glob("*/src/**/*.rs"))}
+    tests = {
+        folder / name
+        for path, text in texts.items()
+        for name in TEST_MODULE.findall(text)
+        for folder in (path.parent, path.with_suffix(""))
+    }
+    return {
+        f"core/{path.relative_to(root)}": re.sub(r"//.*", "", text.partition(OWN_TESTS)[0])
+        for path, text in texts.items()
+        if tests.isdisjoint((path.with_suffix(""), path.parent))
+    }
+
+
+def in_core(root: Path = CORE) -> set[str]:
+    """Returns "FILE.NAME" of every constant of the core that needs a row: each numeric one in
+    CORE_MODEL, and each floating-point one elsewhere."""
+    return {
+        f"{path}.{name}"
+        for path, text in core_sources(root).items()
+        for name, kind in RUST_CONSTANT.findall(text)
+        if kind in ("f64", "f32") or (CORE_MODEL in path and kind in ("u32", "u64", "usize"))
+    }
 
 
 def value_of(constant: str) -> Value:

@@ -46,6 +46,8 @@ CONFORMAL_FOLDS = 5
 FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
+# A logarithm of a line rate that stands for an infinite one: exp(700) is nearly the largest double.
+NO_LINE_RATE = 700.0
 # The keys whose combinations of values are the cells of the grey-box model: workload and cache
 # state.
 CELLS = ("workload.name", "workload.cache")
@@ -353,7 +355,7 @@ def some(results: Sequence[Result]) -> list[Result]:
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
-    """Replaces infinite log line rates by 700, a bound that never applies, because MAPIE rejects
+    """Replaces infinite log line rates by a bound that never applies, because MAPIE rejects
     infinite values.
     """
-    return np.where(np.isfinite(matrix), matrix, 700.0)
+    return np.where(np.isfinite(matrix), matrix, NO_LINE_RATE)

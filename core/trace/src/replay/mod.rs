@@ -18,6 +18,7 @@ mod rules;
 mod sample;
 mod steps;
 mod streams;
+mod thresholds;
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -12,22 +12,11 @@ use super::logical_threads::{Kind, LogicalThreads};
 use super::neighbours::Neighbours;
 use super::steps;
 use super::streams::{roots_of, streams_of, SegmentStream};
+use super::thresholds::{
+    EXPLAINED_MIN, FREE_MIN, HELD_UP_RATIO, ITEMS_MIN, ONCE_SHARE, ONCE_SLACK, PAUSES_MIN,
+    SHARE_MIN, SLACK, STREAMS_MAX,
+};
 use crate::tree::{Forest, NONE};
-
-/// Minimum number of segments in a stream, and of calls with one name on another logical thread,
-/// from which a regular dependency is inferred.
-const ITEMS_MIN: usize = 8;
-/// Minimum fraction of the tree's duration that the segments of a stream must take in sum for a
-/// dependency of the stream to be inferred.
-const SHARE_MIN: f64 = 0.005;
-/// The lag is the time from an event to the end of a segment. The end counts as caused by the event
-/// if the lag differs from the usual lag by at most this fraction of the usual time between two
-/// consecutive ends.
-const SLACK: f64 = 0.1;
-/// Minimum fraction of a stream's still unexplained pauses that events must explain to be accepted
-/// as the cause of the pauses.
-const EXPLAINED_MIN: f64 = 0.4;
-const STREAMS_MAX: usize = 400;
 
 /// A dependency: the end of a segment (a time interval on one logical thread) waited for an event,
 /// or at least never preceded it.
@@ -48,12 +37,6 @@ pub struct Release {
     /// support it.
     pub once: bool,
 }
-
-/// A pause that occurs once is attributed to a call on another logical thread if the pause ends
-/// shortly after the call: within `ONCE_SLACK` of the pause's length. Pauses shorter than
-/// `ONCE_SHARE` of the tree's duration are ignored.
-const ONCE_SLACK: f64 = 0.05;
-const ONCE_SHARE: f64 = 0.01;
 
 /// The calls of one name on one logical thread of a tree, without calls that are marked as waits.
 /// The starts and ends of the calls are the events that may release segments.
@@ -398,7 +381,7 @@ impl Tree<'_> {
         for one in candidates {
             steps::take(explained.len());
             let open = explained.iter().filter(|&&explained| !explained).count();
-            let enough = (open as f64 * EXPLAINED_MIN).max(3.0) as usize;
+            let enough = ((open as f64 * EXPLAINED_MIN) as usize).max(PAUSES_MIN);
             if one.tight < enough || one.lag_ns as f64 > spacing {
                 continue;
             }
@@ -444,11 +427,11 @@ impl Tree<'_> {
         let held = median(tight.iter().map(took).collect());
         let free = stream.segments.iter().filter(|at| !tight.contains(at));
         let free: Vec<u64> = free.map(took).collect();
-        let enough = free.len() >= 3;
+        let enough = free.len() >= FREE_MIN;
         let (Some(held), Some(free)) = (held, median(free)) else {
             return false;
         };
-        enough && held as f64 > 1.2 * free as f64 && one.lag_ns as f64 <= SLACK * spacing
+        enough && held as f64 > HELD_UP_RATIO * free as f64 && one.lag_ns as f64 <= SLACK * spacing
     }
 
     fn all_of(

@@ -26,6 +26,7 @@ from dfslab.spec.steps.operation import (
     hold_thread,
     later,
     par,
+    part,
     pipeline,
     repeat,
     reply,
@@ -237,13 +238,13 @@ def _written(*, appends: bool) -> Node:
         repeat(blocks - 1, *before, _set_up, _write_block, _last_ack, *after, reselect=True),
         *before,
         _set_up,
-        repeat(_waited, _write_block),
+        part(_waited, _write_block),
         name="write",
     )
 
 
 _complete = seq(
-    repeat(1 - _waited, _write_block),
+    part(1 - _waited, _write_block),
     _last_ack,
     _ask("complete", P.update_cpu, writes=True),
     delay("client", P.complete_retries * P.complete_retry_delay, "backoff"),

@@ -46,6 +46,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
+    Part,
     Pipeline,
     Repeat,
     Seq,
@@ -417,6 +418,16 @@ class Trees(Visitor[Standing, EntryArcs]):
         ):
             self.flow.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
         return lambda row, delay: body(after(row, {counter: number(0)}), delay)
+
+    def part(self, node: Part, where: Standing) -> EntryArcs:
+        """Adds a body whose demands are multiplied by a share. Returns the entry of the body; for
+        a share of 0, nothing is added, and the entry of the following step is returned."""
+        context, then = where
+        share = self.amounts.of(node.share)
+        if share == 0.0:
+            return then
+        scale, calm = times(context.scale, share), times(context.calm, share)
+        return self.compiled(node.body, replace(context, scale=scale, calm=calm), then)
 
     def choice(self, node: Choice, where: Standing) -> EntryArcs:
         """Adds branches, one of which a random draw selects for each token. If the probabilities

@@ -33,6 +33,9 @@ SHARES = (0.0, 0.5, 1.0)
 INNER_FOLDS = 5
 # Threshold of Huber's loss in standard deviations: larger residuals count linearly, not squared.
 HUBER = 1.345
+# Least standard deviation of residuals (natural logarithms) that the threshold is multiplied by: a
+# perfect fit has none.
+LEAST_SD = 1e-3
 REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
 # Ratio of a normal distribution's standard deviation to its median absolute deviation.
@@ -279,7 +282,7 @@ def drawn(matrix: Floats, target: Floats, each: Floats, signs: Integers) -> Floa
                 break
             kept &= ~against
         left = np.abs(target - matrix @ slopes)
-        limit = HUBER * max(1e-3, SD_OF_MAD * float(np.median(left)))
+        limit = HUBER * max(LEAST_SD, SD_OF_MAD * float(np.median(left)))
         weights = np.minimum(1.0, limit / np.maximum(left, 1e-12))
     return slopes
 

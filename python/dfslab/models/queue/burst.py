@@ -19,6 +19,8 @@ import numpy as np
 SATURATED, CALM = 1.1, 0.9
 FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
+# The quantile of waits that is computed unless the caller names another one.
+QUANTILE = 0.95
 MOST_SIMULATED = 2_000_000
 
 
@@ -121,7 +123,7 @@ def waits(
     peak_per_s: float,
     capacity_per_s: float,
     length_s: float,
-    quantile: float = 0.95,
+    quantile: float = QUANTILE,
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
@@ -145,7 +147,7 @@ def simulated(
     peak_per_s: float,
     capacity_per_s: float,
     length_s: float,
-    quantile: float = 0.95,
+    quantile: float = QUANTILE,
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:

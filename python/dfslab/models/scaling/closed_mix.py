@@ -33,6 +33,11 @@ RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000
+# Where the fit of the delay starts: at least this share of the response time of the fewest clients.
+START_DELAY_SHARE = 0.1
+# How far the logarithms of the delay and of the demand may move from that of this response time.
+LOG_RANGE = (-25, 5)
+FIT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -167,11 +172,13 @@ def _delay_and_demand(
         found = [delayed_station.rate_per_s(n, delay_s, demand_s, gain) for n in clients]
         return np.log(np.array(found) / rates_per_s)
 
-    start = np.log([max(alone_s - busy_s, 0.1 * alone_s), busy_s])
-    limits = (log(alone_s) - 25, log(alone_s) + 5)
+    start = np.log([max(alone_s - busy_s, START_DELAY_SHARE * alone_s), busy_s])
+    limits = tuple(log(alone_s) + one for one in LOG_RANGE)
     import scipy
 
-    found = scipy.optimize.least_squares(errors, start, bounds=limits, xtol=1e-12, ftol=1e-12)
+    found = scipy.optimize.least_squares(
+        errors, start, bounds=limits, xtol=FIT_TOLERANCE, ftol=FIT_TOLERANCE
+    )
     delay_s, demand_s = np.exp(found.x)
     return float(delay_s), float(demand_s)
 

@@ -21,6 +21,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
+    Part,
     Pipeline,
     Repeat,
     Seq,
@@ -119,6 +120,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
 
     def repeat(self, node: Repeat, where: str) -> sympy.Expr:
         return node.count * self.visit(node.body, where)
+
+    def part(self, node: Part, where: str) -> sympy.Expr:
+        return node.share * self.visit(node.body, where)
 
     def choice(self, node: Choice, where: str) -> sympy.Expr:
         return sympy.Add(*[p * self.visit(branch, where) for p, branch in node.branches])

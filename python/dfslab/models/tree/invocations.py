@@ -26,6 +26,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
+    Part,
     Pipeline,
     Repeat,
     Seq,
@@ -158,6 +159,10 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
         role, count = where
         return self.visit(node.body, (role, count * node.count))
 
+    def part(self, node: Part, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        role, count = where
+        return self.visit(node.body, (role, count * node.share))
+
     def choice(self, node: Choice, where: tuple[str, sympy.Expr]) -> list[_Site]:
         role, count = where
         each = [self.visit(branch, (role, count * share)) for share, branch in node.branches]
@@ -249,6 +254,9 @@ class _Without(Visitor[None, Node]):
         return Seq(node.name, tuple(self.visit(step, None) for step in node.steps))
 
     def repeat(self, node: Repeat, where: None) -> Node:
+        return replace(node, body=self.visit(node.body, None))
+
+    def part(self, node: Part, where: None) -> Node:
         return replace(node, body=self.visit(node.body, None))
 
     def choice(self, node: Choice, where: None) -> Node:

@@ -39,6 +39,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
+    Part,
     Pipeline,
     Repeat,
     Seq,
@@ -318,14 +319,9 @@ class TreeReader(Visitor[str, Cost]):
         ends = (sender, receiver), rates, ("nic.out", "nic.in"), ahead_s
         for role, rate, direction, ahead in zip(*ends, strict=True):
             for station, share in self._placement.adapters(role, direction):
-                self._charge(
-                    cost,
-                    role,
-                    station,
-                    (1 - same) * size_bytes / rate,
-                    share,
-                    ahead if all(ahead_s) else 0.0,
-                )
+                seconds = (1 - same) * size_bytes / rate
+                credit_s = ahead if all(ahead_s) else 0.0
+                self._charge(cost, role, station, seconds, share, credit_s)
         return cost
 
     def seq(self, node: Seq, where: str) -> Cost:
@@ -439,6 +435,10 @@ class TreeReader(Visitor[str, Cost]):
         if self._is_clients(station):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
+
+    def part(self, node: Part, where: str) -> Cost:
+        """Returns the cost of a body, times the share of its work that is done."""
+        return self._held_up(self.visit(node.body, where).times(self.value(node.share)))
 
     def choice(self, node: Choice, where: str) -> Cost:
         """Returns the expected cost of a random choice: each branch counts by its probability."""

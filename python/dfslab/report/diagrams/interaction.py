@@ -25,6 +25,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
+    Part,
     Pipeline,
     Repeat,
     Seq,
@@ -339,6 +340,10 @@ class _Drawing(Visitor[_Place, list[Event]]):
             there = where.of_copy(chain.role, number)
             body = [event for step in node.steps for event in self.visit(step, there)]
             yield Operand(chain.name(number), tuple(body))
+
+    def part(self, node: Part, where: _Place) -> list[Event]:
+        guard = f"part of the work: {self._names.text(node.share)}"
+        return [Fragment("opt", (Operand(guard, tuple(self.visit(node.body, where))),))]
 
     def choice(self, node: Choice, where: _Place) -> list[Event]:
         branches = tuple(

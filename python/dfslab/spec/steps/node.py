@@ -1,7 +1,7 @@
 """The nodes of the step language, in which each operation of a file system is a small tree.
 
-There are twelve node types: use, hold, delay, at, call, seq, par, pipeline, repeat, choice, either,
-later. Demands, counts, sizes and conditions are expressions over parameters
+There are thirteen node types: use, hold, delay, at, call, seq, par, pipeline, repeat, part, choice,
+either, later. Demands, counts, sizes and conditions are expressions over parameters
 (spec/systems/parameters.py). Code that derives something from trees (numbers, formulas, nets,
 invocations, UML) is a `Visitor`.
 """
@@ -115,6 +115,10 @@ class Visitor(ABC, Generic[Where, Found]):
     @abstractmethod
     def repeat(self, node: Repeat, where: Where) -> Found:
         """Returns the result for a `Repeat`: a body that is executed a number of times."""
+
+    @abstractmethod
+    def part(self, node: Part, where: Where) -> Found:
+        """Returns the result for a `Part`: a share of a body's work."""
 
     @abstractmethod
     def choice(self, node: Choice, where: Where) -> Found:
@@ -342,6 +346,31 @@ class Repeat(Node):
     def expressions(self) -> tuple[Expr, ...]:
         """Returns the number of repetitions."""
         return (self.count,)
+
+
+@dataclass(frozen=True)
+class Part(Node):
+    """Does the share `share` of the work of `body`, from 0 to 1: every demand and time of the body
+    is multiplied by the share.
+
+    The share is a part of each execution. A branch that is executed as a whole with a probability
+    is a `Choice`.
+    """
+
+    share: Expr
+    body: Node
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Part` and returns its result."""
+        return visitor.part(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        """Returns the body of which a share is done."""
+        return (self.body,)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """Returns the share."""
+        return (self.share,)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
+    Part,
     Pipeline,
     Repeat,
     Resource,
@@ -41,6 +42,7 @@ __all__ = [
     "Later",
     "Node",
     "Par",
+    "Part",
     "Pipeline",
     "Repeat",
     "Resource",
@@ -58,6 +60,7 @@ __all__ = [
     "hold_thread",
     "later",
     "par",
+    "part",
     "pipeline",
     "quorum",
     "repeat",
@@ -185,6 +188,12 @@ def repeat(count: Expression, *body: Node, name: str = "", reselect: bool = Fals
     """Returns the step that runs `body` `count` times in sequence. With `reselect`, each repetition
     chooses new instances of the roles (other servers)."""
     return Repeat(name, _expression(count), seq(*body), reselect)
+
+
+def part(share: Expression, *body: Node, name: str = "") -> Part:
+    """Returns the step that does the share `share` of the work of `body`, from 0 to 1. A body of
+    which two steps do parts is work that begins in one step and ends in the other."""
+    return Part(name, _expression(share), seq(*body))
 
 
 def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:

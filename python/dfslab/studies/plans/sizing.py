@@ -29,6 +29,8 @@ MOST_NODES, MOST_CLIENTS = 10_000, 4096
 # Largest planned utilisation of the bottleneck. Above this utilisation, response times grow
 # steeply.
 HEADROOM = 0.7
+# Largest utilisation at which response times are computed: they have a pole at 1.
+MOST_UTILISATION = 0.999
 # Bytes of one read or write call of a client in a plan.
 TRANSFER = "1 MiB"
 
@@ -48,7 +50,8 @@ class Load:
         quantile, the mean is returned."""
         situation = self.situations[operation]
         full = situation.predict_open(situation.constants, 0.0).largest_rate_per_s
-        found = situation.predict_open(situation.constants, min(self.utilisation, 0.999) * full)
+        rate_per_s = min(self.utilisation, MOST_UTILISATION) * full
+        found = situation.predict_open(situation.constants, rate_per_s)
         if self.utilisation >= 1 or found.latency_s is None:
             return None
         return found.latency_s if label == "mean" else _quantile_s(found, label)
