@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dfslab.method import MEASURE
 from dfslab.report.answers.changes import changes, is_computed
 from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
-from dfslab.report.answers.verdict import TOO_NOISY, noise_of, verdict
+from dfslab.report.answers.verdict import verdict
+from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.plausibility import Checked
@@ -50,7 +52,7 @@ def first_screen(run: FinishedRun) -> FirstScreen | None:
     answer = verdict(run)
     if answer is None:
         return None
-    measured = by_configuration(run.of_method("measure"))
+    measured = by_configuration(run.of_method(MEASURE))
     return FirstScreen(answer, bool(measured), changes(run, answer), _unknown(run, measured))
 
 
@@ -68,7 +70,7 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
                 "dfslab run RUN/scenario.toml --set 'run.methods=[\"measure\"]'",
             )
         ]
-    noise = noise_of(measured)
+    noise = noise_of(run.of_method(MEASURE))
     again = f"dfslab run RUN/scenario.toml --set run.repetitions={REPETITIONS}"
     if noise is None:
         return [Unknown("Nothing was repeated, so the noise between runs is not known.", again)]
