@@ -16,6 +16,7 @@ from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.plausibility import Checked
+from dfslab.studies.runs.completeness import is_unverified
 
 # Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
 REPETITIONS = 10
@@ -57,7 +58,13 @@ def first_screen(run: FinishedRun) -> FirstScreen | None:
 
 
 def _unknown(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
-    return [*_of_noise(run, measured), *_of_models(run), *_of_changes(run), *_of_checks(run)]
+    return [
+        *_of_noise(run, measured),
+        *_of_content(run),
+        *_of_models(run),
+        *_of_changes(run),
+        *_of_checks(run),
+    ]
 
 
 def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
@@ -78,6 +85,14 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
         text = f"Repeats differ by {noise:.0%}; differences below that are not visible."
         return [Unknown(text, again)]
     return []
+
+
+def _of_content(run: FinishedRun) -> list[Unknown]:
+    """Returns one open question if the content of files was not compared, else an empty list."""
+    if not any(map(is_unverified, run.of_method(MEASURE))):
+        return []
+    text = "Whether data was right is not known: the content of files was not compared."
+    return [Unknown(text, "dfslab run RUN/scenario.toml --set run.verify=sample")]
 
 
 def _of_models(run: FinishedRun) -> list[Unknown]:

@@ -73,9 +73,9 @@ def noise_of(results: Sequence[Result], metric: str = metrics.RATE) -> float | N
     """Returns the noise of a run: the relative standard deviation between repetitions of one
     configuration, as a fraction. None if no configuration was measured more than once.
 
-    All configurations are pooled, so that a few configurations whose repetitions disagree are not
-    hidden by many others whose repetitions agree. Every page, command and study that states the
-    noise of a run states this number.
+    All configurations are pooled. A median over configurations would not show that the repetitions
+    of a few configurations disagree. Every page, command and study that states the noise of a run
+    states this number.
     """
     known = pooled_sd(list(_values(results, metric).values()))
     return None if known is None else math.expm1(known[0])
