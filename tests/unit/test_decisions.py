@@ -187,14 +187,49 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     assert "withheld" in found.sentences()[0]
-    # The run measured a real directory, whose hardware no command can change. The advice for
-    # `cores` is therefore to change the hardware by hand between two runs.
-    (settling,) = whatif(evidence, ["cores x2"]).settling
-    assert "make it by hand between the runs" in settling
-    assert "deployment." not in settling
+    # The run measured a real directory. Nobody is asked to buy hardware to settle a question.
+    assert whatif(evidence, ["cores x2"]).settling == []
     (settling,) = whatif(evidence, ["clients x2"]).settling
     assert "--set 'workload.clients=2'" in settling
     assert "by hand" not in settling
+
+
+def test_nothing_of_a_withheld_gain_is_printed():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    found = whatif(evidence, ["cores x2", "clients x2"])
+    texts = [*found.sentences(), *(cell.text for row in found.table().rows for cell in row[2:])]
+    assert not any(re.search(r"×|% *$", one.split("withheld")[0]) for one in texts)
+    assert all(row[4].text == "withheld" for row in found.table().rows)
+    advice = recommend(evidence, "rate", prices_of())
+    assert advice.spared == []
+    assert advice.table().rows == []
+
+
+def test_the_smallest_set_of_changes_with_the_gain_is_named(gigabit):
+    names = ["servers x2", "server disk x2", "client link x2"]
+    found = whatif(evidence_of(gigabit), names)
+    assert found.sentences()[0].startswith("Gains most: client link x2, ")
+    useful = whatif(evidence_of(gigabit), ["server disk x2", "client link x2", "clients x2"])
+    assert all(one.parts in (1, 2, 3) for one in useful.rows)
+    assert "server disk" not in useful.sentences()[0]
+
+
+def test_whatif_and_advice_judge_a_change_by_the_same_words(gigabit):
+    advice = recommend(evidence_of(gigabit), "write_throughput", prices_of())
+    assert advice.spared
+    for one in [*advice.rows, *advice.spared]:
+        if " and " not in one.change:
+            (row,) = whatif(evidence_of(gigabit), [one.change]).rows
+            assert row.rate.judgement == one.gain.judgement
+    assert all("cannot tell" not in one.gain.judgement for one in advice.spared)
+
+
+def test_idle_processors_explain_why_more_of_them_do_not_help():
+    found = recommend(evidence_of(SCENARIOS / "quickstart.toml"), "rate", prices_of())
+    row = next(one for one in found.rows if one.change == "clients x2")
+    assert "50 % of the processors are busy: faster ones help, more ones do not" in row.limit
+    assert "busy" not in row.next_limit
 
 
 def test_advice_is_given_if_the_measured_scaling_agrees():

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dfslab.documents.table import labels_text
+from dfslab.report import page_table
 from dfslab.report.answers.first_screen import first_screen
 from dfslab.report.answers.verdict import verdict
 from dfslab.report.sections import summary
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.checks.noise import noise_table, of_repetitions
+from dfslab.studies.checks.noise import noise_of, noise_table, of_repetitions
+from dfslab.studies.compare import compare
 from dfslab.studies.contract import FinishedRun
 from support import synthetic
 from support.command import dfslab
@@ -76,3 +79,32 @@ def test_a_page_of_a_comparison_needs_two_runs(tmp_path: Path):
     assert answer.returncode == 2
     assert "--page" in answer.stderr
     assert "needs two runs" in answer.stderr
+
+
+def disagreeing() -> FinishedRun:
+    """Returns a run in which the repetitions of one configuration differ by a factor of nine, and
+    those of all others hardly."""
+    results = synthetic.planted(noise=0.02)
+    first = results[0]
+    outlier = synthetic.measured(first.point, 9 * first.value(), 1)
+    return FinishedRun(synthetic.scenario(), [first, outlier, *results[2:]])
+
+
+def test_repetitions_that_disagree_in_one_configuration_make_a_run_inconclusive():
+    run = disagreeing()
+    answer = verdict(run)
+    assert answer is not None
+    assert answer.is_withheld
+    assert answer.sentences[0].startswith("Inconclusive: ")
+    assert labels_text(run.results[0].labels) in answer.sentences[0]
+    assert answer.sentences[0] in str(summary.render(run)).replace("&#39;", "'")
+
+
+def test_every_study_states_the_same_noise():
+    run = disagreeing()
+    noise = noise_of(run.results)
+    assert noise is not None
+    assert {one.noise for one in of_repetitions(run.results)} == {noise}
+    assert compare(run.results).noise == noise
+    assert page_table.percent(noise) in str(summary.render(run))
+    assert noise_table(of_repetitions(run.results)).rows[0][2].value == noise

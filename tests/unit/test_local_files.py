@@ -8,6 +8,7 @@ import pytest
 from dfslab.instruments.calibration import calibrate, file_calls, size_line, sustained_disk
 from dfslab.instruments.calibration.quantities import quantity
 from dfslab.models.tree.ignored import ignored
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -34,6 +35,14 @@ MEASURED = {
 def rate(files: dict[str, str], clients: int, **workload: object) -> float:
     """Returns the predicted operations per second of a local directory. `files` are the values of
     its profile, `workload` the keys of the workload."""
+    situation, constants = described(files, clients, **workload)
+    return situation.predict(constants).rate_per_s
+
+
+def described(
+    files: dict[str, str], clients: int, **workload: object
+) -> tuple[Situation, dict[str, float]]:
+    """Returns a local directory with a profile, and the constants of its description."""
     disk = {"read_rate": "400 MB/s", "write_rate": "250 MB/s", "latency": "50 us"}
     node = {"name": "machine", "disk": disk, "local_files": files, "cores": 2}
     found = build(
@@ -47,7 +56,7 @@ def rate(files: dict[str, str], clients: int, **workload: object) -> float:
         "",
     )
     situation = Situation(found)
-    return situation.predict(situation.constants).rate_per_s
+    return situation, dict(situation.constants)
 
 
 SMALL = {"name": "sequential_read", "file_size": "4 KiB", "transfer_size": "4 KiB"}
@@ -62,6 +71,14 @@ def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
     many = rate(MEASURED, 64, cache="direct", **SMALL)
     assert 5_500 < many <= 6_000
     assert rate({}, 64, cache="direct", **SMALL) > 20_000
+
+
+def test_a_wait_for_a_direct_read_is_a_limit_of_the_disk():
+    """A request of a single stream occupies the disk for a small part of its time only. The rest is
+    waiting for the disk, which a faster disk shortens."""
+    limits = limits_of(*described(MEASURED, 1, cache="direct", **SMALL))
+    assert limits[0].name == "machine.disk"
+    assert limits[0].share > 0.9
 
 
 def test_large_direct_reads_are_limited_by_the_bytes_of_the_disk():

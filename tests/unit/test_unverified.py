@@ -37,6 +37,14 @@ def test_every_output_says_whether_content_was_compared(tmp_path: Path, verify: 
     is_unverified = verify == "none"
     assert (WORDS in done.stdout) == is_unverified
     assert (WORDS in page.read_text()) == is_unverified
+    question = "the content of files was not compared. <code>"
+    assert (question in page.read_text()) == is_unverified
+    checked = dfslab("check", str(page.parent), cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert ("content_not_compared" in checked.stdout) == is_unverified
+    for form, words in (("prometheus", "dfslab_content_compared{"), ("fio", '"desc": "the cont')):
+        exported = dfslab("report", str(page.parent), "--as", form, cwd=tmp_path)
+        assert (words in exported.stdout) == is_unverified
     shown = dfslab("report", str(page.parent), "--as", "csv", cwd=tmp_path)
     rows = list(csv.DictReader(io.StringIO(shown.stdout)))
     assert rows

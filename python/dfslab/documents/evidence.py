@@ -101,6 +101,9 @@ class Data(CheckedModel):
         None, description="Whether the storage compresses or deduplicates"
     )
     was_written: bool | None = Field(None, description="Whether files were written before reads")
+    is_compared: bool | None = Field(
+        None, description="Whether content of files was compared with what was written"
+    )
 
 
 class Generator(CheckedModel):

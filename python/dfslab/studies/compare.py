@@ -15,6 +15,7 @@ from dfslab.documents.metrics import LATENCY, RATE, operations_with
 from dfslab.documents.table import Table, TableCell, absent, estimate, heads, number, words
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
+from dfslab.studies.checks.noise import noise_of
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 from dfslab.studies.runs.means import geometric_mean
 
@@ -56,8 +57,8 @@ class Comparison(StudyResult):
     """The result of the study `comparison`: all compared configurations, and the scores of every
     method.
 
-    `noise` is the median, over configurations, of the relative standard deviation between
-    repetitions (a fraction); 0 if nothing was repeated. `held_out`, `fitted`: the score of each
+    `noise` is the relative standard deviation between repetitions (`noise_of`, a fraction); 0 if
+    nothing was repeated. `held_out`, `fitted`: the score of each
     method over the held-out configurations, and over all other configurations.
     """
 
@@ -165,14 +166,12 @@ def compare(results: Sequence[Result], metric: str = RATE) -> Comparison:
         by_point.setdefault(result.point_id, []).append(result)
     rows = [row for group in by_point.values() if (row := _row(group, metric)) is not None]
     rows.sort(key=lambda row: sort_key(row.labels))
-    deviations = [_log_sd(group, metric) for group in by_point.values()]
-    known = [value for value in deviations if value is not None]
     return Comparison(
         metric=metric,
         rows=rows,
         held_out=scores([row for row in rows if row.held_out]),
         fitted=scores([row for row in rows if not row.held_out]),
-        noise=float(np.median(known)) if known else 0.0,
+        noise=noise_of(results, metric) or 0.0,
     )
 
 
@@ -232,11 +231,6 @@ def _mean_steps(measured: Sequence[Result]) -> list[Step]:
         )
         for (operation, name), steps in times.items()
     ]
-
-
-def _log_sd(group: Sequence[Result], metric: str) -> float | None:
-    values = [r.value(metric) for r in group if r.method == "measure" and r.complete]
-    return float(np.log(values).std(ddof=1)) if len(values) > 1 and min(values) > 0 else None
 
 
 def scores(rows: Sequence[ComparedPoint]) -> dict[str, ErrorScore]:

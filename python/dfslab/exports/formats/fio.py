@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from dfslab.documents.load_report import CpuReport
 from dfslab.documents.measured_load import Buckets, MeasuredLoad
@@ -23,6 +23,7 @@ FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9,
 BUCKETS_AN_OCTAVE_BITS = 7
 # fio has only reads, writes and trims, so metadata operations are left out.
 READS = ("read", "pread")
+NOT_COMPARED = "the content of files was not compared with what was written"
 WRITES = ("write", "append", "overwrite", "pwrite")
 
 
@@ -53,12 +54,19 @@ class _Direction(TypedDict):
     lat_ns: _Latency
 
 
+class _Described(TypedDict, total=False):
+    """fio's description of a job, which says what its figures do not show."""
+
+    desc: str
+
+
 # TypedDict is called as a function, because one of the keys ("job options") is no Python
 # identifier.
 _Job = TypedDict(
     "_Job",
     {
         "jobname": str,
+        "desc": NotRequired[str],
         "groupid": int,
         "error": int,
         "job_runtime": int,
@@ -97,8 +105,10 @@ def _job(number: int, result: Result, load: MeasuredLoad) -> _Job:
     window_ms = round(load.window_s * 1e3)
     labels = ", ".join(f"{key}={value}" for key, value in result.labels.items())
     cpu, window_s = load.cpu_s or CpuReport(user=0.0, system=0.0), load.window_s or math.inf
+    described: _Described = {"desc": NOT_COMPARED} if completeness.is_unverified(result) else {}
     return {
         "jobname": labels or result.point.scenario.name,
+        **described,
         "groupid": number,
         "error": 0 if completeness.is_whole(result) else 1,
         "job_runtime": window_ms,

@@ -59,6 +59,7 @@ def write(results: Sequence[Result]) -> bytes:
             *samples,
         ]
     lines += _completeness(results)
+    lines += _content(results)
     for kind, (_, help_text) in TIMES.items():
         histograms = [line for result in results for line in _prometheus_histograms(result, kind)]
         if histograms:
@@ -81,6 +82,25 @@ def _completeness(results: Sequence[Result]) -> list[str]:
         labels = _labels(_Sample(one.method, one.point_id, one.repetition, ""), one.labels)
         samples.append(f"{name}{labels} {int(completeness.is_whole(one))}")
     return [f"# HELP {name} 0: the run failed in part", f"# TYPE {name} gauge", *samples]
+
+
+def _content(results: Sequence[Result]) -> list[str]:
+    """Returns the lines of a gauge that has a value for each result of the load generator: 0 if the
+    content of files was not compared with what was written, else 1. Returns no lines if it was
+    compared in all results."""
+    if not any(map(completeness.is_unverified, results)):
+        return []
+    name = "dfslab_content_compared"
+    samples = []
+    for one in results:
+        if one.load is not None and one.load.generator is not None:
+            labels = _labels(_Sample(one.method, one.point_id, one.repetition, ""), one.labels)
+            samples.append(f"{name}{labels} {int(not completeness.is_unverified(one))}")
+    return [
+        f"# HELP {name} 0: the content of files was not compared with what was written",
+        f"# TYPE {name} gauge",
+        *samples,
+    ]
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:

@@ -47,8 +47,11 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns an empty list of violated rules, because every combination of parameters is legal."""
-    return []
+    """Returns a violated rule if the directory is stored on several nodes or on none. Every
+    combination of parameters is legal."""
+    if instances["storage"] == 1:
+        return []
+    return [("storage", "exactly one node: a directory is on one machine")]
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:

@@ -19,6 +19,7 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.environment import hardware, of_role
 from dfslab.spec.steps.node import Delay, walk
+from dfslab.spec.systems.local_files import OF_DISKS, LocalFiles
 
 # Relative change of a resource. It is applied in both directions, for a central difference.
 STEP = 0.01
@@ -26,7 +27,10 @@ STEP = 0.01
 # small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
-NOTHING = "waiting that occupies nothing"
+NOTHING = "the clients wait for replies while no processor, disk, link or thread is busy"
+# A limit whose nodes have idle units is a matter of speed, not of number. Above this utilisation,
+# more units of the resource help, too. This is a choice.
+IDLE = 0.9
 MACHINE = "machine"
 POOLS = ("threads", "lock")
 # Resources are tied if they are about equally slow. Making one tied resource faster then gains less
@@ -273,9 +277,20 @@ def _slower(group: NodeGroup, kind: str, factor: float) -> NodeGroup:
                 "latency": group.disk.latency * factor,
             }
         )
-        return group.model_copy(update={"disk": disk})
+        files = _slower_files(group.local_files, factor)
+        return group.model_copy(update={"disk": disk, "local_files": files})
     adapter = group.adapter.model_copy(update={"bandwidth": group.adapter.bandwidth / factor})
     return group.model_copy(update={"adapter": adapter})
+
+
+def _slower_files(files: LocalFiles, factor: float) -> LocalFiles:
+    """Returns measured times of a local file system whose disk takes `factor` times as long."""
+    scaled = {
+        key: value * factor if key.endswith("_time") else value / factor
+        for key, value in files
+        if key in OF_DISKS
+    }
+    return files.model_copy(update=scaled)
 
 
 def _waited(situation: Situation) -> list[str]:
@@ -334,6 +349,21 @@ def text_of(limits: Sequence[Limit]) -> str:
     if limits[0].share < 0.5 and len(limits) > 1:
         found += f"; then {_words(limits[1])}"
     return found
+
+
+def limit_text(limits: Sequence[Limit], prediction: Prediction) -> str:
+    """Returns the limits as `text_of` does. If processors take most of the time although some are
+    idle, the text adds that faster processors help, but more do not: for example, the only client
+    uses one of two processors. `prediction`: the prediction of the same configuration."""
+    found = text_of(limits)
+    if not limits:
+        return found
+    used = {str(station): share for station, share in prediction.utilisation.items()}
+    busy = used.get(limits[0].name, 1.0) if limits[0].name.endswith(".cpu") else 1.0
+    if busy > IDLE:
+        return found
+    share = f"{busy:.0%}".replace("%", " %")
+    return f"{found} ({share} of the processors are busy: faster ones help, more ones do not)"
 
 
 def _words(limit: Limit) -> str:

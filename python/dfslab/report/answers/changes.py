@@ -38,12 +38,10 @@ def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
 
 
 def _change(one: Recommendation) -> str:
-    gain = one.gain
     risk = f" Risk: {one.risk}." if one.risk else ""
     return (
-        f"{one.change}: × {gain.gain:.2f} (90 %: {gain.low:.2f} to {gain.high:.2f}) for "
-        f"{'+'.join(one.operations)} in {one.configurations} of {one.total} configurations, sure: "
-        f"{gain.sureness}.{risk}"
+        f"{one.change} for {'+'.join(one.operations)} in {one.configurations} of {one.total} "
+        f"configurations: {one.gain.judgement}.{risk}"
     )
 
 

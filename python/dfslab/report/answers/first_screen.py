@@ -7,13 +7,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dfslab.method import MEASURE
 from dfslab.report.answers.changes import changes, is_computed
 from dfslab.report.answers.predicted_answer import NOT_COMPUTED, RunAnswer
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
-from dfslab.report.answers.verdict import TOO_NOISY, noise_of, verdict
+from dfslab.report.answers.verdict import verdict
+from dfslab.studies.checks.noise import TOO_NOISY, noise_of
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.plausibility import Checked
+from dfslab.studies.runs.completeness import is_unverified
 
 # Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
 REPETITIONS = 10
@@ -50,12 +53,18 @@ def first_screen(run: FinishedRun) -> FirstScreen | None:
     answer = verdict(run)
     if answer is None:
         return None
-    measured = by_configuration(run.of_method("measure"))
+    measured = by_configuration(run.of_method(MEASURE))
     return FirstScreen(answer, bool(measured), changes(run, answer), _unknown(run, measured))
 
 
 def _unknown(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
-    return [*_of_noise(run, measured), *_of_models(run), *_of_changes(run), *_of_checks(run)]
+    return [
+        *_of_noise(run, measured),
+        *_of_content(run),
+        *_of_models(run),
+        *_of_changes(run),
+        *_of_checks(run),
+    ]
 
 
 def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
@@ -68,7 +77,7 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
                 "dfslab run RUN/scenario.toml --set 'run.methods=[\"measure\"]'",
             )
         ]
-    noise = noise_of(measured)
+    noise = noise_of(run.of_method(MEASURE))
     again = f"dfslab run RUN/scenario.toml --set run.repetitions={REPETITIONS}"
     if noise is None:
         return [Unknown("Nothing was repeated, so the noise between runs is not known.", again)]
@@ -76,6 +85,14 @@ def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[U
         text = f"Repeats differ by {noise:.0%}; differences below that are not visible."
         return [Unknown(text, again)]
     return []
+
+
+def _of_content(run: FinishedRun) -> list[Unknown]:
+    """Returns one open question if the content of files was not compared, else an empty list."""
+    if not any(map(is_unverified, run.of_method(MEASURE))):
+        return []
+    text = "Whether data was right is not known: the content of files was not compared."
+    return [Unknown(text, "dfslab run RUN/scenario.toml --set run.verify=sample")]
 
 
 def _of_models(run: FinishedRun) -> list[Unknown]:

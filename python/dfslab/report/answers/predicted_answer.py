@@ -26,7 +26,8 @@ class RunAnswer:
     `observed`: the measured or predicted rates. `limit`: what limits the rate and how certain this
     limit is, or why the limit is withheld. `advice`: what would raise the rate, or what to measure
     next. `is_withheld`: true if the results support no statement on what limits the rate.
-    `compared`: which of several file systems is fastest.
+    `compared`: which of several file systems is fastest. `doubt`: why the results support no
+    conclusion at all; it is the first sentence.
     """
 
     observed: str
@@ -34,11 +35,12 @@ class RunAnswer:
     advice: str = ""
     is_withheld: bool = False
     compared: str = ""
+    doubt: str = ""
 
     @property
     def sentences(self) -> list[str]:
         """The sentences in their order, without empty ones."""
-        every = (self.compared, self.observed, self.limit, self.advice)
+        every = (self.doubt, self.compared, self.observed, self.limit, self.advice)
         return [one for one in every if one]
 
 

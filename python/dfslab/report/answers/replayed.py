@@ -3,6 +3,7 @@ the recording and in the replay."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,9 +23,9 @@ from dfslab.documents.table import (
     words,
 )
 from dfslab.imports.survey import TraceSurvey
-from dfslab.report.answers.verdict import TOO_NOISY
 from dfslab.result import Result
 from dfslab.spec import units
+from dfslab.studies.checks.noise import TOO_NOISY, pooled_sd
 
 # Two times count as the same if their ratio differs from 1 by at most this fraction. This is a
 # choice: repetitions of one program on a quiet machine differ by as much.
@@ -156,7 +157,7 @@ class ReplayReport:
             )
         recorded_s, each_s = totals
         here_s = float(np.mean(each_s))
-        noise = float(np.std(each_s, ddof=1) / here_s) if len(each_s) > 1 and here_s else None
+        noise = _noise(each_s)
         shown = units.text(here_s, "s", 3)
         then = units.text(recorded_s, "s", 3)
         text = f"These calls took {then} in the recording and take {shown} here: "
@@ -295,3 +296,10 @@ def _most_common(names: Counter[str], most: int) -> str:
     shown = [f"{name} {number:,}" for name, number in names.most_common(most)]
     others = len(names) - len(shown)
     return ", ".join(shown) + (f", {others} more" if others > 0 else "")
+
+
+def _noise(times_s: Sequence[float]) -> float | None:
+    """Returns the relative standard deviation between the times of repetitions; None if there is
+    only one time, or if one is 0."""
+    known = pooled_sd([times_s]) if min(times_s, default=0) > 0 else None
+    return None if known is None else math.expm1(known[0])

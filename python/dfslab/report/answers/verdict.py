@@ -6,24 +6,24 @@ A sentence that the results do not support is replaced by the reason why it is w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from dfslab.method import BASELINES
+from dfslab.documents.table import labels_text
+from dfslab.method import BASELINES, MEASURE
 from dfslab.report.answers.file_systems import fastest
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of
 from dfslab.report.answers.predicted_answer import RunAnswer, most, of_predictions, predicted_limit
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
+from dfslab.spec.design import LevelValue
+from dfslab.studies.checks.noise import TOO_NOISY, noise_of, noisiest
 from dfslab.studies.checks.rules.generator import OTHERS
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
-# Relative standard deviation between repetitions above which no conclusion is drawn. This is a
-# choice: a gain of a quarter is then within the noise of three repetitions.
-TOO_NOISY = 0.2
 # The limit that a model names is printed only if the model's median error on held-out
 # configurations is at most this fraction. This is a choice: a model with a larger error confuses
 # one resource with another.
@@ -39,33 +39,39 @@ READS = frozenset({"read", "pread"})
 
 def verdict(run: FinishedRun) -> RunAnswer | None:
     """Returns the summary of a finished run; None if the run has no rates."""
-    answer = _of_rates(run)
+    measured = run.of_method(MEASURE)
+    noise = noise_of(measured)
+    rates = by_configuration(measured)
+    if rates and noise is not None and noise > TOO_NOISY:
+        observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
+        doubt = _too_noisy(noise, noisiest(measured))
+        return RunAnswer(observed, "", _from_memory(rates), is_withheld=True, doubt=doubt)
+    answer = _of_rates(run, rates, noise)
     return None if answer is None else replace(answer, compared=fastest(run))
 
 
-def _of_rates(run: FinishedRun) -> RunAnswer | None:
-    measured = by_configuration(run.of_method("measure"))
+def _of_rates(
+    run: FinishedRun, measured: Sequence[ConfigurationRate], noise: float | None
+) -> RunAnswer | None:
+    """Returns the summary of a run whose repetitions agree. `noise`: as `noise_of` returns it."""
     if measured:
         comparison = run.find(Comparison)
         if comparison is None or not run.methods:
-            return _of_measurements(measured, run)
+            return _of_measurements(measured, noise)
         return _of_comparison(measured, comparison, run)
     predicted = [one for name in run.methods for one in run.of_method(name)]
     return of_predictions(predicted)
 
 
-def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> RunAnswer:
+def _of_measurements(rates: Sequence[ConfigurationRate], noise: float | None) -> RunAnswer:
     observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
-    noise = noise_of(rates)
-    if noise is not None and noise > TOO_NOISY:
-        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     limit = scaling(rates)
     if limit and _others_share(rates) > OTHERS:
         return RunAnswer(observed, BUSY_MACHINE, _from_memory(rates), is_withheld=True)
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
     elif limit and noise is not None:
-        limit += f" Repeats differ by {noise:.0%} (median standard deviation)."
+        limit += f" Repeats differ by {noise:.0%} (standard deviation)."
     return RunAnswer(observed, limit, _from_memory(rates))
 
 
@@ -73,9 +79,6 @@ def _of_comparison(
     rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
 ) -> RunAnswer:
     observed = f"Measured: {most(rates)}.{_meanwhile(rates)}"
-    noise = noise_of(rates)
-    if noise is not None and noise > TOO_NOISY:
-        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     model = best_model(comparison.held_out)
     if model is None:
         reason = "no configuration was held out, so no model was put to the test"
@@ -117,10 +120,13 @@ def _others_share(rates: Sequence[ConfigurationRate]) -> float:
     return float(np.median(known)) if known else 0.0
 
 
-def _too_noisy(noise: float) -> str:
+def _too_noisy(noise: float, worst: Mapping[str, LevelValue]) -> str:
+    """Returns the sentence that a run is inconclusive. `worst`: labels of the configuration whose
+    repeats differ most; empty if there is only one configuration."""
+    where = f", most for {labels_text(worst)}" if worst else ""
     return (
-        f"Inconclusive: repeats of one configuration differ by {noise:.0%} (median standard "
-        "deviation). Repeat on a quiet machine, or with --set run.repetitions=10."
+        f"Inconclusive: repeats of one configuration differ by {noise:.0%} (standard "
+        f"deviation){where}. Repeat on a quiet machine, or with --set run.repetitions=10."
     )
 
 
@@ -133,17 +139,6 @@ def best_model(scores: dict[str, ErrorScore]) -> str | None:
         if name not in BASELINES and np.isfinite(one.median_abs_error)
     }
     return min(known, key=lambda name: known[name], default=None)
-
-
-def noise_of(rates: Sequence[ConfigurationRate]) -> float | None:
-    """Returns the relative standard deviation between repetitions, as the median over
-    configurations; None if nothing was repeated."""
-    found = []
-    for one in rates:
-        values = [result.value() for result in one.results]
-        if len(values) > 1 and min(values) > 0:
-            found.append(float(np.log(values).std(ddof=1)))
-    return float(np.median(found)) if found else None
 
 
 def is_from_memory(one: ConfigurationRate) -> bool:

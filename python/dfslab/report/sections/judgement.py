@@ -41,7 +41,7 @@ def _noise(comparison: Comparison) -> list[Markup]:
         return [Markup(text)] if repetitions < 2 else []
     return [
         Markup(
-            "Repeated runs of one configuration differ by <strong>{}</strong> (median standard "
+            "Repeated runs of one configuration differ by <strong>{}</strong> (standard "
             "deviation), so a mean of {} is uncertain by about {}: smaller errors cannot be "
             "distinguished from noise."
         ).format(

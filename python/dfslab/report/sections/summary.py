@@ -12,12 +12,13 @@ from dfslab.method import BASELINES
 from dfslab.report.answers.first_screen import FirstScreen, Unknown, first_screen
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
-from dfslab.report.answers.verdict import is_from_memory, noise_of
+from dfslab.report.answers.verdict import is_from_memory
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import note
 from dfslab.report.sections import steps, systems, throughput, what_limits
 from dfslab.result import Metric
 from dfslab.spec import units
+from dfslab.studies.checks.noise import noise_of
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Answer"
@@ -41,6 +42,7 @@ def render(study: FinishedRun) -> Markup | None:
 def _answer(found: FirstScreen, study: FinishedRun) -> Markup:
     answer = found.answer
     rows = [
+        ("Conclusion", _lines([answer.doubt])),
         ("Fastest", _lines([answer.compared])),
         ("Measured" if found.is_measured else "Predicted", _lines([answer.observed])),
         ("Limit", _lines([answer.limit])),
@@ -120,9 +122,9 @@ def _figures(study: FinishedRun) -> Markup:
     if not rates:
         return Markup("")
     tiles = [*_rates(rates), *_latencies(rates)][:MOST_FIGURES]
-    noise = noise_of(measured)
+    noise = noise_of(study.of_method("measure"))
     if noise is not None:
-        text = "standard deviation between repetitions (median)"
+        text = "standard deviation between repetitions"
         tiles.append(_tile("noise", percent_text(noise), text))
     cells = Markup("\n").join(tiles)
     return Markup('<dl class="figures">{}</dl>\n').format(cells)

@@ -10,17 +10,30 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 
 from dfslab import quantiles
 from dfslab.documents import metrics
-from dfslab.documents.table import Table, TableCell, count, heads, labels_text, percent, words
+from dfslab.documents.table import (
+    Table,
+    TableCell,
+    absent,
+    count,
+    heads,
+    labels_text,
+    percent,
+    words,
+)
 from dfslab.method import MEASURE
 from dfslab.result import Result
+from dfslab.spec.design import LevelValue
 
 SIGNIFICANCE, POWER = 0.05, 0.8
+# Noise above which no conclusion is drawn. This is a choice: a gain of a quarter is then within the
+# noise of three repetitions.
+TOO_NOISY = 0.2
 # Two equal runs differ by less than `NoiseFloor.spread` with this probability. For normally
 # distributed noise, nine tenths of the pairs of runs differ by less than 1.645 × sqrt(2) standard
 # deviations (half of the pairs by less than 0.6745 × sqrt(2)).
@@ -30,8 +43,9 @@ COVERED = 0.9
 class NoiseFloor(BaseModel):
     """The noise of one configuration's rate.
 
-    `runs`: number of runs, or of pairs of runs. `spread`: two equal runs differ by less than this
-    fraction in nine of ten cases. `detectable`: smallest difference, as a fraction, that a
+    `runs`: number of runs, or of pairs of runs. `noise`: as `noise_of` returns it; None in records
+    of earlier versions. `spread`: two equal runs differ by less than this fraction in nine of ten
+    cases. `detectable`: smallest difference, as a fraction, that a
     comparison of two such series of runs detects with a probability of 80 %. `bias`: mean relative
     difference of the second run of an A/A pair from the first run, with its 95 % interval; None if
     no pairs were made.
@@ -39,6 +53,7 @@ class NoiseFloor(BaseModel):
 
     labels: dict[str, str]
     runs: int
+    noise: float | None = None
     spread: float
     detectable: float
     bias: float | None = None
@@ -54,22 +69,55 @@ class NoiseFloor(BaseModel):
         return not self.bias_low <= 0 <= self.bias_high
 
 
+def noise_of(results: Sequence[Result], metric: str = metrics.RATE) -> float | None:
+    """Returns the noise of a run: the relative standard deviation between repetitions of one
+    configuration, as a fraction. None if no configuration was measured more than once.
+
+    All configurations are pooled. A median over configurations would not show that the repetitions
+    of a few configurations disagree. Every page, command and study that states the noise of a run
+    states this number.
+    """
+    known = pooled_sd(list(_values(results, metric).values()))
+    return None if known is None else math.expm1(known[0])
+
+
+def pooled_sd(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
+    """Returns (standard deviation, degrees of freedom) of the natural logarithms of equal
+    measurements, estimated from all groups together. Each group has the positive values of one
+    configuration. None if every group has fewer than two values."""
+    repeated = [own for own in groups if len(own) > 1]
+    freedom = sum(len(own) - 1 for own in repeated)
+    if not freedom:
+        return None
+    squares = [
+        (len(own) - 1) * statistics.variance([math.log(value) for value in own]) for own in repeated
+    ]
+    return math.sqrt(math.fsum(squares) / freedom), freedom
+
+
+def noisiest(results: Sequence[Result]) -> Mapping[str, LevelValue]:
+    """Returns the labels of the configuration whose repeated rates differ by the largest factor;
+    an empty dictionary if no configuration was measured more than once."""
+    factors = {name: max(own) / min(own) for name, own in _values(results, metrics.RATE).items()}
+    worst = max(factors, key=lambda name: factors[name], default=None)
+    return next((one.labels for one in results if one.point_id == worst), {})
+
+
 def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
     """Returns the noise of every configuration that was run more than once. All configurations have
     the same spread, which is estimated from all of them together, because two or three runs of one
     configuration are too few for an estimate."""
-    groups = {name: own for name, own in _rates(results).items() if len(own) > 1}
-    freedom = sum(len(own) - 1 for own in groups.values())
-    if not freedom:
+    groups = {name: own for name, own in _values(results, metrics.RATE).items() if len(own) > 1}
+    known = pooled_sd(list(groups.values()))
+    if known is None:
         return []
-    logs = [[math.log(rate) for rate in own] for own in groups.values()]
-    squares = sum((len(own) - 1) * statistics.variance(own) for own in logs)
-    sd = math.sqrt(squares / freedom)
+    sd, freedom = known
     labels = {one.point_id: one for one in results}
     return [
         NoiseFloor(
-            labels={key: str(value) for key, value in labels[name].labels.items()},
+            labels=_labels(labels[name]),
             runs=len(own),
+            noise=math.expm1(sd),
             spread=_spread(sd, freedom),
             detectable=_detectable(sd * math.sqrt(2 / len(own)), freedom),
         )
@@ -86,7 +134,7 @@ def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
     """
     labels = {one.point_id: one for one in results}
     found = []
-    for name, rates in _rates(results).items():
+    for name, rates in _values(results, metrics.RATE).items():
         pairs = list(zip(rates[::2], rates[1::2], strict=False))
         if len(pairs) < 2:
             continue
@@ -96,8 +144,9 @@ def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
         half = _student(1 - SIGNIFICANCE / 2, freedom) * error
         found.append(
             NoiseFloor(
-                labels={key: str(value) for key, value in labels[name].labels.items()},
+                labels=_labels(labels[name]),
                 runs=len(pairs),
+                noise=math.expm1(sd / math.sqrt(2)),
                 spread=_spread(sd / math.sqrt(2), freedom),
                 detectable=_detectable(error, freedom),
                 bias=math.expm1(mean),
@@ -108,19 +157,23 @@ def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
     return found
 
 
-def _rates(results: Sequence[Result]) -> dict[str, list[float]]:
-    """Returns a dictionary from the id of each configuration to the rates of its complete
-    measurements, in the order of time."""
+def _labels(result: Result) -> dict[str, str]:
+    return {key: str(value) for key, value in result.labels.items()}
+
+
+def _values(results: Sequence[Result], metric: str) -> dict[str, list[float]]:
+    """Returns a dictionary from the id of each configuration to the positive values of a metric in
+    its complete measurements, in the order of time."""
     groups: dict[str, list[float]] = {}
     whole = [
         one
         for one in results
-        if one.method == MEASURE and one.complete and one.metrics.get(metrics.RATE) is not None
+        if one.method == MEASURE and one.complete and one.metrics.get(metric) is not None
     ]
     for one in sorted(whole, key=lambda one: (one.provenance.started, one.repetition)):
-        rate = one.value(metrics.RATE)
-        if rate > 0:
-            groups.setdefault(one.point_id, []).append(rate)
+        value = one.value(metric)
+        if value > 0:
+            groups.setdefault(one.point_id, []).append(value)
     return groups
 
 
@@ -148,8 +201,9 @@ def _named(group: Sequence[NoiseFloor]) -> str:
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
     """Returns a table of noise, with one row for all configurations that have the same values.
 
-    The columns are the number of runs, the spread between the runs, the smallest difference that
-    can be detected, and, if runs were made in pairs, the bias between the two runs of a pair.
+    The columns are the number of runs, their noise, the spread between two runs, the smallest
+    difference that can be detected, and, if runs were made in pairs, the bias between the two runs
+    of a pair.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []
@@ -159,14 +213,21 @@ def noise_table(found: Sequence[NoiseFloor]) -> Table:
     for group in groups.values():
         one = group[0]
         row = [words(_named(group)), count(one.runs)]
+        row += [absent() if one.noise is None else percent(one.noise)]
         row += [percent(one.spread), percent(one.detectable)]
         rows.append((*row, _bias(one)) if has_pairs else row)
     runs = "pairs" if has_pairs else "runs"
     columns = heads(
-        "configuration", runs, "noise", "detectable", *(["second ÷ first"] if has_pairs else [])
+        "configuration",
+        runs,
+        "noise",
+        "9 of 10 pairs",
+        "detectable",
+        *(["second ÷ first"] if has_pairs else []),
     )
     notes = [
-        "noise: two equal runs differ by less in nine of ten cases",
+        "noise: standard deviation between repetitions of one configuration",
+        "9 of 10 pairs: two equal runs differ by less in nine of ten cases",
         "detectable: the smallest difference that a comparison of as many runs shows, at 5 % with "
         "a power of 80 %",
     ]

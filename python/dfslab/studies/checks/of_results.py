@@ -13,6 +13,7 @@ from dfslab.documents.evidence import (
     Cache,
     Caches,
     Coverage,
+    Data,
     Evidence,
     Generator,
     Hardware,
@@ -29,6 +30,7 @@ from dfslab.result import Result
 from dfslab.spec.deployment import Disk, NodeGroup
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.studies.runs import completeness
 
 # Each half of a run needs at least LEAST_OF_HALF operations for the halves to be compared: a count
 # of a hundred has an error of 20 % (twice its standard deviation).
@@ -64,7 +66,7 @@ def _of_one(result: Result) -> Iterator[Evidence]:
             phases_finished=sum(bool(_started(phase.operations)) for phase in load.phases),
             **_clients_covered(load, clients),
         )
-        yield Evidence(subject=subject, coverage=coverage, generator=generator)
+        yield Evidence(subject=subject, coverage=coverage, generator=generator, data=_data(result))
         for phase in load.phases:
             yield _of_phase(subject, result, phase, on)
         return
@@ -75,11 +77,17 @@ def _of_one(result: Result) -> Iterator[Evidence]:
         hardware=on,
         caches=_caches(load.cache, load.operations),
         generator=generator,
+        data=_data(result),
         coverage=Coverage(
             settled=_settled(load.steady, load.seconds),
             **_clients_covered(load, result.point.scenario.workload.clients),
         ),
     )
+
+
+def _data(result: Result) -> Data:
+    """Returns whether the content of files was compared; empty for results of other programs."""
+    return Data(is_compared=False) if completeness.is_unverified(result) else Data()
 
 
 def _of_phase(subject: str, result: Result, phase: MeasuredPhase, on: Hardware) -> Evidence:

@@ -70,14 +70,15 @@ class Recommended(BaseModel):
         if not self.rows:
             lines.append("No change is predicted to gain more than 2 %.")
         lines += [
-            f"Not worth it for {_group(one)}: {one.change} gains nothing "
-            f"(90 %: {one.gain.low:.2f} to {one.gain.high:.2f}) for {one.price:,.0f}."
+            f"Not worth it for {_group(one)}: {one.change} for {one.price:,.0f}: "
+            f"{one.gain.judgement}."
             for one in self.spared
         ]
         return lines
 
     def table(self) -> Table:
-        """Returns a table with one row for each action and kind of configuration."""
+        """Returns a table with one row for each action and kind of configuration. Actions with a
+        withheld gain are left out."""
         columns = [Column(name, "left") for name in ("operations", "change")]
         columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
         rows = [
@@ -91,9 +92,10 @@ class Recommended(BaseModel):
                     high=one.gain.high,
                 ),
                 TableCell(one.price, f"{one.price:,.0f}"),
-                words("withheld" if one.withheld else one.gain.sureness),
+                words(one.gain.statement),
             )
             for one in self.rows
+            if not one.withheld
         ]
         notes = [WORDS, *self.settling, *self.notes]
         return Table(f"What to change for {self.goal}", columns, rows, notes)
@@ -109,8 +111,4 @@ def _sentence(one: Recommendation) -> str:
     if one.withheld:
         return f"{where}: limit and advice are withheld: {one.withheld[0]}."
     limit = f"{where}: the limit is {one.limit}." if one.limit else f"{where}:"
-    return (
-        f"{limit} Best: {one.change}, × {one.gain.gain:.2f} "
-        f"(90 %: {one.gain.low:.2f} to {one.gain.high:.2f}), sure: {one.gain.sureness}; "
-        f"then limits: {one.next_limit}."
-    )
+    return f"{limit} Best: {one.change}, {one.gain.judgement}; then limits: {one.next_limit}."

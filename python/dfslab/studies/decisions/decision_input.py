@@ -19,6 +19,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Judge, Point, Scenario, read
+from dfslab.studies.checks.noise import pooled_sd
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.runs import store
 
@@ -199,12 +200,11 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
 def _noise_sd(results: Sequence[Result]) -> float:
     """Returns the standard deviation of the mean of a configuration's log rates. It is estimated
     from the repetitions of all configurations together; 0 if nothing was repeated."""
-    groups = [np.log(one) for one in _rates(results, "measure").values() if len(one) > 1]
-    freedom = sum(len(one) - 1 for one in groups)
-    if not freedom:
+    groups = [one for one in _rates(results, "measure").values() if len(one) > 1]
+    known = pooled_sd(groups)
+    if known is None:
         return 0.0
-    variance = sum(float(((one - one.mean()) ** 2).sum()) for one in groups) / freedom
-    return math.sqrt(variance / float(np.mean([len(one) for one in groups])))
+    return known[0] / math.sqrt(float(np.mean([len(one) for one in groups])))
 
 
 @lru_cache(maxsize=512)

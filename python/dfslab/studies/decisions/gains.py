@@ -22,6 +22,9 @@ HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # A predicted gain that changes the rate by less than the fraction NO_GAIN is reported as "none".
 # The word "none" states that the true gain changes the rate by less than the fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
+# A combined change is named if its gain is at least this factor times the best gain of the changes
+# that it combines.
+WORTH_JOINING = 1.05
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
 TOLERANCE = 0.05
@@ -75,6 +78,16 @@ class GainEstimate(BaseModel):
     def sureness(self) -> Sureness:
         """The certainty of the reported statement, as a word."""
         return sureness(self.right)
+
+    @property
+    def judgement(self) -> str:
+        """The gain, its interval and its certainty in words. Every command and page judges a change
+        by these words."""
+        interval = f"90 %: {self.low:.2f} to {self.high:.2f}"
+        if self.sureness == "cannot tell":
+            return f"cannot tell (predicted × {self.gain:.2f}, {interval})"
+        what = "no gain" if self.is_none else f"× {self.gain:.2f}"
+        return f"{what} ({interval}), sure: {self.sureness}"
 
     @property
     def statement(self) -> str:

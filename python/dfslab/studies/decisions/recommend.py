@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from dfslab.documents.table import shared_text
-from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.models.tree.limits import limit_text, limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change_language import apply
@@ -18,7 +18,7 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
 from dfslab.studies.decisions.advice_table import NotWorthIt, Recommendation, Recommended
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.gains import NO_GAIN, GainEstimate
+from dfslab.studies.decisions.gains import NO_GAIN, WORTH_JOINING, GainEstimate
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run
@@ -40,9 +40,6 @@ MOST_GROUPS, MOST_JOINED = 4, 6
 ROWS = (4, 2, 1)
 # Beam width of the search: number of best pairs of actions that are extended by a third action.
 BEAM = 3
-# A combined action is listed if its gain is at least this factor times the best gain of the actions
-# that it combines.
-WORTH_JOINING = 1.05
 
 
 @dataclass(frozen=True)
@@ -101,11 +98,11 @@ def recommend(
         rows += own
         changes = [change for one in found for change in one.action.changes]
         notes += bases_of(evidence.basis, changes, search.situation)
-        spared += [one for one in _spared(search, prices) if one.change not in known]
+        spared += [one for one in _spared(search, trust, prices) if one.change not in known]
         known |= {one.change for one in spared}
         if own and own[0].withheld and not settling:
             first = found[0].action.changes
-            settling.append(settling_run(evidence, first, model.gain(alike.first, first)))
+            settling += settling_run(evidence, first, model.gain(alike.first, first))
     return Recommended(
         source=evidence.scenario.name,
         basis=evidence.basis,
@@ -247,15 +244,20 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
         operations=list(search.situation.mix),
         configurations=len(search.alike.points),
         total=search.alike.total,
-        limit=text_of(limits_of(search.situation, search.constants)),
+        limit=_limit(search.situation, search.constants),
         change=one.action.text,
         gain=_of_goal(search.goal, found.rate, one),
         price=_price(search, one.action, prices),
         risk=one.action.risk,
-        next_limit=text_of(limits_of(found.changed, constants)),
+        next_limit=_limit(found.changed, constants),
         withheld=trust.reasons([change.kind for change in changes]),
         labels=search.alike.first.labels,
     )
+
+
+def _limit(situation: Situation, constants: Mapping[str, float]) -> str:
+    prediction = situation.predict(constants)
+    return limit_text(limits_of(situation, constants, prediction), prediction)
 
 
 def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:
@@ -275,18 +277,24 @@ def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:
     )
 
 
-def _spared(search: _Search, prices: Prices) -> list[NotWorthIt]:
-    """Returns the most expensive single action that gains nothing; an empty list if there is
-    none."""
+def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
+    """Returns the most expensive single action that gains nothing with some certainty; an empty
+    list if there is none. An action whose gain is withheld is left out."""
     idle = [
         (price, one)
         for one in search.singles
-        if abs(one.log_gain) < NO_GAIN and (price := _price(search, one.action, prices)) > 0
+        if abs(one.log_gain) < NO_GAIN
+        and (price := _price(search, one.action, prices)) > 0
+        and not trust.reasons([change.kind for change in one.action.changes])
     ]
-    if not idle:
+    judged = [
+        (price, one, search.model.gain(search.alike.first, one.action.changes).rate)
+        for price, one in sorted(idle, key=lambda item: -item[0])
+    ]
+    known = [item for item in judged if item[2].sureness != "cannot tell"]
+    if not known:
         return []
-    price, one = max(idle, key=lambda item: item[0])
-    gain = search.model.gain(search.alike.first, one.action.changes).rate
+    price, one, gain = known[0]
     return [
         NotWorthIt(
             operations=list(search.situation.mix),

@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import BaseModel
 
 from dfslab.arrays import Floats
-from dfslab.documents.table import Column, Table, TableCell, labels_text, shared_text, words
-from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.documents.table import Column, Table, TableCell, absent, labels_text, shared_text, words
+from dfslab.models.tree.limits import limit_text, limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change import Change, possible_log_gain
@@ -23,11 +23,12 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.change_error import Basis, recorded_errors
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.gains import WORDS, GainEstimate, gain_of
+from dfslab.studies.decisions.gains import WORDS, WORTH_JOINING, GainEstimate, gain_of
 from dfslab.studies.decisions.intervention_error import OperationClass, errors_for
 from dfslab.studies.decisions.trust import Trust, trust_in
 
 WITHHELD = "withheld"
+RIGHT = "P(right): probability that the statement in the last column is right."
 # Number of runs of a configuration before and after a change, to decide by measurement whether the
 # change gains.
 SETTLING_RUNS = 3
@@ -39,7 +40,8 @@ class ChangedOperation(BaseModel):
     `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
     takes less time). `total`: number of configurations with this mix. `where`: the values in which
     the configurations of this row differ from others with the same mix. `limit`: what limits the
-    rate after the change. `before_per_s`, `after_per_s`: rates of the first configuration in
+    rate after the change. `parts`: number of single changes that are made together.
+    `before_per_s`, `after_per_s`: rates of the first configuration in
     operations per second. `withheld`: the reasons why the gain is not reliable; empty if it is
     reliable.
     """
@@ -55,6 +57,7 @@ class ChangedOperation(BaseModel):
     after_per_s: float
     limit: str
     withheld: list[str]
+    parts: int = 1
 
 
 class WhatIf(BaseModel):
@@ -80,29 +83,49 @@ class WhatIf(BaseModel):
 
     def _most(self) -> str:
         """Returns the sentence that names the change with the largest gain among the gains that are
-        surely above 1, by their 90 % intervals."""
-        sure = [one for one in self.rows if not one.withheld and one.rate.low > 1]
+        surely above 1, by their 90 % intervals. Of several sets of changes with about this gain,
+        the sentence names the smallest."""
+        known = [one for one in self.rows if not one.withheld]
+        if not known:
+            return f"Which change gains most is withheld. {self.rows[0].withheld[0]}"
+        sure = [one for one in known if one.rate.low > 1]
         if not sure:
-            return "No change surely gains: every 90 % interval that is not withheld includes 1."
-        best = max(sure, key=lambda one: one.rate.gain)
-        return f"Gains most: {best.change}, × {best.rate.gain:.2f} for {'+'.join(best.operations)}."
+            return "No change surely gains: every 90 % interval includes 1."
+        largest = max(one.rate.gain for one in sure)
+        equal = [one for one in sure if _is_as_good(one.rate.gain, largest)]
+        best = min(equal, key=lambda one: (one.parts, -one.rate.gain))
+        adds = best.parts == max(one.parts for one in equal)
+        more = "" if adds else " (the other changes add hardly anything)"
+        text = f"Gains most: {best.change}, × {best.rate.gain:.2f} for {'+'.join(best.operations)}"
+        return f"{text}{more}."
 
     def table(self) -> Table:
         """Returns a table with one row for each change and group of configurations. A group has the
         same mix of operations and the same gain."""
         columns = [Column(name, "left") for name in ("change", "operations")]
-        columns += [Column("gain (90 %)"), Column("P(gain)"), Column("how sure", "left")]
+        columns += [Column("gain (90 %)"), Column("P(right)"), Column("how sure", "left")]
         rows = [
-            (
-                words(one.change),
-                words(f"{'+'.join(one.operations)}\n{one.where}"),
-                gain_cell(one.rate),
-                TableCell(one.rate.probability, f"{one.rate.probability:.0%}"),
-                words(WITHHELD if one.withheld else one.rate.statement),
-            )
+            (words(one.change), words(f"{'+'.join(one.operations)}\n{one.where}"), *_judged(one))
             for one in self.rows
         ]
-        return Table("What changes would gain", columns, rows, [WORDS, *self.settling, *self.notes])
+        notes = [WORDS, RIGHT] if any(not one.withheld for one in self.rows) else []
+        return Table(
+            "What changes would gain", columns, rows, [*notes, *self.settling, *self.notes]
+        )
+
+
+def _judged(one: ChangedOperation) -> tuple[TableCell, TableCell, TableCell]:
+    """Returns the cells with the gain, the probability that the statement on the gain is right, and
+    the statement. If the gain is withheld, no cell has a figure."""
+    if one.withheld:
+        return absent(), absent(), words(WITHHELD)
+    right = one.rate.right
+    return gain_cell(one.rate), TableCell(right, f"{right:.0%}"), words(one.rate.statement)
+
+
+def _is_as_good(gain: float, other: float) -> bool:
+    """Returns whether another gain is too close to a gain to be worth further changes."""
+    return other < WORTH_JOINING * gain
 
 
 def gain_cell(gain: GainEstimate) -> TableCell:
@@ -129,13 +152,8 @@ def _sentence(one: ChangedOperation) -> str:
     what = f"{one.change}: {'+'.join(one.operations)}{where}"
     if one.withheld:
         return f"{what}: withheld. {one.withheld[0]}"
-    interval = f"(90 %: {one.rate.low:.2f} to {one.rate.high:.2f})"
     then = f"; then limits: {one.limit}" if one.limit else ""
-    if one.rate.sureness == "cannot tell":
-        return f"{what}: cannot tell (predicted × {one.rate.gain:.2f}, {interval[1:]}{then}"
-    if one.rate.is_none:
-        return f"{what}: no gain {interval}, sure: {one.rate.sureness}{then}"
-    return f"{what}: × {one.rate.gain:.2f} {interval}, sure: {one.rate.sureness}{then}"
+    return f"{what}: {one.rate.judgement}{then}"
 
 
 @dataclass(frozen=True)
@@ -237,13 +255,17 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     rows: list[ChangedOperation] = []
     notes = list(evidence.notes)
     settling: list[str] = []
-    for group in groups:
+    while groups:
+        group = groups.pop(0)
         found, refused = _gains_or_dedicated(model, [one.text for one in group])
         notes += refused
         notes += bases_of(evidence.basis, group, found[0].situation)
         rows += _rows(model, trust, " and ".join(one.text for one in group), group, found)
-        if rows and rows[-1].withheld and not settling:
-            settling.append(settling_run(evidence, group, found[0]))
+        if rows[-1].withheld and not settling:
+            settling += settling_run(evidence, group, found[0])
+        if len(group) == len(single) > 1:
+            fewer = _smallest(evidence, group, max(found, key=lambda one: one.rate.gain))
+            groups += [fewer] if 1 < len(fewer) < len(group) else []
     return WhatIf(
         source=str(evidence.source),
         basis=evidence.basis,
@@ -251,6 +273,27 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         settling=settling,
         notes=list(dict.fromkeys(notes)),
     )
+
+
+def _smallest(
+    evidence: DecisionInput, group: Sequence[Change], together: PairedGain
+) -> tuple[Change, ...]:
+    """Returns the changes of a group without those that add nothing to the gain of the group in one
+    configuration. A change whose omission leads to an illegal configuration is kept."""
+    model = PairedModel(replace(evidence, points=[together.point]))
+    kept = list(group)
+    for one in group:
+        fewer = [other for other in kept if other is not one]
+        if not fewer:
+            break
+        try:
+            changes = parse_changes([other.text for other in fewer], together.point.scenario)
+            gain = model.gain(together.point, changes).rate.gain
+        except InputError:
+            continue
+        if _is_as_good(gain, together.rate.gain):
+            kept = fewer
+    return tuple(kept)
 
 
 def bases_of(basis: Basis, changes: Sequence[Change], situation: Situation) -> list[str]:
@@ -332,7 +375,9 @@ def _rows(
     rows = []
     for (operations, _), own in folded.items():
         first = own[0]
-        limits = limits_of(first.changed, model.evidence.constants(first.changed)[0])
+        constants = model.evidence.constants(first.changed)[0]
+        after = first.changed.predict(constants)
+        limits = limits_of(first.changed, constants, after)
         rows.append(
             ChangedOperation(
                 change=name,
@@ -344,21 +389,26 @@ def _rows(
                 times=first.times,
                 before_per_s=first.before_per_s,
                 after_per_s=first.after_per_s,
-                limit=text_of(limits) if limits else "",
+                limit=limit_text(limits, after) if limits else "",
+                parts=len(changes),
                 withheld=trust.reasons([one.kind for one in changes]),
             )
         )
     return rows
 
 
-def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> str:
+def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> list[str]:
     """Returns a sentence with the runs that would measure a gain: their number before and after the
     change, their duration, and the command. The command sets the keys of the change only if dfslab
-    can carry the change out: on a testbed, or if the key belongs to the workload. The hardware and
-    settings of a real system are changed by their owner."""
+    can carry the change out: on a testbed, or if the key belongs to the workload. The settings of a
+    real system are changed by their owner. The list is empty if the change needs other hardware of
+    a real system: nobody buys hardware in order to test a model that the measurements
+    contradict."""
     new = {key: value for one in changes for key, value in one.values.items()}
     has_testbed = gain.point.scenario.file_system.access.testbed
     by_hand = [key for key in new if not has_testbed and not key.startswith("workload.")]
+    if any(key.startswith("deployment.") for key in by_hand):
+        return []
     values = {**gain.point.labels, **{key: new[key] for key in new if key not in by_hand}}
     sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
     own = gain.situation.operations
@@ -372,10 +422,10 @@ def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: Paire
         if by_hand
         else ""
     )
-    return (
+    return [
         f"Would settle it: {SETTLING_RUNS} runs before and after the change{owner}, about "
         f"{_duration(seconds)}: dfslab measure {file} {sets}".rstrip()
-    )
+    ]
 
 
 def _duration(seconds: float) -> str:

@@ -27,6 +27,13 @@ def is_whole(result: Result) -> bool:
     return result.complete and not failed
 
 
+def is_unverified(result: Result) -> bool:
+    """Returns whether dfslab's load generator made the result without comparing the content of
+    files with what was written."""
+    is_own = result.load is not None and result.load.generator is not None
+    return is_own and result.point.scenario.run.verify == "none"
+
+
 def rows(results: Iterable[Result]) -> list[JsonValue]:
     """Returns each incomplete result as JSON data: its method, configuration, repetition and
     reasons."""

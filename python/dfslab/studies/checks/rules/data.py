@@ -8,7 +8,7 @@ from dfslab.spec import units
 from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
-NAMES = ("compressible_data", "duplicate_data", "never_written")
+NAMES = ("compressible_data", "duplicate_data", "never_written", "content_not_compared")
 # The rules `compressible_data` and `duplicate_data` fire if compression or deduplication removes at
 # least this share of the data. A fifth is more than the difference between repetitions of storage
 # runs.
@@ -45,6 +45,12 @@ def _never_written(one: Evidence) -> str | None:
     )
 
 
+def _not_compared(one: Evidence) -> str | None:
+    if one.data.is_compared is not False:
+        return None
+    return "the content of files was not compared with what was written"
+
+
 make = rule.table(
     Rule(
         "compressible_data",
@@ -65,5 +71,12 @@ make = rule.table(
         "Reads of a hole, or of a block that was discarded, are answered with zeros from memory.",
         "Write all files with random data first, and compare file sizes with allocated blocks.",
         _never_written,
+    ),
+    Rule(
+        "content_not_compared",
+        "Wrong or lost data is as fast as right data.",
+        'Repeat with a check of content (run.verify = "sample" in a scenario, fio verify=crc32c).',
+        _not_compared,
+        is_doubt=True,
     ),
 ).__getitem__
