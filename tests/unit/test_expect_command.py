@@ -11,15 +11,15 @@ import tempfile
 import pytest
 from dfslab.instruments.calibration import sustained_disk
 from dfslab.instruments.calibration.file_calls import UNITS
-from dfslab.instruments.discovery import probes
+from dfslab.instruments.discovery import machine_load, probes
+from dfslab.instruments.discovery.machine_load import MachineLoad
 from dfslab.instruments.discovery.place import DiscoveredPlace
-from dfslab.instruments.discovery.probes import DiskProbe
+from dfslab.instruments.discovery.probes import DiskProbe, FilesProbe, MemoryProbe
 from dfslab.method import RunFailed
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
-from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, interval_text
 from dfslab.studies.expect.grid import OPERATIONS, operations_of, planned, sweep_of
 from dfslab.studies.expect.hardware_facts import declared_disk, declared_latency, declared_link
@@ -31,11 +31,12 @@ from support.command import dfslab
 def quick(monkeypatch):
     """Replaces the probes of memory, disk and calls on files by fixed values. The probes take
     seconds and have separate tests."""
-    monkeypatch.setattr(probes, "memory", lambda directory: (4e9, 1e-6))
-    disk = DiskProbe(5e8, 5e8, 1e-4)
+    monkeypatch.setattr(probes, "memory", lambda directory: MemoryProbe([4e9], [1e-6]))
+    disk = DiskProbe([5e8], [5e8], [1e-4])
     monkeypatch.setattr(probes, "local_disk", lambda directory: disk)
-    monkeypatch.setattr(probes, "local_files", lambda directory: LocalFiles())
+    monkeypatch.setattr(probes, "local_files", lambda directory: FilesProbe())
     monkeypatch.setattr(probes, "processor_share", lambda: 1.0)
+    monkeypatch.setattr(machine_load, "machine_load", MachineLoad)
 
 
 MISTAKES = {
@@ -208,7 +209,7 @@ def test_only_the_refusal_of_direct_io_leaves_the_disk_out(probe, tmp_path, monk
     for module, name in ((probes.hardware, "direct_write"), (sustained_disk, "everything")):
         monkeypatch.setattr(module, name, failing(errno.EINVAL))
     found = probe(tmp_path)
-    assert found is None or not found.requests
+    assert found is None or not found.files.requests
     for module, name in ((probes.hardware, "direct_write"), (sustained_disk, "everything")):
         monkeypatch.setattr(module, name, failing(errno.ENOSPC))
     with pytest.raises(RunFailed, match=f"probing the disk of {tmp_path}: No space left"):

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, Watts, quantity
@@ -225,15 +226,23 @@ class Deployment(CheckedModel):
         description="What its network is made of, where it is emulated on one machine (models "
         "only; a testbed's is known)",
     )
+    uncertainty: HardwareUncertainty = Field(
+        default_factory=HardwareUncertainty,
+        description="How far the true hardware may be from these values (models only)",
+    )
 
     profile: ProfileName = PROFILE
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Stored runs are identified by this text, so the rarely used key `emulated` is omitted
-        # while it has its default.
+        # Stored runs are identified by this text, so the rarely used keys `emulated` and
+        # `uncertainty` are omitted while they have their defaults.
         table: dict[str, object] = handler(self)
-        return {key: value for key, value in table.items() if (key, value) != ("emulated", None)}
+        usual = {
+            "emulated": self.emulated is None,
+            "uncertainty": self.uncertainty == HardwareUncertainty(),
+        }
+        return {key: value for key, value in table.items() if not usual.get(key, False)}
 
     @field_validator("node")
     @classmethod

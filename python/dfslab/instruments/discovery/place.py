@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -13,6 +14,7 @@ from dfslab import discover
 from dfslab.instruments import access, recognising
 from dfslab.instruments.discovery import client_machine, probes
 from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
+from dfslab.instruments.discovery.machine_load import BusyWatch
 from dfslab.instruments.discovery.probe_progress import ProbeProgress, ProbeReport, unreported
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec.deployment import Deployment
@@ -110,17 +112,39 @@ def probed(place: DiscoveredPlace, report: ProbeReport = unreported) -> Probed:
     files in the place's directory, or in /dev/shm if the place is a testbed or has no directory.
     `report`: receives the progress with the seconds remaining."""
     is_remote = place.testbed is not None or not place.directory
-    progress = ProbeProgress(report, place.is_local and not is_remote)
+    is_local = place.is_local and not is_remote
+    progress, busy = ProbeProgress(report, is_local), BusyWatch()
     share = progress.of("free processors", probes.processor_share)
     round_trips = partial(probes.round_trips, place.discovery.addresses)
     trips = progress.of("round trips", lambda: _within(place, round_trips))
     directory = Path("/dev/shm" if is_remote else place.directory)
-    copied, called = progress.of("reads from memory", lambda: probes.memory(directory))
-    if is_remote or not place.is_local:
-        return Probed(trips, copied, called, processor_share=share)
+    read = progress.of("reads from memory", lambda: probes.memory(directory))
+    found = Probed(
+        round_trips_s=trips,
+        copy_bytes_per_s=statistics.median(read.rates_bytes_per_s),
+        call_s=statistics.median(read.calls_s),
+        processor_share=share,
+        memory_log_sd=probes.log_sd(read.rates_bytes_per_s),
+    )
+    if is_local:
+        found = _with_disk(found, directory, progress)
+    return replace(found, load=busy.load())
+
+
+def _with_disk(found: Probed, directory: Path, progress: ProbeProgress) -> Probed:
+    """Returns the probed hardware with the disk and the calls of a local directory added. The disk
+    is probed before and after the calls, so that a disturbance of some seconds shows."""
     disk = progress.of("the disk", lambda: probes.local_disk(directory))
     files = progress.of("calls and requests", lambda: probes.local_files(directory))
-    return Probed(trips, copied, called, disk, share, files)
+    again = progress.of("the disk again", lambda: probes.local_disk(directory))
+    disk = disk.followed_by(again) if disk is not None else again
+    return replace(
+        found,
+        disk=disk,
+        local_files=files.files,
+        disk_log_sd=max(files.disk_log_sd, disk.log_sd if disk is not None else 0.0),
+        calls_log_sd=files.calls_log_sd,
+    )
 
 
 def command_output(words: Sequence[str]) -> str:

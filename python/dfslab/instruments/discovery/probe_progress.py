@@ -15,8 +15,9 @@ USUAL_S = {
     "free processors": 1.0,
     "round trips": 0.2,
     "reads from memory": 0.3,
-    "the disk": 3.0,
-    "calls and requests": 14.0,
+    "the disk": 2.0,
+    "calls and requests": 18.0,
+    "the disk again": 2.0,
 }
 # The probes of a place that is not a local directory.
 REMOTE = ("free processors", "round trips", "reads from memory")

@@ -8,6 +8,7 @@ with which it is compared.
 from __future__ import annotations
 
 import errno
+import math
 import random
 import socket
 import statistics
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dfslab.instruments.calibration import calibrate, disk_probe, file_calls, probe, sustained_disk
+from dfslab.instruments.discovery.machine_load import MachineLoad
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.systems.local_files import LocalFiles
@@ -26,6 +28,11 @@ from dfslab.testbeds.hosts import hardware
 TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
+# The disk is probed twice, before and after the calls, and in each of the two probes DISK_REPEATS
+# times. So a disturbance of some seconds makes the repetitions disagree.
+DISK_REPEATS = 2
+# Rates of the disk that are directly measured, not by a line through two sizes of requests.
+CAPACITIES = ("direct_read_capacity", "direct_write_capacity")
 SEED = 1
 SHARE_S, LEAST_SHARE = 1.0, 0.01
 # The errors with which Linux refuses to open a file for direct I/O (open(2), O_DIRECT).
@@ -34,13 +41,75 @@ NO_DIRECT_IO = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 
 @dataclass(frozen=True)
 class DiskProbe:
-    """What a local disk delivers to direct I/O: rates in bytes/s, and the time of a small read in
-    seconds.
+    """What a local disk delivers to direct I/O, as each repetition of the probe measured it.
+
+    `reads_bytes_per_s`, `writes_bytes_per_s`: rates in bytes/s. `accesses_s`: times of a small read
+    in seconds. No sequence is empty.
     """
 
-    read_bytes_per_s: float
-    write_bytes_per_s: float
-    access_s: float
+    reads_bytes_per_s: Sequence[float]
+    writes_bytes_per_s: Sequence[float]
+    accesses_s: Sequence[float]
+
+    @property
+    def read_bytes_per_s(self) -> float:
+        """The median rate of reads in bytes/s."""
+        return statistics.median(self.reads_bytes_per_s)
+
+    @property
+    def write_bytes_per_s(self) -> float:
+        """The median rate of writes in bytes/s."""
+        return statistics.median(self.writes_bytes_per_s)
+
+    @property
+    def access_s(self) -> float:
+        """The median time of a small read in seconds."""
+        return statistics.median(self.accesses_s)
+
+    @property
+    def log_sd(self) -> float:
+        """How much the repetitions disagree, as the standard deviation of the natural logarithm of
+        the rate that disagrees most."""
+        return max(log_sd(self.reads_bytes_per_s), log_sd(self.writes_bytes_per_s))
+
+    def followed_by(self, later: DiskProbe | None) -> DiskProbe:
+        """Returns this probe with the repetitions of a later one added."""
+        if later is None:
+            return self
+        return DiskProbe(
+            (*self.reads_bytes_per_s, *later.reads_bytes_per_s),
+            (*self.writes_bytes_per_s, *later.writes_bytes_per_s),
+            (*self.accesses_s, *later.accesses_s),
+        )
+
+
+@dataclass(frozen=True)
+class MemoryProbe:
+    """Reads that the page cache answered, one value for each repetition: rates in bytes/s, and
+    seconds per call. No sequence is empty."""
+
+    rates_bytes_per_s: Sequence[float]
+    calls_s: Sequence[float]
+
+
+@dataclass(frozen=True)
+class FilesProbe:
+    """The measured costs of calls on a local directory: the medians of the repetitions.
+
+    `calls_log_sd`, `disk_log_sd`: how much the repetitions of calls, and of requests to the disk,
+    disagree, as standard deviations of natural logarithms.
+    """
+
+    files: LocalFiles = field(default_factory=LocalFiles)
+    calls_log_sd: float = 0.0
+    disk_log_sd: float = 0.0
+
+
+def log_sd(values: Sequence[float]) -> float:
+    """Returns the standard deviation of the natural logarithms of positive values; 0 for fewer than
+    two values."""
+    logs = [math.log(one) for one in values if one > 0]
+    return statistics.stdev(logs) if len(logs) > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +121,9 @@ class Probed:
     call_s: the seconds per call of such a read. disk: the probe of a local directory's disk; None
     for other places, or where direct I/O is refused. processor_share: the share of one processor
     that a thread gets while this machine does its other work. local_files: the measured costs of
-    calls on a local directory; "not measured" for other places.
+    calls on a local directory; "not measured" for other places. memory_log_sd, disk_log_sd,
+    calls_log_sd: how much the repetitions of the probes of memory, of the disk and of calls
+    disagree, as standard deviations of natural logarithms. load: how busy this machine was.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -61,6 +132,10 @@ class Probed:
     disk: DiskProbe | None = None
     processor_share: float = 1.0
     local_files: LocalFiles = field(default_factory=LocalFiles)
+    memory_log_sd: float = 0.0
+    disk_log_sd: float = 0.0
+    calls_log_sd: float = 0.0
+    load: MachineLoad = field(default_factory=MachineLoad)
 
 
 def processor_share(clock: Clock = REAL) -> float:
@@ -104,15 +179,15 @@ def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]
     return {role: trips for role, trips in found.items() if trips}
 
 
-def memory(directory: Path) -> tuple[float, float]:
-    """Measures reads that the page cache answers. Returns the median of their rates in bytes/s and
-    the median of the seconds per call. Files are created in `directory` and removed.
+def memory(directory: Path) -> MemoryProbe:
+    """Measures reads that the page cache answers, REPEATS times. Files are created in `directory`
+    and removed.
     """
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
         rates, calls = zip(
             *(probe.kept_reads(Path(made) / "data") for _ in range(REPEATS)), strict=True
         )
-    return statistics.median(rates), statistics.median(calls)
+    return MemoryProbe(rates, calls)
 
 
 @contextmanager
@@ -130,31 +205,46 @@ def unless_direct_io_is_refused(directory: Path) -> Iterator[None]:
 
 
 def local_disk(directory: Path) -> DiskProbe | None:
-    """Measures direct transfers to and from the disk of a directory. Returns None where direct I/O
-    is refused. Raises RunFailed if the disk is full or fails.
+    """Measures direct transfers to and from the disk of a directory, DISK_REPEATS times. Returns
+    None where direct I/O is refused. Raises RunFailed if the disk is full or fails.
     """
     chance = random.Random(SEED)
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
         path = Path(made) / "data"
 
-        def median(work: Callable[[], float]) -> float:
-            return statistics.median(work() for _ in range(REPEATS))
+        def each(work: Callable[[], float]) -> list[float]:
+            return [work() for _ in range(DISK_REPEATS)]
 
         with unless_direct_io_is_refused(directory):
-            written = median(lambda: hardware.direct_write(path))
-            read = median(lambda: hardware.direct_read(path))
-            access_s = median(lambda: disk_probe.in_random_order(path, chance))
-            return DiskProbe(read, written, access_s)
+            written = each(lambda: hardware.direct_write(path))
+            read = each(lambda: hardware.direct_read(path))
+            accesses_s = each(lambda: disk_probe.in_random_order(path, chance))
+            return DiskProbe(read, written, accesses_s)
     return None
 
 
-def local_files(directory: Path) -> LocalFiles:
+def local_files(directory: Path) -> FilesProbe:
     """Measures the costs of calls on a local directory (the medians of REPEATS measurements), and
-    requests to the disk below the directory (measured once). Where direct I/O is refused, the disk
-    is not measured. All files are removed again. Raises RunFailed if the disk is full or fails."""
+    requests to the disk below the directory (the medians of DISK_REPEATS measurements). Where
+    direct I/O is refused, the disk is not measured. All files are removed again. Raises RunFailed
+    if the disk is full or fails."""
+    of_disk: list[Mapping[str, float]] = []
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
-        each = [file_calls.everything(Path(made)) for _ in range(REPEATS)]
-        values = {name: statistics.median(one[name] for one in each) for name in file_calls.UNITS}
+        of_calls = [file_calls.everything(Path(made)) for _ in range(REPEATS)]
         with unless_direct_io_is_refused(directory):
-            values |= sustained_disk.everything(Path(made) / "data", random.Random(SEED))
-    return calibrate.local_files(values)
+            chance = random.Random(SEED)
+            of_disk += [
+                sustained_disk.everything(Path(made) / "data", chance) for _ in range(DISK_REPEATS)
+            ]
+    values = {**_medians(of_calls), **_medians(of_disk)}
+    calls_sds = [log_sd([one[name] for one in of_calls]) for name in file_calls.UNITS]
+    disk_sds = [log_sd([one[name] for one in of_disk]) for name in CAPACITIES if of_disk]
+    return FilesProbe(
+        calibrate.local_files(values), statistics.median(calls_sds), max(disk_sds, default=0.0)
+    )
+
+
+def _medians(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the median of each quantity over the repetitions; empty without repetitions."""
+    names = measured[0] if measured else ()
+    return {name: statistics.median(one[name] for one in measured) for name in names}

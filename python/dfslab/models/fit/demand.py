@@ -18,6 +18,7 @@ from dfslab import quantiles
 from dfslab.arrays import Floats
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.description_error import description_sd
+from dfslab.models.tree.hardware_draws import hardware_variance
 from dfslab.models.tree.predicted import OpenPrediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
@@ -124,6 +125,7 @@ class Calibration:
                 gradient[index] = np.log(found.latency_s / predicted) / np.log(INTERVAL_STEP)
         residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
         variance = residual + float(gradient @ self.covariance @ gradient)
+        variance += self._hardware_variance(situation)
         quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
@@ -139,8 +141,16 @@ class Calibration:
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
         variance = residual + self.parameter_variance(situation) + extra_variance
+        variance += self._hardware_variance(situation)
         quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
-        return float(np.exp(quantile * np.sqrt(variance)))
+        return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
+
+    def _hardware_variance(self, situation: Situation) -> float:
+        """Returns the variance of the log rate that uncertain hardware causes. It is 0 after a
+        calibration: the residuals of the fit contain what the hardware deviates."""
+        if self.is_measured:
+            return 0.0
+        return hardware_variance(situation, {**situation.constants, **self.values})
 
 
 def uncalibrated(situation: Situation) -> Calibration:

@@ -95,7 +95,10 @@ class Situation:
         """Returns the standard deviation of the natural logarithm of a calibrated constant before
         any workload was measured."""
         declared = self.system.parameters.of_origin("calibrated")[key].spread
-        return min(declared, MEASURED_SPREAD) if key in self.measured else declared
+        if key not in self.measured:
+            return declared
+        of_calls = self.scenario.deployment.uncertainty.log_sds().get("calls", 0.0)
+        return max(min(declared, MEASURED_SPREAD), of_calls)
 
     def is_clients(self, station: Station) -> bool:
         """Returns whether a station is on nodes that host clients only."""
@@ -222,7 +225,8 @@ class Situation:
     def notes(self) -> list[str]:
         """Returns caveats about the operations, which are shown with a prediction."""
         stood = calls.taken_as(self.system.operations, self.mix)
-        return [stood] if stood else []
+        uncertain = self.scenario.deployment.uncertainty.note()
+        return [one for one in (stood, uncertain) if one]
 
     def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
         """Solves this configuration as an open network with arrivals at `rate_per_s`."""

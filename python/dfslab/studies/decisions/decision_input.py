@@ -14,6 +14,7 @@ import numpy as np
 
 from dfslab.documents.metrics import RATE
 from dfslab.models.fit.demand import CalibratedConstant, Calibration, calibrate
+from dfslab.models.tree.hardware_draws import DRAWS, hardware_draws
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Result
 from dfslab.spec.check import check
@@ -23,9 +24,6 @@ from dfslab.studies.checks.noise import pooled_sd
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.runs import store
 
-# An interval is computed from this number of sets of values of the model's constants, which are
-# drawn at random.
-DRAWS = 40
 # Largest number of configurations of a sweep for which gains are computed. Of a larger sweep, this
 # number of configurations is chosen evenly, and a note says so.
 MOST_CONFIGURATIONS = 24
@@ -73,6 +71,14 @@ class DecisionInput:
         are ratios of paired predictions.
         """
         return drawn_constants(situation, self.calibration)
+
+    def values(self, situation: Situation) -> list[dict[str, float]]:
+        """Returns `constants`, extended by draws of the hardware that the deployment states to be
+        uncertain. All sets have the same variables."""
+        sets, drawn = self.constants(situation), hardware_draws(situation)
+        if not drawn:
+            return sets
+        return [{**one, **own} for one, own in zip(sets, drawn, strict=True)]
 
 
 def drawn_constants(
@@ -138,6 +144,7 @@ def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[s
     if not points:
         raise refused[0].of(str(source))
     notes = [f"{len(refused)} configurations left out: {refused[0]}"] if refused else []
+    notes += [one for one in [scenario.deployment.uncertainty.note()] if one]
     if len(points) > MOST_CONFIGURATIONS:
         notes.append(f"{MOST_CONFIGURATIONS} of {len(points)} configurations, evenly chosen")
         places = np.linspace(0, len(points) - 1, MOST_CONFIGURATIONS).round().astype(int)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel
 
 from dfslab.method import CONFIDENCE
+from dfslab.spec.hardware.uncertainty import factor_of
 
 if TYPE_CHECKING:
     from dfslab.arrays import Floats
@@ -25,6 +26,11 @@ NO_GAIN, SMALL = 0.02, 0.10
 # A combined change is named if its gain is at least this factor times the best gain of the changes
 # that it combines.
 WORTH_JOINING = 1.05
+# A statement about a gain has a certainty of at most "low" if uncertain hardware alone moves the
+# gain too far within its 90 % interval: by more than DOUBTED_FACTOR, or by more than DOUBTED_SHARE
+# of the predicted log gain. The direction of the gain may be right, but a decision depends on the
+# size of the gain. Moves by less than the fraction SMALL do not matter.
+DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
 TOLERANCE = 0.05
@@ -48,7 +54,8 @@ class GainEstimate(BaseModel):
 
     `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
     natural logarithm. `low` and `high` bound the factor that a measurement of the change shows, so
-    they also include the noise of that measurement; `probability` and `sd` do not.
+    they also include the noise of that measurement; `probability` and `sd` do not. `hardware_sd`:
+    the part of `sd` that is due to hardware whose values are uncertain.
     """
 
     gain: float
@@ -56,6 +63,13 @@ class GainEstimate(BaseModel):
     high: float
     probability: float
     sd: float
+    hardware_sd: float = 0.0
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether the size of the gain is uncertain because of uncertain hardware."""
+        share = max(DOUBTED_SHARE * abs(math.log(self.gain)), math.log1p(SMALL))
+        return math.log(factor_of(self.hardware_sd)) > min(math.log(DOUBTED_FACTOR), share)
 
     @property
     def is_none(self) -> bool:
@@ -76,8 +90,10 @@ class GainEstimate(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """The certainty of the reported statement, as a word."""
-        return sureness(self.right)
+        """The certainty of the reported statement, as a word. It is at most "low" if the hardware
+        makes the gain uncertain."""
+        found = sureness(self.right)
+        return "low" if self.is_doubted and found in ("high", "medium") else found
 
     @property
     def judgement(self) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from dfslab.arrays import Floats
 from dfslab.documents.table import Column, Table, TableCell, absent, labels_text, shared_text, words
+from dfslab.models.tree.hardware_draws import hardware_draws
 from dfslab.models.tree.limits import limit_text, limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
@@ -183,7 +184,7 @@ class PairedModel:
         any change. Both are computed once and cached."""
         if point.id not in self._before:
             situation = situation_of(point.scenario)
-            sets = self.evidence.constants(situation)
+            sets = self.evidence.values(situation)
             self._before[point.id] = (situation, situation.predict_many(sets))
         return self._before[point.id]
 
@@ -192,10 +193,11 @@ class PairedModel:
         configuration is illegal."""
         situation, before = self.before(point)
         changed = situation_of(apply(point.scenario, changes))
-        after = changed.predict_many(self.evidence.constants(changed))
+        after = changed.predict_many(self.evidence.values(changed))
         ratios = after.rate_per_s / before.rate_per_s * _size_ratio(situation, changed)
         operations = operations_of(situation)
         rate = self._gain(ratios, changes, operations, possible_log_gain(changes))
+        rate = rate.model_copy(update={"hardware_sd": _hardware_sd(situation, changed)})
         times = {
             name: self._gain(
                 _ratios(before.latency_s[name], after.latency_s[name]), changes, operations
@@ -224,6 +226,19 @@ class PairedModel:
 def operations_of(situation: Situation) -> OperationClass:
     """Returns whether the operations of a configuration move data or only change metadata."""
     return "data" if situation.whole.moved_bytes else "metadata"
+
+
+def _hardware_sd(situation: Situation, changed: Situation) -> float:
+    """Returns the standard deviation of the log gain that uncertain hardware alone causes; 0 if the
+    deployments state no uncertainty."""
+    drawn = [hardware_draws(one) for one in (situation, changed)]
+    if not all(drawn):
+        return 0.0
+    rates = [
+        one.predict_many([{**one.constants, **own} for own in draws]).rate_per_s[1:]
+        for one, draws in zip((situation, changed), drawn, strict=True)
+    ]
+    return float(np.std(np.log(rates[1] / rates[0])))
 
 
 def _ratios(before: Floats, after: Floats) -> Floats:

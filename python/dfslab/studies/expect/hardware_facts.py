@@ -4,16 +4,21 @@ by the system, probed, or assumed."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.hardware.scaled import OF_CALLS, scaled_files
+from dfslab.spec.hardware.uncertainty import HardwareUncertainty, UncertainHardware, factor_of
 from dfslab.spec.input_error import InputError
+from dfslab.spec.systems.local_files import OF_DISKS
 
 FactSource = Literal["declared", "reported", "probed", "assumed"]
 CLIENT_LINK, SERVER_LINK = "client link", "server link"
 SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
+CALLS = "creations of files"
 PROCESSOR_SHARE = "share of a processor"
 # The words for SERVER_DISK at a place without servers.
 LOCAL_DISK = "disk of this machine"
@@ -32,6 +37,17 @@ KNOWN_SD: dict[FactSource, float] = {
     "reported": DECLARED_SD,
     "probed": PROBED_SD,
     "assumed": ASSUMED_SD,
+}
+# A value is doubtful if the bounds of its 90 % interval differ from it by more than this factor.
+DOUBT_FACTOR = 2.0
+# The key of a scenario's table `deployment.uncertainty` for each fact.
+UNCERTAIN: dict[str, UncertainHardware] = {
+    SERVER_DISK: "disk",
+    CLIENT_LINK: "client_link",
+    SERVER_LINK: "server_link",
+    LATENCY: "latency",
+    COPY_RATE: "memory",
+    CALLS: "calls",
 }
 # For disks that are declared by their kind alone, DISK_KINDS has the rate in bytes/s and the access
 # time in s of each kind, from data sheets (SATA 7200/min, SATA SSD, NVMe of PCIe 3 and 4). KIND_SD
@@ -74,9 +90,28 @@ class HardwareFact:
         return self.label or self.name
 
     def text(self) -> str:
-        """The fact in words, such as "server disk 60 MB/s (declared)"."""
+        """The fact in words, such as "server disk 60 MB/s (declared)". The text of a doubtful probe
+        has the 90 % interval; the text of an assumption has the option that declares the value."""
         shown = units.text(self.value, self.unit, 2 if self.unit == "1" else 3)
-        return f"{self.words} {shown} ({self.origin or self.source})"
+        known = self.origin or self.source
+        if self.source == "assumed":
+            known += f"; {self.flag} declares it"
+        elif self.is_doubtful:
+            known += f", doubtful; 90 %: {self.interval_text()}"
+        return f"{self.words} {shown} ({known})"
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the value may be wrong by more than DOUBT_FACTOR."""
+        return factor_of(self.log_sd) > DOUBT_FACTOR
+
+    def interval_text(self) -> str:
+        """Returns the 90 % interval of the value as text, such as "3 MB/s to 1.2 GB/s"."""
+        factor = factor_of(self.log_sd)
+        low, high = (
+            units.text(value, self.unit, 2) for value in (self.value / factor, self.value * factor)
+        )
+        return f"{low} to {high}"
 
 
 @dataclass(frozen=True)
@@ -158,6 +193,18 @@ def _quantity(option: str, text: str, unit: str) -> float:
     return found
 
 
+def uncertainty(facts: Sequence[HardwareFact]) -> HardwareUncertainty:
+    """Returns the uncertainty of those facts that are doubtful, as a scenario states it. The other
+    facts count as exact: models have the usual spread of hardware in their own errors."""
+    return HardwareUncertainty().model_copy(
+        update={
+            UNCERTAIN[one.name]: float(f"{factor_of(one.log_sd):.3g}")
+            for one in facts
+            if one.name in UNCERTAIN and one.is_doubtful
+        }
+    )
+
+
 def with_fact(deployment: Deployment, fact: HardwareFact, value: float) -> Deployment:
     """Returns the deployment with the value of one hardware fact replaced by `value`, in SI
     units."""
@@ -176,8 +223,12 @@ def _changed(group: NodeGroup, fact: HardwareFact, value: float) -> NodeGroup:
         return group.model_copy(update={"share": min(1.0, value)}) if shared else group
     if fact.name == COPY_RATE:
         return group.model_copy(update={"copy_rate": value})
+    if fact.name == CALLS:
+        files = scaled_files(group.local_files, OF_CALLS, value / fact.value)
+        return group.model_copy(update={"local_files": files})
     if fact.name == SERVER_DISK and (not is_client or len(group.roles) > 1):
-        # The read and the write rate are scaled by the same factor.
+        # The read and the write rate are scaled by the same factor, and so are the rates of
+        # requests that were measured on a local file system.
         ratio = value / fact.value
         disk = group.disk.model_copy(
             update={
@@ -185,7 +236,8 @@ def _changed(group: NodeGroup, fact: HardwareFact, value: float) -> NodeGroup:
                 "write_rate": group.disk.write_rate * ratio,
             }
         )
-        return group.model_copy(update={"disk": disk})
+        files = scaled_files(group.local_files, OF_DISKS, ratio)
+        return group.model_copy(update={"disk": disk, "local_files": files})
     if (fact.name == CLIENT_LINK and is_client) or (fact.name == SERVER_LINK and not is_client):
         adapter = group.adapter.model_copy(update={"bandwidth": value})
         return group.model_copy(update={"adapter": adapter})

@@ -15,6 +15,7 @@ from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec import units
 from dfslab.spec.check import check
 from dfslab.spec.deployment import Deployment, Disk, NodeGroup
+from dfslab.spec.hardware.uncertainty import log_sd_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -34,6 +35,8 @@ from dfslab.studies.expect.hardware_facts import (
 USUAL_CALL_S = 1e-6
 # A machine on which a thread gets at least this share of a processor counts as idle.
 IDLE_SHARE = 0.9
+# Other work is given as a reason for doubt if it may have made a probe this many times as slow.
+BUSY_SLOWDOWN = 1.25
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
     deployment = _deployment(system, place, probed, given, known, settings, notes)
     for fact in known:
         deployment = facts.with_fact(deployment, fact, fact.value)
+    deployment = deployment.model_copy(update={"uncertainty": facts.uncertainty(known)})
+    notes += _doubts(place, probed, known)
     written: TomlTable = {
         key: units.exact(value, unit) if (unit := system.parameter(key).unit) != "1" else value
         for key, value in settings.items()
@@ -154,10 +159,43 @@ def _facts(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> l
     if not place.is_local:
         found += _links(place, given)
         found.append(_latency(place, probed, given))
+    of_processor = log_sd_of(probed.load.processor_slowdown)
     if probed.copy_bytes_per_s:
-        rate = probed.copy_bytes_per_s
-        found.append(HardwareFact(facts.COPY_RATE, rate, "B/s", KNOWN_SD["probed"], "probed", ""))
+        rate, sd = probed.copy_bytes_per_s, _probed_sd(probed.memory_log_sd, of_processor)
+        found.append(HardwareFact(facts.COPY_RATE, rate, "B/s", sd, "probed", ""))
+    if place.is_local and probed.local_files.creates:
+        rate, sd = probed.local_files.creates, _probed_sd(probed.calls_log_sd, of_processor)
+        found.append(HardwareFact(facts.CALLS, rate, "1/s", sd, "probed", ""))
     return found
+
+
+def _probed_sd(*log_sds: float) -> float:
+    """Returns the standard deviation of the natural logarithm of a probed value. `log_sds`: the
+    standard deviations that the disagreement of repetitions and other work on the machine add to
+    the usual one of a probe."""
+    return math.hypot(KNOWN_SD["probed"], *log_sds)
+
+
+def _doubts(place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact]) -> list[str]:
+    """Returns one sentence on the probed values that are doubtful, why, and what would settle them;
+    an empty list if none is doubtful."""
+    doubtful = [one for one in known if one.source == "probed" and one.is_doubtful]
+    if not doubtful:
+        return []
+    slow = max(probed.load.disk_slowdown, probed.load.processor_slowdown)
+    reasons = ["repetitions disagree"] if _disagree(probed) else []
+    reasons += [f"the machine was busy ({probed.load.words()})"] if slow > BUSY_SLOWDOWN else []
+    names, flags = [one.words for one in doubtful], [one.flag for one in doubtful if one.flag]
+    declared = f", or {' and '.join(flags)}" if flags else ""
+    return [
+        f"doubtful: {', '.join(names)}: {' and '.join(reasons)}; "
+        f"`dfslab init {place.text} --force` on a quiet machine{declared} settles it"
+    ]
+
+
+def _disagree(probed: Probed) -> bool:
+    sds = probed.disk_log_sd, probed.memory_log_sd, probed.calls_log_sd
+    return max(sds) > KNOWN_SD["probed"]
 
 
 def _disk(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> HardwareFact:
@@ -175,8 +213,8 @@ def _disk(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> Ha
             name, recorded_rate, "B/s", KNOWN_SD["reported"], "reported", flag, "testbed"
         )
     if probed.disk is not None:
-        rate = probed.disk.write_bytes_per_s
-        return HardwareFact(name, rate, "B/s", KNOWN_SD["probed"], "probed", flag)
+        rate, busy = probed.disk.write_bytes_per_s, log_sd_of(probed.load.disk_slowdown)
+        return HardwareFact(name, rate, "B/s", _probed_sd(probed.disk_log_sd, busy), "probed", flag)
     rate = facts.ASSUMED_DISK_BYTES_PER_S
     return HardwareFact(name, rate, "B/s", KNOWN_SD["assumed"], "assumed", flag)
 
@@ -233,7 +271,8 @@ def _latency(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) ->
         value, source = facts.UNDELAYED_S, KNOWN_SD["probed"]
         return HardwareFact(name, value, "s", source, "reported", flag, "testbed without delay")
     if trips:
-        return HardwareFact(name, min(trips) / 2, "s", KNOWN_SD["probed"], "probed", flag)
+        sd = _probed_sd(log_sd_of(probed.load.processor_slowdown))
+        return HardwareFact(name, min(trips) / 2, "s", sd, "probed", flag)
     value = facts.ASSUMED_LATENCY_S
     return HardwareFact(name, value, "s", KNOWN_SD["assumed"], "assumed", flag)
 

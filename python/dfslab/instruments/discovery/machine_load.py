@@ -1,0 +1,105 @@
+"""How busy this machine is with other work while its hardware is probed."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dfslab.instruments.measuring.disturbance import MachineWatch
+
+PRESSURE = Path("/proc/pressure")
+LOAD = Path("/proc/loadavg")
+# Largest share of time that a share of waiting is taken for, so that slowdowns are finite.
+MOST_SHARE = 0.99
+_SOME = re.compile(r"^some avg10=(\d+(?:\.\d+)?)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class MachineLoad:
+    """How busy a machine was with other work. Values that the kernel does not report are 0.
+
+    `load_per_core`: the load average of one minute, divided by the number of processors.
+    `disk_share`, `processor_share`: shares of the last ten seconds in which some task waited for a
+    disk, or for a processor (pressure stall information). `stolen_share`: share of the processors'
+    time that other virtual machines used during the probes.
+    """
+
+    load_per_core: float = 0.0
+    disk_share: float = 0.0
+    processor_share: float = 0.0
+    stolen_share: float = 0.0
+
+    @property
+    def disk_slowdown(self) -> float:
+        """How many times as slow as an idle disk the probed disk may have been, at least 1."""
+        return max(1.0, self.load_per_core, _slowdown(self.disk_share))
+
+    @property
+    def processor_slowdown(self) -> float:
+        """How many times as slow as an idle processor the processor may have been, at least 1."""
+        shares = _slowdown(self.processor_share), _slowdown(self.stolen_share)
+        return max(1.0, self.load_per_core, *shares)
+
+    def words(self) -> str:
+        """Returns the load in words, with the values that the kernel reports; "" if it reports
+        nothing."""
+        parts = {
+            "load average {:.1f} for each processor": self.load_per_core,
+            "tasks waited for a disk {:.0%} of the time": self.disk_share,
+            "tasks waited for a processor {:.0%} of the time": self.processor_share,
+            "other virtual machines took {:.0%} of the processors": self.stolen_share,
+        }
+        found = [text.format(value) for text, value in parts.items() if value >= 0.005]
+        return ", ".join(found).replace("%", " %")
+
+
+class BusyWatch:
+    """Observes the load of this machine from its construction until `load` is called. Construct it
+    before the probes: the pressure that probes cause themselves is not other work."""
+
+    def __init__(self) -> None:
+        self._before, self._watch = machine_load(), MachineWatch()
+        self._began = self._watch.moment()
+
+    def load(self) -> MachineLoad:
+        """Returns the load before the probes, and the share of the processors that other virtual
+        machines took during them."""
+        stolen = self._watch.since(self._began).stolen_share
+        return replace(self._before, stolen_share=stolen or 0.0)
+
+
+def machine_load(pressure: Path = PRESSURE, load: Path = LOAD) -> MachineLoad:
+    """Returns the present load of this machine. Tests can replace the files."""
+    return MachineLoad(
+        load_per_core=_load_average(load) / (os.cpu_count() or 1),
+        disk_share=_waiting(pressure / "io"),
+        processor_share=_waiting(pressure / "cpu"),
+    )
+
+
+def _slowdown(share: float) -> float:
+    """Returns the factor by which work is slower if others use this share of a resource."""
+    return 1.0 / (1.0 - min(MOST_SHARE, share))
+
+
+def _waiting(file: Path) -> float:
+    found = _SOME.search(_text(file))
+    return float(found[1]) / 100 if found else 0.0
+
+
+def _load_average(file: Path) -> float:
+    words = _text(file).split()
+    try:
+        return float(words[0])
+    except (IndexError, ValueError):
+        return 0.0
+
+
+def _text(file: Path) -> str:
+    """Returns the content of a file of the kernel; "" if the kernel has no such file."""
+    try:
+        return file.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""

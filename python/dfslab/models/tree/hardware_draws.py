@@ -1,0 +1,67 @@
+"""Predictions with uncertain hardware: the hardware symbols of a configuration, drawn at random as
+far as its deployment states how uncertain they are."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from dfslab.arrays import Floats
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.environment import hardware
+from dfslab.spec.hardware.scaled import scaled
+from dfslab.spec.hardware.uncertainty import UncertainHardware
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps.lossy_path import tcp_path
+
+# An interval is computed from this number of draws of what is uncertain.
+DRAWS = 40
+
+
+def hardware_draws(situation: Situation) -> list[dict[str, float]]:
+    """Returns the values of the uncertain hardware symbols of a configuration: first the values of
+    its deployment, then DRAWS random draws. A draw multiplies each part of the hardware by one
+    factor, which is the same in every configuration. Returns an empty list if the deployment states
+    no uncertainty."""
+    sds = situation.scenario.deployment.uncertainty.log_sds()
+    if not sds:
+        return []
+    drawn = [_symbols(situation, sds, turn) for turn in range(DRAWS)]
+    usual = _symbols(situation, {}, 0)
+    moved = sorted(key for key, value in usual.items() if any(one[key] != value for one in drawn))
+    return [{key: one[key] for key in moved} for one in (usual, *drawn)]
+
+
+def hardware_variance(situation: Situation, constants: Mapping[str, float]) -> float:
+    """Returns the variance of the natural logarithm of a configuration's rate that its uncertain
+    hardware causes."""
+    draws = hardware_draws(situation)
+    if not draws:
+        return 0.0
+    rates = situation.predict_many([{**constants, **one} for one in draws]).rate_per_s
+    return float(np.var(np.log(rates[1:])))
+
+
+def _symbols(
+    situation: Situation, sds: Mapping[UncertainHardware, float], turn: int
+) -> dict[str, float]:
+    """Returns the hardware symbols of the draw number `turn`."""
+    deployment = situation.scenario.deployment
+    for part, sd in sds.items():
+        deployment = scaled(deployment, part, math.exp(sd * float(normal_draws(part)[turn])))
+    drawn: Scenario = situation.scenario.model_copy(update={"deployment": deployment})
+    found = hardware(drawn, situation.system)
+    return {**found, "network_latency": tcp_path(deployment.network).latency_s}
+
+
+@lru_cache
+def normal_draws(part: UncertainHardware) -> Floats:
+    """Returns DRAWS random numbers with mean 0 and standard deviation 1 for a part of the hardware.
+    They are the same in every process."""
+    seed = int.from_bytes(hashlib.sha256(f"hardware {part}".encode()).digest()[:8], "little")
+    drawn = np.random.default_rng(seed).standard_normal(DRAWS)
+    return np.asarray((drawn - drawn.mean()) / drawn.std())

@@ -1,0 +1,1 @@
+"""Uncertain hardware of a deployment, and hardware that is faster or slower."""

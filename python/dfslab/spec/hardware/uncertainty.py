@@ -1,0 +1,68 @@
+"""The uncertainty of a deployment's hardware, as a scenario states it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from statistics import NormalDist
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dfslab.spec.model import CheckedModel
+
+UncertainHardware = Literal["disk", "client_link", "server_link", "latency", "memory", "calls"]
+# The quantile of the standard normal distribution that bounds a 90 % interval.
+QUANTILE = NormalDist().inv_cdf(0.95)
+# A factor beyond which nobody knows anything about the hardware. The bound keeps drawn values
+# finite.
+LARGEST_FACTOR = 1e4
+# What a user does about uncertain hardware.
+SETTLING = "`dfslab init PLACE --force` on a quiet machine, or its options, would settle it"
+Factor = Annotated[float, Field(ge=1, le=LARGEST_FACTOR)]
+
+
+class HardwareUncertainty(CheckedModel):
+    """How far the true hardware may be from the values of a deployment. Each value is a factor f:
+    the true value is between value / f and value * f with a probability of 90 %. The factor 1 says
+    that the value is exact."""
+
+    disk: Factor = Field(1.0, description="Rates of the disks of servers, or of a local directory")
+    client_link: Factor = Field(1.0, description="Bandwidth of the clients' adapters")
+    server_link: Factor = Field(1.0, description="Bandwidth of the other nodes' adapters")
+    latency: Factor = Field(1.0, description="Latency of the network between nodes")
+    memory: Factor = Field(1.0, description="Rate at which a core copies, and time of a call")
+    calls: Factor = Field(1.0, description="Measured times of calls on a local file system")
+
+    def log_sds(self) -> Mapping[UncertainHardware, float]:
+        """Returns the standard deviation of the natural logarithm of each uncertain value. Values
+        that are exact are left out."""
+        factors: dict[UncertainHardware, float] = {
+            "disk": self.disk,
+            "client_link": self.client_link,
+            "server_link": self.server_link,
+            "latency": self.latency,
+            "memory": self.memory,
+            "calls": self.calls,
+        }
+        return {name: log_sd_of(factor) for name, factor in factors.items() if factor > 1}
+
+    def note(self) -> str:
+        """Returns a sentence that names the uncertain hardware and what would settle it; "" if all
+        hardware is exact."""
+        named = [
+            f"{name.replace('_', ' ')} × or ÷ {getattr(self, name):.3g}" for name in self.log_sds()
+        ]
+        return f"uncertain hardware: {', '.join(named)}; {SETTLING}" if named else ""
+
+
+def log_sd_of(factor: float) -> float:
+    """Returns the standard deviation of the natural logarithm of a value whose 90 % interval is
+    from value / `factor` to value * `factor`."""
+    return math.log(factor) / QUANTILE
+
+
+def factor_of(log_sd: float) -> float:
+    """Returns the factor f of the 90 % interval [value / f, value * f] of a value whose natural
+    logarithm has the standard deviation `log_sd`; at most LARGEST_FACTOR."""
+    return min(LARGEST_FACTOR, math.exp(log_sd * QUANTILE))
