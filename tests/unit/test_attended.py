@@ -10,6 +10,8 @@ import sys
 
 import pytest
 from dfslab import cli
+from dfslab.cli.live.stop_signals import REPEATED_S, StopRequests
+from support.clock import ManualClock
 from support.waiting import wait_until
 
 # Only ends what hangs.
@@ -69,9 +71,11 @@ def test_a_killed_parent_takes_its_child_along():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_reaches_the_child_once(number):
+    """The signal arrives twice within a moment, as from `timeout`. The second one would interrupt
+    the clean-up."""
     work = f"""
     got = []
-    signal.signal({int(number)}, lambda *_: got.append(1))
+    signal.signal({int(number)}, lambda *_: (got.append(1), print("signal", flush=True)))
     print("ready", flush=True)
     while not got:
         time.sleep(0.01)
@@ -81,8 +85,28 @@ def test_a_signal_reaches_the_child_once(number):
     process, _ = started(work)
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
+    assert process.stdout.readline() == "signal\n"
+    process.send_signal(number)
     process.communicate(timeout=HANGS_S)
     assert process.returncode == 41
+
+
+def test_a_signal_is_a_new_request_after_a_pause():
+    clock = ManualClock()
+    requests = StopRequests(clock)
+    assert requests.is_new(signal.SIGTERM)
+    clock.advance(REPEATED_S / 2)
+    assert not requests.is_new(signal.SIGTERM)
+    assert requests.is_new(signal.SIGINT)
+    clock.advance(2 * REPEATED_S)
+    assert requests.is_new(signal.SIGTERM)
+
+
+def test_a_repeated_signal_does_not_interrupt_the_clean_up():
+    requests = StopRequests(ManualClock())
+    with pytest.raises(KeyboardInterrupt):
+        requests.handle(signal.SIGTERM, None)
+    requests.handle(signal.SIGTERM, None)
 
 
 def test_the_signal_that_ends_the_child_ends_the_parent():

@@ -12,6 +12,7 @@ from dfslab.spec.changes.change_language import apply, parse_change, parse_chang
 from dfslab.spec.changes.differences import change_between
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
+from dfslab.studies.plans.deployments import layouts, scenario_of
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SERVER = "deployment.node.server"
@@ -20,6 +21,11 @@ SERVER = "deployment.node.server"
 @pytest.fixture(scope="module")
 def hdfs():
     return read(SCENARIOS / "hdfs-hosts.toml").points()[0].scenario
+
+
+@pytest.fixture(scope="module")
+def beegfs():
+    return scenario_of(next(iter(layouts(("beegfs",), 1))), 8, 1, {"name": "sequential_write"})
 
 
 @pytest.mark.parametrize(
@@ -76,6 +82,18 @@ def test_a_step_of_the_number_of_several_groups_asks_which_one():
     with pytest.raises(InputError, match="name one of strong, weak"):
         parse_change("servers +1", scenario)
     assert len(parse_change("servers x2", scenario).values) == 2
+
+
+@pytest.mark.parametrize("text", ["copies 2", "replicas +1", "copies x2", "mirrored 1"])
+def test_two_copies_switch_a_mirror_on(beegfs, text):
+    found = parse_change(text, beegfs)
+    assert found.values == {"file_system.mirrored": 1}
+    assert apply(beegfs, [found]).file_system.parameters["mirrored"] == 1
+
+
+def test_three_copies_are_no_mirror(beegfs):
+    with pytest.raises(InputError, match="0 or 1"):
+        apply(beegfs, [parse_change("copies 3", beegfs)])
 
 
 def test_an_illegal_configuration_is_refused(hdfs):

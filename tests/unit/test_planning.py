@@ -9,7 +9,7 @@ import pytest
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.studies.decisions.prices import prices_of
-from dfslab.studies.plans.deployments import PlanLayout, layouts, usual_systems
+from dfslab.studies.plans.deployments import PlanLayout, layouts, scenario_of, usual_systems
 from dfslab.studies.plans.planning import plan
 from dfslab.studies.plans.sizing import HEADROOM, fewest_servers, load_of, memory_bytes
 from dfslab.studies.plans.targets import LatencyTarget, parse_targets
@@ -104,6 +104,32 @@ def test_a_plan_is_cheapest_first_and_simulated_as_it_is_computed():
 
 def test_descriptions_declare_which_file_systems_a_plan_compares():
     assert usual_systems() == ("hdfs", "glusterfs", "moosefs", "cephfs", "beegfs")
+
+
+def test_copies_switch_a_mirror_on():
+    """BeeGFS has a switch, not a number: 0 stores one copy, 1 stores two."""
+    for copies, mirrored in ((1, 0), (2, 1)):
+        layout = next(iter(layouts(("beegfs",), copies)))
+        scenario = scenario_of(layout, 8, 1, {"name": "sequential_write"})
+        assert scenario.file_system.parameters == {"mirrored": mirrored}
+    with pytest.raises(InputError, match="must be 1 or 2: mirrored stores data once or twice"):
+        scenario_of(next(iter(layouts(("beegfs",), 3))), 4, 1, {"name": "sequential_write"})
+
+
+def test_a_plan_says_which_numbers_of_copies_there_are():
+    done = dfslab("plan", "write >= 2 GB/s", "--file-system", "beegfs", "--copies", "3")
+    assert done.returncode == 2
+    assert "must be 1 or 2: mirrored stores data once or twice" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("copies", "servers"), [(1, 4), (2, 8)])
+def test_a_plan_has_the_servers_that_a_stripe_needs(copies, servers):
+    """One server is fast enough, but BeeGFS stripes a file over four targets or four pairs."""
+    layout = next(iter(layouts(("beegfs",), copies)))
+    found = fewest_servers(layout, 1, parse_targets("write >= 1 MB/s"))
+    assert not isinstance(found, str)
+    assert found[0] == servers
 
 
 def test_an_impossible_target_is_one_line():

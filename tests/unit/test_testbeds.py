@@ -17,6 +17,7 @@ from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import ports
 from dfslab.testbeds.hosts.ports import Reservations, can_listen, free_ports
 from dfslab.testbeds.hosts.process import MARK, marked
+from dfslab.testbeds.interruption import STOPPING, uninterrupted
 from support.clock import ManualClock
 from support.ports import PORT, own_address
 from support.tiny_testbed import Testbed
@@ -283,14 +284,23 @@ def test_healing_is_awaited_by_the_clock_that_is_given(monkeypatch):
             testbed.await_whole(5.0, clock)
 
 
-def test_an_interruption_waits_for_the_take_down(monkeypatch):
-    """A Ctrl-C that arrives while `down` removes the testbed takes effect only after everything is
+@pytest.fixture(params=STOPPING)
+def stopping(request):
+    """A signal that raises KeyboardInterrupt, as it does in a command of dfslab."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+def test_an_interruption_waits_for_the_take_down(monkeypatch, stopping):
+    """Two signals that arrive while `down` removes the testbed take effect only after everything is
     removed: `down` then raises KeyboardInterrupt."""
     testbed = Testbed.up({})
     dismantle = registry.dismantle
 
     def interrupted(folder):
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(stopping)
+        signal.raise_signal(stopping)
         dismantle(folder)
 
     monkeypatch.setattr(registry, "dismantle", interrupted)
@@ -298,6 +308,24 @@ def test_an_interruption_waits_for_the_take_down(monkeypatch):
         testbed.down()
     monkeypatch.undo()
     assert not testbed.folder.exists()
+
+
+def test_an_ignored_signal_stays_ignored_while_clean_up_is_protected():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with uninterrupted():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_testbed_that_its_process_forgot_is_taken_down_at_the_end_of_the_process(tmp_path):
+    """A second interrupt may end the clean-up that the first one began."""
+    owner = in_other_process(tmp_path, "ends")
+    testbed_id = owner.communicate(timeout=120)[0].strip()
+    assert owner.returncode == 0
+    assert registry.list_testbeds() == []
+    assert marked(testbed_id) == []
 
 
 def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):

@@ -7,15 +7,19 @@ from __future__ import annotations
 import math
 import random
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
+from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.changes.change_language import apply
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, read
+from dfslab.spec.systems.filesystem import one_copy
+from dfslab.spec.systems.parameters import Parameters
 from dfslab.studies.decisions.whatif import PairedModel
-from dfslab.studies.trials import tuning
+from dfslab.studies.trials import tunable_settings, tuning
 from dfslab.studies.trials.intervention_record import read_records
 from dfslab.studies.trials.setting_search import SettingSearch
 from dfslab.studies.trials.tunable_settings import settings_of
@@ -291,6 +295,25 @@ def test_more_copies_need_permission_and_are_no_risk(source):
     allowed = {one.text: one.risk for one in settings_of(scenario, ("copies",))}
     assert allowed["copies +1"] == ""
     assert allowed["copies -1"] != ""
+
+
+@pytest.mark.parametrize("is_recognised_by", ["key", "stored_copies"])
+def test_copies_are_guarded_without_a_declared_purpose(source, monkeypatch, is_recognised_by):
+    """A file system of another author may declare no purpose for its copies."""
+    system = discover.file_system("glusterfs")
+    undeclared = [replace(one, purpose="") for one in system.parameters]
+    other = replace(system, parameters=Parameters(*undeclared))
+    monkeypatch.setattr(discover, "file_system", lambda name: other)
+    if is_recognised_by == "stored_copies":
+        monkeypatch.setattr(tunable_settings, "protects_data", lambda parameter: False)
+    else:
+        other = replace(other, stored_copies=one_copy)
+    scenario = read(source)
+    guarded = {one.text for one in settings_of(scenario, ())}
+    allowed = {one.text: one.risk for one in settings_of(scenario, ("copies",))}
+    assert not any("copies" in text or "fragments" in text for text in guarded)
+    fewer = "copies -1" if is_recognised_by == "key" else "copies /2"
+    assert allowed[fewer] == "fewer failures than before are enough to lose data"
 
 
 def test_in_a_directory_only_clients_change(source, tmp_path):

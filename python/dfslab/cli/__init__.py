@@ -68,13 +68,16 @@ def in_this_process() -> None:
 
     SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.
     """
+    from dfslab.cli.live.stop_signals import StopRequests
+
     gc.set_threshold(OBJECTS_BETWEEN_SEARCHES)
     atexit.register(_skip_last_search)
     sys.unraisablehook = deliver_interrupt_again
     try:
+        requests = StopRequests()
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, signal.default_int_handler)
+                signal.signal(number, requests.handle)
         if not _at_once(sys.argv[1:]):
             from dfslab.cli.root import main as commands
 

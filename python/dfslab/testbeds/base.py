@@ -5,6 +5,7 @@ It keeps a testbed's record on disk, starts daemons in stages, and takes testbed
 
 from __future__ import annotations
 
+import atexit
 import os
 import statistics
 from abc import ABC, abstractmethod
@@ -37,7 +38,7 @@ from dfslab.testbeds.hosts.ports import Reservations
 from dfslab.testbeds.hosts.process import MARK, LiveProcess
 from dfslab.testbeds.hosts.score import score
 from dfslab.testbeds.interruption import uninterrupted
-from dfslab.testbeds.settings import Setting
+from dfslab.testbeds.settings import Setting, plain
 from dfslab.testbeds.state import (
     DaemonRecord,
     DaemonState,
@@ -147,12 +148,16 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
                     folder, record = state.create(
                         name or cls.SYSTEM,
                         cls.SYSTEM,
-                        _plain(checked),
+                        plain(checked),
                         LiveProcess.of(os.getpid()),
                         0 if hosted else cls.port_count(checked),
                         reservations,
                     )
                     testbed = cls(checked, folder, record, notify, outlive)
+                    if not outlive:
+                        # A second interrupt may end the clean-up of the first one before the
+                        # testbed is taken down.
+                        atexit.register(testbed.down)
                 if hosted is not None:
                     testbed._raise_hosts(hosted, known_hardware, clock)
                 with testbed.whole_processors():
@@ -300,6 +305,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         A second call does nothing.
         """
         with uninterrupted():
+            atexit.unregister(self.down)
             registry.dismantle(self._folder)
             for daemon in self.daemons.values():
                 daemon.reap()
@@ -490,10 +496,3 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
 def missing_methods(kind: type[BaseTestbed]) -> list[str]:
     """Returns the names of the abstract methods that the testbed class `kind` does not define."""
     return sorted(kind.__abstractmethods__)
-
-
-def _plain(parameters: Mapping[str, LevelValue] | CheckedModel) -> dict[str, Setting]:
-    """Returns the parameters as plain data, which the testbed's record can store."""
-    if isinstance(parameters, CheckedModel):
-        return parameters.model_dump(mode="json")
-    return dict(parameters)

@@ -1,4 +1,4 @@
-"""Defers Ctrl-C while a testbed is created or taken down."""
+"""Defers Ctrl-C and the signals that end a command while a testbed is created or taken down."""
 
 from __future__ import annotations
 
@@ -7,18 +7,34 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# Ctrl-C, the end of a batch job, and a lost terminal.
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Returns a context that defers Ctrl-C until its end, so that no clean-up is interrupted."""
+    """Returns a context that defers SIGINT, SIGTERM and SIGHUP until its end, so that no clean-up
+    is interrupted.
+
+    Several signals may arrive: `timeout` sends SIGTERM twice, and a service manager sends it to
+    every process. At the end of the context, the first of them takes effect. A signal that this
+    process ignores, as below `nohup`, stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     pending: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: pending.append(number))
+    before = {
+        number: handler
+        for number in STOPPING
+        if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
+    }
+    for number in before:
+        signal.signal(number, lambda arrived, frame: pending.append(arrived))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         if pending:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(pending[0])

@@ -9,7 +9,7 @@ from dfslab import discover
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number
-from dfslab.spec.model import InputError, unknown
+from dfslab.spec.model import CheckedModel, InputError, unknown
 
 # The value of a parameter, or the properties of a program by name.
 Setting = LevelValue | dict[str, str]
@@ -90,3 +90,10 @@ def check_layout(system: str, parameters: Mapping[str, LevelValue], deployment: 
     numbers = {key: value for key, value in parameters.items() if not isinstance(value, str)}
     for key, allowed in described.check(numbers, instances):
         raise InputError(f"testbed.{key}", parameters.get(key), f"must be {allowed}")
+
+
+def plain(parameters: Mapping[str, LevelValue] | CheckedModel) -> dict[str, Setting]:
+    """Returns the parameters as plain data, which the testbed's record can store."""
+    if isinstance(parameters, CheckedModel):
+        return parameters.model_dump(mode="json")
+    return dict(parameters)

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from dfslab.cli.live.stop_signals import StopRequests
 from dfslab.spec.clock import REAL, Clock
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -114,6 +115,7 @@ class Attendant:
 
     def __init__(self, child: int, done: int, clock: Clock = REAL) -> None:
         self._child, self._done, self._clock = child, done, clock
+        self._requests = StopRequests(clock)
         self._code: int | None = None
         self._is_done = False
         self._kill_at_s: float | None = None
@@ -163,6 +165,8 @@ class Attendant:
 
     def _pass_on(self, number: signal.Signals) -> None:
         if number in PASSED_ON:
+            if not self._requests.is_new(number):
+                return
             os.kill(self._child, number)
             if self._kill_at_s is None:
                 self._kill_at_s = self._clock.monotonic_s() + STOP_LIMIT_S

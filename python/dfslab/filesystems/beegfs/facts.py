@@ -57,7 +57,7 @@ PARAMETERS = Parameters(
         "Rp1",
         "beegfs-ctl --setpattern --pattern=buddymirror",
         minimum=0,
-        purpose="copies",
+        purpose="mirror",
     ),
     Parameter(
         "cache_buffer",

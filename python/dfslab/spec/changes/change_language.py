@@ -90,7 +90,7 @@ def _assigned(text: str, scenario: Scenario) -> Change:
     key, _, written = text.partition("=")
     key, written = key.strip(), written.strip()
     for subject in subjects_of(scenario).values():
-        if subject.keys == (key,):
+        if subject.keys == (key,) and not subject.base:
             return _valued(text, subject, written.strip('"'))
     try:
         value = json.loads(written)
@@ -116,7 +116,12 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
         else DOUBLING * (old != one)
         for old, one in zip(subject.present, new, strict=True)
     ]
-    values = {key: _written(one, subject.unit) for key, one in zip(subject.keys, new, strict=True)}
+    values = {
+        key: _written(
+            one - subject.base if subject.base and isinstance(one, int) else one, subject.unit
+        )
+        for key, one in zip(subject.keys, new, strict=True)
+    }
     is_more = all(
         isinstance(old, int | float)
         and isinstance(one, int | float)

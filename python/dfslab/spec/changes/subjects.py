@@ -15,6 +15,7 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number, workload_parameters
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.copies import base_of, copies_at
 from dfslab.spec.systems.filesystem import Role
 
 # Words for the nodes of a role, by the kind of the role.
@@ -58,7 +59,8 @@ class Subject:
 
     `names` are the phrases that name it; messages use the first one. `keys` are the dotted keys
     that a change sets, and `present` are the values that they have now, in SI units (text for
-    words). `unit` is "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for fractions, and ""
+    words). `base` is added to the value of a key to show it: a mirror that is off, 0, is one copy.
+    `unit` is "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for fractions, and ""
     for words.
     """
 
@@ -66,6 +68,7 @@ class Subject:
     keys: tuple[str, ...]
     unit: str
     present: tuple[LevelValue, ...]
+    base: int = 0
 
     @property
     def kind(self) -> str:
@@ -116,6 +119,9 @@ def _of_system(scenario: Scenario) -> Iterator[Subject]:
         names: tuple[str, ...] = (key.replace("_", " "),)
         if parameter.purpose == "copies":
             names = tuple(dict.fromkeys((*COPIES_WORDS, *names)))
+        if base := base_of(parameter):
+            shown = (copies_at(parameter, value),)
+            yield Subject(COPIES_WORDS, (f"file_system.{key}",), "1", shown, base)
         unit = parameter.unit if parameter.unit in ("B", "s", "B/s") else "1"
         yield Subject(names, (f"file_system.{key}",), unit, (value,))
 

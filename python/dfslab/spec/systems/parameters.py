@@ -19,12 +19,12 @@ __all__ = ["COMMON", "Parameter", "Parameters", "Purpose", "symbol"]
 
 ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 # What a parameter sets, for code that treats all file systems alike. "copies": the number of copies
-# of data grows with the value, and so does the number of failures that the data survives. "data
-# fragments": fragments that hold data under erasure coding; fewer are left for parity if the value
-# grows. "block size": the unit of bytes in which a file is stored. "file size": the size of a file.
-# "tuning": how processes cache, prefetch and schedule; where data is stored does not depend on it.
-# "": none of these.
-Purpose = Literal["", "copies", "data fragments", "block size", "file size", "tuning"]
+# of data grows with the value, and so does the number of failures that the data survives. "mirror":
+# data is stored once (0) or on two servers (1). "data fragments": fragments that hold data under
+# erasure coding; fewer are left for parity if the value grows. "block size": the unit of bytes in
+# which a file is stored. "file size": the size of a file. "tuning": how processes cache, prefetch
+# and schedule; where data is stored does not depend on it. "": none of these.
+Purpose = Literal["", "copies", "mirror", "data fragments", "block size", "file size", "tuning"]
 
 
 @dataclass(frozen=True)

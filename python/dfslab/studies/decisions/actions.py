@@ -12,6 +12,7 @@ from dfslab.spec.changes.change_language import parse_change
 from dfslab.spec.environment import number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.copies import protects_data
 from dfslab.spec.systems.parameters import Parameter
 
 # Changes to the hardware of one kind of nodes, in the language of changes.
@@ -126,9 +127,12 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
             yield f"{name} -1", _FEWER_COPIES
             yield f"{name} 1", _FEWER_COPIES
         return
+    if parameter.purpose == "mirror":
+        yield (f"{name} 0", _FEWER_COPIES) if value else (f"{name} 1", "")
+        return
     yield f"{name} x2", ""
     if value / 2 >= (parameter.minimum or 0.0):
-        yield f"{name} /2", ""
+        yield f"{name} /2", _FEWER_COPIES if protects_data(parameter) else ""
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:

@@ -19,6 +19,7 @@ from dfslab.spec.hardware.uncertainty import log_sd_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.copies import copies_at, copies_parameter, setting_for
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.standard import recordable, recorded
 from dfslab.spec.toml import TomlTable
@@ -144,10 +145,10 @@ def _settings(
 ) -> dict[str, float]:
     settings = dict(place.discovery.settings)
     if given.copies:
-        keys = [one.key for one in system.parameters if one.purpose == "copies"]
-        if not keys:
+        parameter = copies_parameter(system.parameters)
+        if parameter is None:
             raise InputError("--copies", given.copies, f"{system.name} has no copies of data")
-        settings[keys[0]] = float(given.copies)
+        settings[parameter.key] = float(setting_for(parameter, given.copies))
     return settings
 
 
@@ -370,9 +371,9 @@ def _servers_count(
     if reported:
         return reported
     usual = max(role.instances for role in roles)
-    copies = max(
-        (settings.get(p.key, 1.0) for p in system.parameters if p.purpose == "copies"), default=1.0
-    )
+    parameter = copies_parameter(system.parameters)
+    set_to = None if parameter is None else settings.get(parameter.key)
+    copies = 1.0 if parameter is None or set_to is None else copies_at(parameter, set_to)
     count = max(usual, math.ceil(copies))
     notes.append(f"{count} data servers are assumed: --servers N declares them")
     return count

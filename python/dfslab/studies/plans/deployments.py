@@ -10,6 +10,7 @@ from dfslab import discover
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.copies import copies_parameter, setting_for
 from dfslab.spec.units import parse
 
 LINKS = ("10 Gbit/s", "25 Gbit/s", "100 Gbit/s")
@@ -79,15 +80,26 @@ def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
 def copies_key(system: str) -> str:
     """Returns the key of the file system's parameter for the number of copies; "" if the file
     system stores one copy only."""
-    declared = discover.file_system(system).parameters.of_origin("filesystem")
-    return next((key for key, one in declared.items() if one.purpose == "copies"), "")
+    found = copies_parameter(discover.file_system(system).parameters)
+    return "" if found is None else found.key
+
+
+def copies_of(layout: PlanLayout) -> dict[str, int]:
+    """Returns the setting of the layout's file system for the number of copies, by key. Raises
+    InputError if the file system cannot store this number of copies."""
+    parameter = copies_parameter(discover.file_system(layout.system).parameters)
+    if parameter is not None:
+        return {parameter.key: setting_for(parameter, layout.copies)}
+    if layout.copies > 1:
+        raise InputError("--copies", layout.copies, f"{layout.system} keeps one copy")
+    return {}
 
 
 def scenario_of(
     layout: PlanLayout, servers: int, clients: int, workload: Mapping[str, LevelValue]
 ) -> Scenario:
     """Returns the scenario of a layout with a number of servers and client nodes, and a workload.
-    Raises InputError if the layout has several copies but the file system stores only one."""
+    Raises InputError if the file system cannot store this number of copies."""
     system = discover.file_system(layout.system)
     hardware = {"adapter": {"bandwidth": layout.link}, "memory": MEMORY, "cores": CORES}
     disk = {
@@ -105,15 +117,12 @@ def scenario_of(
         nodes[0] |= {"memory": layout.metadata_memory, "cores": METADATA_CORES}
     roles = {role.name: 1 for role in system.roles if role.kind == "client"}
     nodes.append({"name": "client", "count": clients, "roles": roles, **hardware})
-    key = copies_key(layout.system)
-    if layout.copies > 1 and not key:
-        raise InputError("--copies", layout.copies, f"{layout.system} keeps one copy")
     return build(
         Scenario,
         {
             "name": "plan",
             "deployment": {"node": nodes, "network": {"latency": LATENCY}},
-            "file_system": {"name": layout.system, **({key: layout.copies} if key else {})},
+            "file_system": {"name": layout.system, **copies_of(layout)},
             "workload": dict(workload),
             "run": {"methods": ["sequence"]},
         },

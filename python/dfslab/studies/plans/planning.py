@@ -29,6 +29,7 @@ from dfslab.studies.plans.deployments import (
     METADATA_MEMORIES,
     PlanLayout,
     copies_key,
+    copies_of,
     layouts,
     scenario_of,
     usual_systems,
@@ -188,6 +189,10 @@ def plan(
 def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | str:
     """Returns the smallest deployment of a layout that reaches the targets, or the reason why there
     is none."""
+    try:
+        copies_of(layout)
+    except InputError as error:
+        return error.allowed
     memory, memory_of_server = _metadata_memory(layout, targets)
     if memory_of_server is None:
         return f"the metadata server needs {units.text(memory, 'B', 3)} of memory"

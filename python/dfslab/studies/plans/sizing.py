@@ -26,6 +26,9 @@ from dfslab.studies.plans.targets import BYTES_OPERATIONS, Targets
 
 # Largest number of nodes of a plan, and largest number of clients in a scenario.
 MOST_NODES, MOST_CLIENTS = 10_000, 4096
+# How far the next legal number of servers may be away: a file that is striped over four pairs of
+# servers, as BeeGFS can do, needs eight.
+LEGAL_WITHIN = 16
 # Largest planned utilisation of the bottleneck. Above this utilisation, response times grow
 # steeply.
 HEADROOM = 0.7
@@ -133,8 +136,9 @@ def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
     """Returns the smallest legal number of servers that is at least `servers`, and the load of
-    these servers; None if no number from `servers` to `servers` + 2 × copies is legal."""
-    for count in range(servers, min(MOST_NODES, servers + 2 * layout.copies) + 1):
+    these servers; None if none of the next LEGAL_WITHIN numbers, or two for each copy, is legal."""
+    last = servers + max(LEGAL_WITHIN, 2 * layout.copies)
+    for count in range(servers, min(MOST_NODES, last) + 1):
         try:
             return count, load_of(layout, count, clients, targets)
         except InputError:

@@ -7,21 +7,20 @@ from collections.abc import Iterator, Sequence
 
 from dfslab import discover
 from dfslab.spec.changes.change_language import apply, parse_change
-from dfslab.spec.environment import number
+from dfslab.spec.environment import number, parameters
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.copies import protects_data
 from dfslab.spec.systems.parameters import Parameter, Purpose
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.trials.feasible import why_not
 
 # Permissions of the option `--may`. COPIES allows changes of the number of failures that the data
-# survives. SYNC allows changes of whether written data survives a power failure. _OF_COPIES has the
-# purposes of the parameters that need COPIES. _OF_SYNC has parts of the names of parameters that
-# need SYNC.
+# survives. SYNC allows changes of whether written data survives a power failure. _OF_SYNC has parts
+# of the names of parameters that need SYNC.
 COPIES, SYNC = "copies", "sync"
 PERMISSIONS = (COPIES, SYNC)
 _DATA_FRAGMENTS: Purpose = "data fragments"
-_OF_COPIES: tuple[Purpose, ...] = ("copies", _DATA_FRAGMENTS)
 _OF_SYNC = ("sync", "write_through")
 # The values of a number that are tried: the present value times and divided by these factors.
 _STEPS = ("x2", "x4", "/2", "/4")
@@ -51,14 +50,17 @@ def settings_of(
     """
     check_permissions(may)
     found: dict[str, CandidateAction] = {}
-    for text, risk in _texts(scenario, is_running):
-        if risk and risk not in may:
+    for text, declared in _texts(scenario, is_running):
+        if declared and declared not in may:
             continue
         try:
             change = parse_change(text, scenario)
             changed = apply(scenario, [change])
         except InputError:
             # The value is illegal, such as half of an odd number of threads.
+            continue
+        risk = COPIES if _stored(changed) != _stored(scenario) else declared
+        if risk and risk not in may:
             continue
         if change.distance and not why_not(changed, [change]):
             lost = _RISKS[risk] if risk and _sacrifices(scenario, changed) else ""
@@ -67,19 +69,31 @@ def settings_of(
 
 
 def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
-    """Returns whether the changed scenario protects data less: it forces less data to disk, or a
-    parameter of copies or forced writes is smaller. More data fragments also protect data less,
-    because fewer fragments remain for parity."""
+    """Returns whether the changed scenario protects data less: it forces less data to disk, stores
+    fewer bytes for each byte of a file, or a parameter of copies or forced writes is smaller. More
+    data fragments also protect data less, because fewer fragments remain for parity. A parameter
+    that declares no purpose may protect data less at either a smaller or a larger value."""
     if scenario.workload.fsync and not changed.workload.fsync:
+        return True
+    if _stored(changed) < _stored(scenario):
         return True
     system = discover.file_system(scenario.file_system.name)
     for key, parameter in system.parameters.of_origin("filesystem").items():
         if _permission(parameter):
             before = number(parameter, scenario.file_system.parameters.get(key))
             after = number(parameter, changed.file_system.parameters.get(key))
+            if not parameter.purpose and _permission(parameter) == COPIES and after != before:
+                return True
             if after > before if parameter.purpose == _DATA_FRAGMENTS else after < before:
                 return True
     return False
+
+
+def _stored(scenario: Scenario) -> float:
+    """Returns how many bytes the servers store for each byte of a file, as the file system's
+    description states it."""
+    system = discover.file_system(scenario.file_system.name)
+    return system.stored_copies(parameters(scenario, system))
 
 
 def _texts(scenario: Scenario, is_running: bool) -> Iterator[tuple[str, str]]:
@@ -99,7 +113,7 @@ def _texts(scenario: Scenario, is_running: bool) -> Iterator[tuple[str, str]]:
 
 
 def _permission(parameter: Parameter) -> str:
-    if parameter.purpose in _OF_COPIES:
+    if protects_data(parameter):
         return COPIES
     return SYNC if any(word in parameter.key for word in _OF_SYNC) else ""
 

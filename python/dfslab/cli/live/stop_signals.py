@@ -1,0 +1,33 @@
+"""Recognises repeated signals: several signals that are one request to end a command."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+from dfslab.spec.clock import REAL, Clock
+
+# A signal that arrives at most this many seconds after an equal one is the same request. `timeout`
+# sends its signal twice. A service manager sends a signal to every process of a command, so that
+# the child process receives it from the service manager and from its parent.
+REPEATED_S = 1.0
+
+
+class StopRequests:
+    """Tells a new request to end the command from a repeated signal."""
+
+    def __init__(self, clock: Clock = REAL) -> None:
+        self._clock = clock
+        self._arrived_s: dict[int, float] = {}
+
+    def is_new(self, number: int) -> bool:
+        """Returns whether the signal `number` is a new request, and records its time of arrival."""
+        now_s, before_s = self._clock.monotonic_s(), self._arrived_s.get(number)
+        self._arrived_s[number] = now_s
+        return before_s is None or now_s - before_s > REPEATED_S
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """Acts as Python's handler of Ctrl-C: raises KeyboardInterrupt. Ignores a repeated signal,
+        because it would interrupt the clean-up that the first one began."""
+        if self.is_new(number):
+            signal.default_int_handler(number, frame)

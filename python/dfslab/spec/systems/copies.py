@@ -1,0 +1,48 @@
+"""The parameters of file systems that set how often data is stored, whatever they are called and
+counted in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from dfslab.spec.input_error import InputError
+from dfslab.spec.systems.parameters import Parameter
+
+# A parameter without a declared purpose is taken for one of copies if its key or its meaning has
+# one of these words. A file system of another author may declare no purposes.
+_IN_KEY = re.compile(r"cop(y|ies)|replica|mirror|parity|redundan|erasure|fragment")
+_IN_MEANING = re.compile(r"cop(y|ies) of|replica|redundan|parity|erasure", re.IGNORECASE)
+
+
+def copies_parameter(parameters: Iterable[Parameter]) -> Parameter | None:
+    """Returns the parameter that sets the number of copies; None if no parameter declares this."""
+    declared = (one for one in parameters if one.purpose in ("copies", "mirror"))
+    return next(declared, None)
+
+
+def setting_for(parameter: Parameter, copies: int) -> int:
+    """Returns the value of `parameter` at which this number of copies is stored. Raises InputError
+    if the parameter switches a mirror on or off and `copies` is neither 1 nor 2."""
+    if parameter.purpose == "mirror" and copies not in (1, 2):
+        allowed = f"must be 1 or 2: {parameter.key} stores data once or twice"
+        raise InputError("--copies", copies, allowed)
+    return copies - base_of(parameter)
+
+
+def copies_at(parameter: Parameter, value: float) -> float:
+    """Returns the number of copies that is stored at a value of `parameter`."""
+    return value + base_of(parameter)
+
+
+def base_of(parameter: Parameter) -> int:
+    """Returns the number of copies at the value 0: a mirror that is off stores one copy."""
+    return 1 if parameter.purpose == "mirror" else 0
+
+
+def protects_data(parameter: Parameter) -> bool:
+    """Returns whether the number of failures that the data survives may depend on `parameter`, as
+    its purpose or, if it declares none, its key or meaning states."""
+    if parameter.purpose:
+        return parameter.purpose in ("copies", "mirror", "data fragments")
+    return bool(_IN_KEY.search(parameter.key) or _IN_MEANING.search(parameter.meaning))
