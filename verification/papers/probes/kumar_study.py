@@ -16,8 +16,8 @@ from dfslab.studies.designs.lessons import PaperTable
 from dfslab.studies.designs.slopes import slopes
 
 from verification import recordings
-from verification.papers.kumar_equations import rows
 from verification.papers.obtained import Obtained, judged, verdict_of
+from verification.papers.probes.kumar_equations import rows
 from verification.reproductions import kumar, kumar_claims
 
 # Table 5: the sign of each factor's coefficient, which is the same for every operation. Disk speeds
