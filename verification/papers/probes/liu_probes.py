@@ -24,8 +24,6 @@ from verification.reproductions import liu_calls
 from verification.reproductions.liu_calls import CREATE, LOCATIONS, SEND_BLOCK, SEND_PACKET, TABLE_1
 
 RECORDING = "liu-interventions"
-# The agent's state of an instrumentation point whose class the process never loaded.
-NOT_LOADED = "unseen"
 FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 # How statements of the paper are read. "Little to do with" means a ratio of at most 1.5. "More than
 # 90 %" is the paper's own figure.
@@ -141,7 +139,8 @@ def polymorphous() -> Obtained:
     points = liu_calls.points(subjects[0])
     states = [state for step in points.values() if len(step) > 1 for state in step.values()]
     steps = sum(len(step) > 1 for step in points.values())
-    instrumented, not_loaded = states.count(liu_calls.INSTRUMENTED), states.count(NOT_LOADED)
+    instrumented = states.count(callprofile.INSTRUMENTED)
+    not_loaded = states.count(callprofile.NOT_LOADED)
     text = f"{steps} steps merge {len(states)} instrumentation points: {instrumented} instrumented"
     text += f", {not_loaded} of classes that were not loaded"
     return judged(steps > 0 and instrumented + not_loaded == len(states), text)

@@ -1,5 +1,8 @@
-package dfslab.agent;
+package dfslab.agent.instrument;
 
+import dfslab.agent.calls.Kind;
+import dfslab.agent.calls.Names;
+import dfslab.agent.text.Pattern;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,9 +27,9 @@ import java.util.Locale;
  * "*" in STEP stands for the text that the last "*" of the name matches. Text after "#" and a blank
  * is a comment.
  */
-final class Points {
+public final class Points {
   /** An instrumentation point: the advice that is applied to the methods of a class. */
-  record Cut(
+  public record JoinPoint(
       Action action,
       Pattern owner,
       String method,
@@ -44,7 +47,7 @@ final class Points {
    * The type of advice, outermost first. For ADVICE, the field STEP has the name of the advice
    * class.
    */
-  enum Action {
+  public enum Action {
     RESUME,
     CAPTURE,
     ADVICE,
@@ -52,13 +55,13 @@ final class Points {
   }
 
   /** The source from which the advice takes a recorded value or an object. */
-  record Source(From from, int argument, String field) {
+  public record Source(From from, int argument, String field) {
     static final Source NOWHERE = new Source(From.NOWHERE, 0, "");
     static final Source THIS = new Source(From.THIS, 0, "");
   }
 
   /** The kind of a source. */
-  enum From {
+  public enum From {
     NOWHERE,
     THIS,
     RETURN,
@@ -66,15 +69,12 @@ final class Points {
     FIELD
   }
 
-  /** A pattern for names that the program gives its own calls. */
-  record Name(boolean served, Pattern pattern, String step, Kind kind) {}
-
-  final List<Cut> cuts = new ArrayList<>();
-  final List<Name> names = new ArrayList<>();
-  final List<String> replaced = new ArrayList<>();
+  public final List<JoinPoint> joinPoints = new ArrayList<>();
+  public final List<Names.Name> names = new ArrayList<>();
+  public final List<String> replaced = new ArrayList<>();
 
   /** Reads a points file. An IllegalArgumentException names the line that is invalid. */
-  static Points read(Path file) throws IOException {
+  public static Points read(Path file) throws IOException {
     Points points = new Points();
     List<String> lines = Files.readAllLines(file);
     for (int number = 1; number <= lines.size(); number++) {
@@ -113,7 +113,7 @@ final class Points {
       case "scope", "serve" -> {
         need(words, 4, 4);
         boolean served = words[0].equals("serve");
-        names.add(new Name(served, new Pattern(words[1]), step(words[2]), kind(words[3])));
+        names.add(new Names.Name(served, new Pattern(words[1]), step(words[2]), kind(words[3])));
       }
       case "replace" -> {
         need(words, 2, 2);
@@ -126,7 +126,8 @@ final class Points {
 
   private void add(
       Action action, String[] words, String step, Kind kind, Source source, Source about) {
-    cuts.add(new Cut(action, new Pattern(words[1]), words[2], step, kind, source, about));
+    Pattern owner = new Pattern(words[1]);
+    joinPoints.add(new JoinPoint(action, owner, words[2], step, kind, source, about));
   }
 
   private static void need(String[] words, int least, int most) {

@@ -1,9 +1,9 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.util.Locale;
 
 /** The cost class of a step's time: work, or a type of wait. */
-enum Kind {
+public enum Kind {
   /** The step computes. */
   SERVICE,
   /** The step accesses a disk or the kernel's page cache. */
@@ -27,7 +27,8 @@ enum Kind {
     return valueOf(word.toUpperCase(Locale.ROOT));
   }
 
-  String word() {
+  /** The word for this kind in points files and profiles. */
+  public String word() {
     return name().toLowerCase(Locale.ROOT);
   }
 }

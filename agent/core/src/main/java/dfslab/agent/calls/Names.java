@@ -1,18 +1,23 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
+import dfslab.agent.text.Pattern;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Maps the names that the traced program gives its own calls to recorded steps. */
-final class Names {
+public final class Names {
+  /** A pattern for names that the program gives its own calls. */
+  public record Name(boolean served, Pattern pattern, String step, Kind kind) {}
+
   static final int LIMIT = 4096;
   private static final ConcurrentHashMap<String, Integer> CALLED = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<String, Integer> SERVED = new ConcurrentHashMap<>();
-  private static volatile List<Points.Name> names = List.of();
+  private static volatile List<Name> names = List.of();
 
   private Names() {}
 
-  static void use(List<Points.Name> wanted) {
+  /** Replaces the known patterns. */
+  public static void use(List<Name> wanted) {
     names = List.copyOf(wanted);
     CALLED.clear();
     SERVED.clear();
@@ -32,7 +37,7 @@ final class Names {
   }
 
   private static int look(String name, boolean served) {
-    for (Points.Name wanted : names) {
+    for (Name wanted : names) {
       String step = wanted.served() == served ? wanted.pattern().fill(name, wanted.step()) : null;
       if (step != null) {
         return Recorder.define(step.replace('/', '_'), wanted.kind()).number();

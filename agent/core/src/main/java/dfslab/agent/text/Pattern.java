@@ -1,7 +1,7 @@
-package dfslab.agent;
+package dfslab.agent.text;
 
 /** A pattern of names, in which "*" matches any text and "?" any single character. */
-final class Pattern {
+public final class Pattern {
   private final String text;
 
   /**
@@ -12,7 +12,8 @@ final class Pattern {
 
   private final java.util.regex.Pattern compiled;
 
-  Pattern(String text) {
+  /** A pattern with this text. */
+  public Pattern(String text) {
     this.text = text;
     beginning = text.split("[*?]", 2)[0];
     StringBuilder regex = new StringBuilder();
@@ -26,11 +27,13 @@ final class Pattern {
     compiled = java.util.regex.Pattern.compile(regex.toString(), java.util.regex.Pattern.DOTALL);
   }
 
-  boolean plain() {
+  /** Whether the pattern has no wildcard. */
+  public boolean plain() {
     return text.indexOf('*') < 0 && text.indexOf('?') < 0;
   }
 
-  boolean matches(String name) {
+  /** Whether the pattern matches a name. */
+  public boolean matches(String name) {
     return name.startsWith(beginning) && compiled.matcher(name).matches();
   }
 
@@ -38,7 +41,7 @@ final class Pattern {
    * The template with "*" replaced by the text that this pattern's last "*" matches; null if the
    * name does not match.
    */
-  String fill(String name, String template) {
+  public String fill(String name, String template) {
     if (!name.startsWith(beginning)) {
       return null;
     }

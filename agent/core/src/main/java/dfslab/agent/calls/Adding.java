@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.util.Arrays;
 import java.util.concurrent.ThreadLocalRandom;

@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -1,13 +1,14 @@
-package dfslab.agent;
+package dfslab.agent.text;
 
 /** The agent's log: at most a limited number of lines on the host's standard error. */
-final class Log {
+public final class Log {
   static final int LIMIT = 1000;
   private static int lines;
 
   private Log() {}
 
-  static synchronized void line(String text) {
+  /** Writes one line, unless the limit of lines is reached. */
+  public static synchronized void line(String text) {
     if (lines < LIMIT) {
       lines++;
       System.err.println("dfslab-agent: " + text.replace('\n', ' '));

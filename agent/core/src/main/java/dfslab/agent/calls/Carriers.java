@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
@@ -78,7 +78,7 @@ public final class Carriers {
   /**
    * The number of contexts dropped for lack of room; calls that would resume them have no context.
    */
-  static long lost() {
+  public static long lost() {
     return LOST.sum();
   }
 

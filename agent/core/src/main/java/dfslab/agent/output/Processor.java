@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.output;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;

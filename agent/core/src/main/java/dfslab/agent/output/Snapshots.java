@@ -1,5 +1,15 @@
-package dfslab.agent;
+package dfslab.agent.output;
 
+import dfslab.agent.calls.Carriers;
+import dfslab.agent.calls.Contexts;
+import dfslab.agent.calls.Exemplar;
+import dfslab.agent.calls.Node;
+import dfslab.agent.calls.Recorder;
+import dfslab.agent.calls.ThreadTree;
+import dfslab.agent.instrument.Instrumenter;
+import dfslab.agent.instrument.Points;
+import dfslab.agent.text.Json;
+import dfslab.agent.text.Log;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -16,7 +26,7 @@ import java.util.Map;
  * <p>{@code agent/README.md} describes the files. Each file is replaced atomically. The sums of a
  * profile cover the time since the process started, so the last snapshot is complete.
  */
-final class Snapshots implements Runnable {
+public final class Snapshots implements Runnable {
   static final String FORMAT = "dfslab-profile/1";
 
   /**
@@ -33,7 +43,7 @@ final class Snapshots implements Runnable {
   private final String name;
   private final String instance;
   private final Points points;
-  private final Weaver weaver;
+  private final Instrumenter instrumenter;
   private final long intervalMs;
   private final long startedMs = System.currentTimeMillis();
   private final Processor processor = new Processor();
@@ -42,23 +52,30 @@ final class Snapshots implements Runnable {
   private boolean over;
   private long written;
 
-  Snapshots(Path folder, String instance, Points points, Weaver weaver, double intervalS) {
+  /** Snapshots of this process into a folder, every {@code intervalS} seconds. */
+  public Snapshots(
+      Path folder,
+      String instance,
+      Points points,
+      Instrumenter instrumenter,
+      double intervalS) {
     this.folder = folder;
     name = instance + "-" + ProcessHandle.current().pid();
     this.instance = instance;
     this.points = points;
-    this.weaver = weaver;
+    this.instrumenter = instrumenter;
     intervalMs = Math.round(intervalS * 1000);
   }
 
-  void start() {
+  /** Starts the thread that writes the snapshots. */
+  public void start() {
     thread.setDaemon(true);
     thread.start();
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
   /** Writes the last snapshot, if the agent detaches before its host ends. */
-  void stop() {
+  public void stop() {
     Runtime.getRuntime().removeShutdownHook(atExit);
     writeLast();
     thread.interrupt();
@@ -162,9 +179,9 @@ final class Snapshots implements Runnable {
 
   private void points(Json json) {
     json.key("points").open('[');
-    for (Points.Cut cut : points.cuts) {
-      json.open('{').key("point").text(cut.toString());
-      json.key("step").text(cut.step()).key("state").text(weaver.state(cut)).close('}');
+    for (Points.JoinPoint point : points.joinPoints) {
+      json.open('{').key("point").text(point.toString());
+      json.key("step").text(point.step()).key("state").text(instrumenter.state(point)).close('}');
     }
     json.close(']');
   }

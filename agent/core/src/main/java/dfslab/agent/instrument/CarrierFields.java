@@ -1,5 +1,6 @@
-package dfslab.agent;
+package dfslab.agent.instrument;
 
+import dfslab.agent.text.Log;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import java.util.HashSet;
@@ -18,10 +19,10 @@ import net.bytebuddy.pool.TypePool;
  * Adds a field for the calling context, at load time, to classes that carry operations between
  * threads.
  *
- * <p>A field costs far less than a look-up in {@link Carriers}. Only classes that both capture and
+ * <p>A field costs far less than a look-up in {@code Carriers}. Only classes that both capture and
  * resume a context in their own methods get a field; classes that are already loaded cannot.
  */
-final class CarrierFields implements ClassFileTransformer {
+public final class CarrierFields implements ClassFileTransformer {
   static final String NAME = "dfslab$cause";
   private final Set<String> owners = new HashSet<>();
   private final ByteBuddy builder =
@@ -29,19 +30,20 @@ final class CarrierFields implements ClassFileTransformer {
           .with(TypeValidation.DISABLED)
           .with(Implementation.Context.Disabled.Factory.INSTANCE);
 
-  CarrierFields(Points points) {
+  /** Fields for the classes that these points capture and resume. */
+  public CarrierFields(Points points) {
     Set<String> resumed = new HashSet<>();
-    for (Points.Cut cut : points.cuts) {
-      boolean capture = cut.action() == Points.Action.CAPTURE;
-      if (!capture && cut.action() != Points.Action.RESUME) {
+    for (Points.JoinPoint point : points.joinPoints) {
+      boolean capture = point.action() == Points.Action.CAPTURE;
+      if (!capture && point.action() != Points.Action.RESUME) {
         continue;
       }
-      if (!cut.owner().plain() || cut.source().from() != Points.From.THIS) {
+      if (!point.owner().plain() || point.source().from() != Points.From.THIS) {
         // Objects captured from arguments may be of any class, so all contexts stay in one table.
         owners.clear();
         return;
       }
-      (capture ? owners : resumed).add(cut.owner().toString());
+      (capture ? owners : resumed).add(point.owner().toString());
     }
     if (!owners.equals(resumed)) {
       owners.clear();

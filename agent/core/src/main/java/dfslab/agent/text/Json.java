@@ -1,43 +1,43 @@
-package dfslab.agent;
+package dfslab.agent.text;
 
 /** Writes one JSON document without white space. */
-final class Json {
+public final class Json {
   private final StringBuilder out = new StringBuilder(1 << 16);
   private boolean first = true;
 
-  Json open(char bracket) {
+  public Json open(char bracket) {
     comma();
     out.append(bracket);
     first = true;
     return this;
   }
 
-  Json close(char bracket) {
+  public Json close(char bracket) {
     out.append(bracket);
     first = false;
     return this;
   }
 
-  Json key(String key) {
+  public Json key(String key) {
     text(key);
     out.append(':');
     first = true;
     return this;
   }
 
-  Json number(long value) {
+  public Json number(long value) {
     comma();
     out.append(value);
     return this;
   }
 
-  Json truth(boolean value) {
+  public Json truth(boolean value) {
     comma();
     out.append(value);
     return this;
   }
 
-  Json text(String value) {
+  public Json text(String value) {
     comma();
     out.append('"');
     for (int index = 0; index < value.length(); index++) {

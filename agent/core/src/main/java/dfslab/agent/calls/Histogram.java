@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 /**
  * Counts of durations in log-linear buckets, 64 for each octave, which resolve values to 0.8 %.
@@ -6,7 +6,7 @@ package dfslab.agent;
  * <p>The buckets of an octave are allocated with its first value, so a steady state allocates
  * nothing.
  */
-final class Histogram {
+public final class Histogram {
   private static final int BITS = 6;
   private static final int WIDTH = 1 << BITS;
   private final long[][] octaves = new long[64 - BITS][];
@@ -37,11 +37,12 @@ final class Histogram {
   }
 
   /** Receives the lowest value (ns) and the count of every non-empty bucket, in ascending order. */
-  interface Visitor {
+  public interface Visitor {
     void bucket(long low, long count);
   }
 
-  void visit(Visitor visitor) {
+  /** Calls the visitor for every non-empty bucket. */
+  public void visit(Visitor visitor) {
     for (int octave = 0; octave < octaves.length; octave++) {
       for (int index = 0; octaves[octave] != null && index < WIDTH; index++) {
         if (octaves[octave][index] != 0) {

@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.text;
 
 import java.util.concurrent.ConcurrentHashMap;
 

@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -109,7 +109,7 @@ public final class Recorder {
   /**
    * The step with this name and kind, created if needed; all names beyond the limit share one step.
    */
-  static synchronized Step define(String name, Kind kind) {
+  public static synchronized Step define(String name, Kind kind) {
     Step step = BY_NAME.get(name);
     if (step != null) {
       return step;
@@ -125,12 +125,13 @@ public final class Recorder {
     return step;
   }
 
-  static void activate(boolean on) {
+  /** Starts or pauses the recording. */
+  public static void activate(boolean on) {
     active = on;
   }
 
   /** The trees of all threads, which may be writing to them. */
-  static List<ThreadTree> trees() {
+  public static List<ThreadTree> trees() {
     synchronized (TREES) {
       return List.copyOf(TREES);
     }

@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.lang.invoke.VarHandle;
 import java.util.IdentityHashMap;
@@ -9,24 +9,24 @@ import java.util.Map;
  * A node of one thread's calling-context tree: a step with sums over its calls.
  *
  * <p>Only the owning thread adds children, which may happen while a snapshot reads. Sums change
- * only under the tree's lock.
+ * only under the tree's lock. Other packages only read the fields, those of a merged tree.
  */
-final class Node {
-  final Step step;
+public final class Node {
+  public final Step step;
   final Node parent;
   /** The calling context of the calls below this node; null if the node is a step. */
-  final Context context;
+  public final Context context;
 
-  Node firstChild;
-  Node sibling;
-  long count;
-  long errors;
-  long bytes;
-  long totalNs;
-  long selfNs;
-  long minNs = Long.MAX_VALUE;
-  long maxNs;
-  final Histogram durations;
+  public Node firstChild;
+  public Node sibling;
+  public long count;
+  public long errors;
+  public long bytes;
+  public long totalNs;
+  public long selfNs;
+  public long minNs = Long.MAX_VALUE;
+  public long maxNs;
+  public final Histogram durations;
 
   private Exemplars exemplars;
   private Node recent;
@@ -38,7 +38,8 @@ final class Node {
 
   private Context own;
 
-  Node(Step step, Node parent, Context context) {
+  /** A node without calls; null as step, parent and context for the root of a tree. */
+  public Node(Step step, Node parent, Context context) {
     this.step = step;
     this.parent = parent;
     this.context = context;
@@ -108,7 +109,7 @@ final class Node {
   }
 
   /** Appends all exemplars of this subtree to a list. */
-  void collect(List<Exemplar> found) {
+  public void collect(List<Exemplar> found) {
     if (exemplars != null) {
       found.addAll(exemplars.all());
     }

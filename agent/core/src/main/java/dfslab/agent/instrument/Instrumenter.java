@@ -1,5 +1,7 @@
-package dfslab.agent;
+package dfslab.agent.instrument;
 
+import dfslab.agent.text.Log;
+import dfslab.agent.text.Pattern;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.instrument.ClassFileTransformer;
@@ -31,14 +33,16 @@ import net.bytebuddy.pool.TypePool;
  * <p>A class that no point names costs one look-up. A class that cannot be instrumented is left
  * unchanged, with one line in the log.
  */
-final class Weaver implements ClassFileTransformer {
+public final class Instrumenter implements ClassFileTransformer {
+  private static final String INSTRUMENTED = "instrumented";
+  private static final String NOT_LOADED = "not loaded";
   private static final String LIFE = "life/";
-  private final Map<String, List<Points.Cut>> byClass = new HashMap<>();
-  private final List<Points.Cut> byPattern = new ArrayList<>();
+  private final Map<String, List<Points.JoinPoint>> byClass = new HashMap<>();
+  private final List<Points.JoinPoint> byPattern = new ArrayList<>();
   private final Set<String> replaced;
-  private final ThreadLocal<Weaver> weaving = new ThreadLocal<>();
-  private final Map<Points.Cut, String> states = new ConcurrentHashMap<>();
-  private final ByteBuddy weaver =
+  private final ThreadLocal<Instrumenter> instrumenting = new ThreadLocal<>();
+  private final Map<Points.JoinPoint, String> states = new ConcurrentHashMap<>();
+  private final ByteBuddy rewriter =
       new ByteBuddy()
           .with(TypeValidation.DISABLED)
           .with(MethodGraph.Compiler.ForDeclaredMethods.INSTANCE)
@@ -47,25 +51,27 @@ final class Weaver implements ClassFileTransformer {
           .ignore(ElementMatchers.none());
   private final BoundAdvice advice = new BoundAdvice(new Life());
 
-  Weaver(Points points) {
+  /** Instruments at these points. */
+  public Instrumenter(Points points) {
     replaced = new HashSet<>(points.replaced);
-    for (Points.Cut cut : points.cuts) {
-      if (cut.owner().plain()) {
-        byClass.computeIfAbsent(cut.owner().toString(), name -> new ArrayList<>()).add(cut);
+    for (Points.JoinPoint point : points.joinPoints) {
+      if (point.owner().plain()) {
+        byClass.computeIfAbsent(point.owner().toString(), name -> new ArrayList<>()).add(point);
       } else {
-        byPattern.add(cut);
+        byPattern.add(point);
       }
-      states.put(cut, "unseen");
+      states.put(point, NOT_LOADED);
     }
   }
 
-  /** The state of a point: "unseen", "woven" (instrumented), or the reason why it is off. */
-  String state(Points.Cut cut) {
-    return states.get(cut);
+  /** The state of a point: "not loaded", "instrumented", or the reason why it is off. */
+  public String state(Points.JoinPoint point) {
+    return states.get(point);
   }
 
-  boolean concerns(String className) {
-    return !cuts(className).isEmpty();
+  /** Whether a point names the class. */
+  public boolean concerns(String className) {
+    return !joinPoints(className).isEmpty();
   }
 
   @Override
@@ -76,19 +82,19 @@ final class Weaver implements ClassFileTransformer {
       ProtectionDomain domain,
       byte[] content) {
     // Classes that instrumentation itself loads are left unchanged.
-    if (internalName == null || weaving.get() != null) {
+    if (internalName == null || instrumenting.get() != null) {
       return null;
     }
-    weaving.set(this);
+    instrumenting.set(this);
     try {
       String name = internalName.replace('/', '.');
       byte[] other = loaded == null && replaced.contains(outermost(name)) ? life(name) : null;
-      return other != null ? other : weave(loader, name, content);
+      return other != null ? other : instrument(loader, name, content);
     } catch (Throwable failure) {
       Log.line(internalName + " is left as it is: " + failure);
       return null;
     } finally {
-      weaving.remove();
+      instrumenting.remove();
     }
   }
 
@@ -97,86 +103,87 @@ final class Weaver implements ClassFileTransformer {
     return inner < 0 ? name : name.substring(0, inner);
   }
 
-  private byte[] weave(ClassLoader loader, String name, byte[] content) {
-    List<Points.Cut> cuts = cuts(name);
-    if (cuts.isEmpty()) {
+  private byte[] instrument(ClassLoader loader, String name, byte[] content) {
+    List<Points.JoinPoint> joinPoints = joinPoints(name);
+    if (joinPoints.isEmpty()) {
       return null;
     }
     ClassFileLocator locator =
         new ClassFileLocator.Compound(
             ClassFileLocator.Simple.of(name, content), ClassFileLocator.ForClassLoader.of(loader));
     TypeDescription type = TypePool.Default.of(locator).describe(name).resolve();
-    List<Points.Cut> fitting = new ArrayList<>(cuts);
-    fitting.removeIf(cut -> !fits(cut, type));
-    fitting.sort(Comparator.comparing(Points.Cut::action));
+    List<Points.JoinPoint> fitting = new ArrayList<>(joinPoints);
+    fitting.removeIf(point -> !fits(point, type));
+    fitting.sort(Comparator.comparing(Points.JoinPoint::action));
     while (!fitting.isEmpty()) {
       try {
         byte[] changed = build(type, locator, fitting);
-        fitting.forEach(cut -> states.put(cut, "woven"));
+        fitting.forEach(point -> states.put(point, INSTRUMENTED));
         return changed;
       } catch (RuntimeException | LinkageError failure) {
-        fitting.removeIf(cut -> !alone(type, locator, cut));
+        fitting.removeIf(point -> !alone(type, locator, point));
       }
     }
     return null;
   }
 
-  private List<Points.Cut> cuts(String name) {
-    List<Points.Cut> exact = byClass.getOrDefault(name, List.of());
+  private List<Points.JoinPoint> joinPoints(String name) {
+    List<Points.JoinPoint> exact = byClass.getOrDefault(name, List.of());
     if (byPattern.isEmpty()) {
       return exact;
     }
-    List<Points.Cut> all = new ArrayList<>(exact);
+    List<Points.JoinPoint> all = new ArrayList<>(exact);
     // A loop instead of a stream, because this runs for every loaded class and must not load a
     // class.
-    for (Points.Cut cut : byPattern) {
-      if (cut.owner().matches(name)) {
-        all.add(cut);
+    for (Points.JoinPoint point : byPattern) {
+      if (point.owner().matches(name)) {
+        all.add(point);
       }
     }
     return all;
   }
 
-  private boolean fits(Points.Cut cut, TypeDescription type) {
-    if (!type.getDeclaredMethods().filter(methods(cut)).isEmpty()) {
+  private boolean fits(Points.JoinPoint point, TypeDescription type) {
+    if (!type.getDeclaredMethods().filter(methods(point)).isEmpty()) {
       return true;
     }
-    if (cut.owner().plain()) {
-      off(cut, "there is no such method");
+    if (point.owner().plain()) {
+      off(point, "there is no such method");
     }
     return false;
   }
 
-  private void off(Points.Cut cut, String why) {
-    states.put(cut, why);
-    Log.line(cut + " is off: " + why);
+  private void off(Points.JoinPoint point, String why) {
+    states.put(point, why);
+    Log.line(point + " is off: " + why);
   }
 
   /**
    * Whether a point can be applied alone, which finds the wrong one if several points fail
    * together.
    */
-  private boolean alone(TypeDescription type, ClassFileLocator locator, Points.Cut cut) {
+  private boolean alone(TypeDescription type, ClassFileLocator locator, Points.JoinPoint point) {
     try {
-      build(type, locator, List.of(cut));
+      build(type, locator, List.of(point));
       return true;
     } catch (RuntimeException | LinkageError failure) {
-      off(cut, String.valueOf(failure.getMessage()));
+      off(point, String.valueOf(failure.getMessage()));
       return false;
     }
   }
 
-  private byte[] build(TypeDescription type, ClassFileLocator locator, List<Points.Cut> cuts) {
-    DynamicType.Builder<?> builder = weaver.redefine(type, locator);
+  private byte[] build(
+      TypeDescription type, ClassFileLocator locator, List<Points.JoinPoint> joinPoints) {
+    DynamicType.Builder<?> builder = rewriter.redefine(type, locator);
     boolean inField = CarrierFields.has(type);
-    for (Points.Cut cut : cuts) {
-      builder = builder.visit(advice.of(cut, inField).on(methods(cut)));
+    for (Points.JoinPoint point : joinPoints) {
+      builder = builder.visit(advice.of(point, inField).on(methods(point)));
     }
     return builder.make(TypePool.Default.of(locator)).getBytes();
   }
 
-  private static ElementMatcher.Junction<MethodDescription> methods(Points.Cut cut) {
-    String method = cut.method();
+  private static ElementMatcher.Junction<MethodDescription> methods(Points.JoinPoint point) {
+    String method = point.method();
     int open = method.indexOf('(');
     String name = open < 0 ? method : method.substring(0, open);
     ElementMatcher.Junction<MethodDescription> found =
@@ -200,14 +207,14 @@ final class Weaver implements ClassFileTransformer {
 
   private static byte[] life(String name) throws IOException {
     String path = LIFE + name.replace('.', '/') + ".class";
-    try (InputStream stream = Weaver.class.getClassLoader().getResourceAsStream(path)) {
+    try (InputStream stream = Instrumenter.class.getClassLoader().getResourceAsStream(path)) {
       return stream == null ? null : stream.readAllBytes();
     }
   }
 
   /** Finds the classes of the jar's folder life/, then those of the agent itself. */
   private static final class Life implements ClassFileLocator {
-    private final ClassFileLocator own = ForClassLoader.of(Weaver.class.getClassLoader());
+    private final ClassFileLocator own = ForClassLoader.of(Instrumenter.class.getClassLoader());
 
     @Override
     public Resolution locate(String name) throws IOException {

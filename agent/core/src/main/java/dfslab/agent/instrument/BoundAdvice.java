@@ -1,5 +1,6 @@
-package dfslab.agent;
+package dfslab.agent.instrument;
 
+import dfslab.agent.calls.Recorder;
 import net.bytebuddy.asm.Advice;
 import net.bytebuddy.description.annotation.AnnotationDescription;
 import net.bytebuddy.description.method.ParameterDescription;
@@ -19,23 +20,23 @@ final class BoundAdvice {
   }
 
   /** The advice of a point; {@code inField}: whether the class has a field for the context. */
-  Advice of(Points.Cut cut, boolean inField) {
-    return switch (cut.action()) {
+  Advice of(Points.JoinPoint point, boolean inField) {
+    return switch (point.action()) {
       case POINT -> Advice.withCustomMapping()
-          .bind(Timing.StepNumber.class, Recorder.define(cut.step(), cut.kind()).number())
-          .bind(new Place<>(Timing.Moved.class, cut.source()))
-          .bind(new Place<>(Timing.About.class, cut.about()))
-          .to(type("dfslab.agent.Timing"), locator);
-      case CAPTURE -> propagation(cut, inField ? "CaptureInField" : "Capture");
-      case RESUME -> propagation(cut, inField ? "ResumeFromField" : "Resume");
-      case ADVICE -> Advice.to(type(cut.step()), locator);
+          .bind(Timing.StepNumber.class, Recorder.define(point.step(), point.kind()).number())
+          .bind(new Place<>(Timing.Moved.class, point.source()))
+          .bind(new Place<>(Timing.About.class, point.about()))
+          .to(type("dfslab.agent.instrument.Timing"), locator);
+      case CAPTURE -> propagation(point, inField ? "CaptureInField" : "Capture");
+      case RESUME -> propagation(point, inField ? "ResumeFromField" : "Resume");
+      case ADVICE -> Advice.to(type(point.step()), locator);
     };
   }
 
-  private Advice propagation(Points.Cut cut, String how) {
+  private Advice propagation(Points.JoinPoint point, String how) {
     return Advice.withCustomMapping()
-        .bind(new Place<>(Propagation.Carrier.class, cut.source()))
-        .to(type("dfslab.agent.Propagation$" + how), locator);
+        .bind(new Place<>(Propagation.Carrier.class, point.source()))
+        .to(type("dfslab.agent.instrument.Propagation$" + how), locator);
   }
 
   private TypeDescription type(String name) {

@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 /**
  * The calling context of calls in another thread or process: a path of steps.

@@ -1,11 +1,11 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** All contexts of this process, one for each path, up to a limit. */
-final class Contexts {
+public final class Contexts {
   static final int LIMIT = 4096;
   static final int PATH_LIMIT = 1024;
   private static final Context LOCAL_BEYOND = new Context("(beyond limit)", false, 0);
@@ -82,11 +82,12 @@ final class Contexts {
     return of(REMOTE, path, true);
   }
 
-  static String service() {
+  /** The name of this process's service. */
+  public static String service() {
     return service;
   }
 
-  static void service(String name) {
+  public static void service(String name) {
     service = name;
   }
 

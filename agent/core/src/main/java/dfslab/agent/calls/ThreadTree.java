@@ -1,4 +1,4 @@
-package dfslab.agent;
+package dfslab.agent.calls;
 
 import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * their number never exceeds the largest number of simultaneous threads. Sums change only under
  * this object's lock, which the thread takes once for some hundred calls.
  */
-final class ThreadTree {
+public final class ThreadTree {
   static final int DEPTH_LIMIT = 200;
   private static final AtomicInteger NODES = new AtomicInteger();
 
@@ -164,13 +164,13 @@ final class ThreadTree {
   }
 
   /** Drops all exemplars; the sums stay. */
-  synchronized void forgetCalls() {
+  public synchronized void forgetCalls() {
     forgottenNs = System.nanoTime();
     root.forgetCalls();
   }
 
   /** Adds all calls that have ended to another tree, whose nodes are counted separately. */
-  synchronized void mergeInto(Node merged, Totals totals) {
+  public synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
     Adding rest = new Adding(merged, new AtomicInteger(NODES.get()), false);
     int count = calls.visibleCount();
@@ -181,10 +181,10 @@ final class ThreadTree {
   }
 
   /** Sums over trees that are not in any node. */
-  static final class Totals {
-    long misplaced;
-    long tooDeep;
-    long openCalls;
+  public static final class Totals {
+    public long misplaced;
+    public long tooDeep;
+    public long openCalls;
   }
 
   /** Approximate number of timed calls that have started but not ended. */

@@ -1,5 +1,8 @@
-package dfslab.agent;
+package dfslab.agent.instrument;
 
+import dfslab.agent.calls.Carriers;
+import dfslab.agent.calls.Context;
+import dfslab.agent.calls.Recorder;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import net.bytebuddy.asm.Advice;

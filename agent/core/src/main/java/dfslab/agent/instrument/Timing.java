@@ -1,5 +1,6 @@
-package dfslab.agent;
+package dfslab.agent.instrument;
 
+import dfslab.agent.calls.Recorder;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import net.bytebuddy.asm.Advice;

@@ -1,5 +1,7 @@
-package dfslab.agent;
+package dfslab.agent.output;
 
+import dfslab.agent.calls.Exemplar;
+import dfslab.agent.text.Json;
 import java.util.List;
 
 /** Writes exemplars as one OTLP trace document in JSON. */
@@ -40,7 +42,7 @@ final class Otlp {
     json.key("attributes").open('[');
     attribute(json, "dfslab.kind", span.step().kind().word());
     if (span.about() != null) {
-      attribute(json, "dfslab.about", Adding.text(span.about()));
+      attribute(json, "dfslab.about", span.aboutText());
     }
     if (number == 0 && one.cause() != null) {
       attribute(json, "dfslab.cause", one.cause().path);
