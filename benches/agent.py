@@ -71,7 +71,7 @@ LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
 # A client often closes a file before the DataNode's report of its last block has arrived, at
 # random. The client then retries the close; with a short retry delay, the time of a file varies
 # little.
-BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
+TESTBED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
 # Number of the kernel's clock that measures the processor time of one process, including threads
 # that have ended (clock_getcpuclockid).
@@ -103,11 +103,11 @@ class OtelTestbed(Testbed):
             words = line.split()
             if words[:1] == ["point"]:
                 methods[words[1]].append(words[2].partition("(")[0])
-        told = ";".join(f"{name}[{','.join(sorted(set(m)))}]" for name, m in methods.items())
+        included = ";".join(f"{name}[{','.join(sorted(set(m)))}]" for name, m in methods.items())
         jars = maven_jars(f"otel-{OTEL}", POM, {"otel.version": OTEL}, print)
         return [
             f"-javaagent:{next(jars.glob('*.jar'))}",
-            f"-Dotel.instrumentation.methods.include={told}",
+            f"-Dotel.instrumentation.methods.include={included}",
             *(f"-Dotel.{kind}.exporter=none" for kind in ("traces", "metrics", "logs")),
         ]
 
@@ -205,7 +205,7 @@ class Contender:
         self._own_time = OwnTime(self.pids)
         self.profiles = testbed.profiles
         self.recording = self.traced = bool(testbed.parameters.trace)
-        self._recorded_files, self._calls_told = 0.0, 0
+        self._recorded_files, self._calls_reported = 0.0, 0
 
     def round(self, load: Load) -> Took:
         """Runs one round of `load`. Returns the round's mean wall-clock and processor time per
@@ -225,9 +225,9 @@ class Contender:
         """
         found = callprofile.await_written(self.profiles).values()
         calls = sum(row.count for file in found for row in file.nodes if row.kind != "detail")
-        told, self._calls_told = calls - self._calls_told, calls
+        added, self._calls_reported = calls - self._calls_reported, calls
         files, self._recorded_files = self._recorded_files, 0.0
-        return told / files
+        return added / files
 
     def snapshots_s(self) -> float:
         """Returns the processor time in seconds that the agents have used so far for writing
@@ -294,10 +294,10 @@ class Team:
 
 
 def raise_testbed(
-    stack: ExitStack, kind: type[Testbed], told: Mapping[str, object], classes: Path
+    stack: ExitStack, kind: type[Testbed], parameters: Mapping[str, object], classes: Path
 ) -> Contender:
     """Starts a testbed and its client. Both are stopped when the stack unwinds."""
-    testbed = stack.enter_context(kind.up(dict(told), notify=print))
+    testbed = stack.enter_context(kind.up(dict(parameters), notify=print))
     contender = Contender(testbed, classes)
     stack.callback(contender.close)
     return contender
@@ -340,7 +340,7 @@ def turns(
     The first round is not counted, because all testbeds have worked at the same time just before
     it.
     """
-    told = []
+    measured = []
     testbeds: dict[int, list[str]] = defaultdict(list)
     for name, team in teams.items():
         testbeds[id(team.contender)].append(name)
@@ -349,7 +349,7 @@ def turns(
         for name in order:
             switch.turn(teams[name].contender, teams[name].recording)
             took[name] = teams[name].contender.round(load)
-        told.append(took)
+        measured.append(took)
         print(
             f"{load.name}, ms a file: "
             + ", ".join(
@@ -358,18 +358,18 @@ def turns(
             ),
             flush=True,
         )
-    return told[1:]
+    return measured[1:]
 
 
 def compared(
-    told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
+    measured: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
     """Returns two ratios of the teams `ours` to the teams `theirs`: that of their wall-clock times
-    per file, and that of their processor times per file. `told` has for each round the cost of each
-    team.
+    per file, and that of their processor times per file. `measured` has for each round the cost
+    of each team.
     """
-    wall = [{name: took.wall_s for name, took in one.items()} for one in told]
-    spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
+    wall = [{name: took.wall_s for name, took in one.items()} for one in measured]
+    spent = [{name: took.cpu_s for name, took in one.items()} for one in measured]
     return ratio(wall, ours, theirs), ratio(spent, ours, theirs)
 
 
@@ -377,7 +377,7 @@ PLAIN, TRACED = ("plain 1", "plain 2"), ("traced 1", "traced 2")
 PAUSED = ("paused 1", "paused 2")
 
 
-def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
+def named_ratios(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
     """Returns two ratios as JSON data, each with its 90 % interval: `wall` of wall-clock times and
     `spent` of processor times. The keys begin with `name`, the name of the comparison.
     """
@@ -399,20 +399,20 @@ def own_figures(
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
     began_s, before_s = time.monotonic(), sum(map(Contender.snapshots_s, traced))
-    told = turns(teams, switch, load, load.rounds)
+    measured = turns(teams, switch, load, load.rounds)
     spent_s = sum(map(Contender.snapshots_s, traced)) - before_s
     snapshots = spent_s / len(traced) / (time.monotonic() - began_s)
     with ThreadPoolExecutor() as pool:
         calls = statistics.mean(pool.map(Contender.calls_per_file, traced))
-    wall, spent = compared(told, TRACED, PAUSED)
-    paused_s = statistics.mean(one[name].cpu_s for one in told for name in PAUSED)
+    wall, spent = compared(measured, TRACED, PAUSED)
+    paused_s = statistics.mean(one[name].cpu_s for one in measured for name in PAUSED)
     rest = loop.paused_ns * 1e-9 * calls / paused_s + snapshots
-    testbeds = compared(told, TRACED, PLAIN)
-    same = [compared(told, pair[:1], pair[1:]) for pair in (PLAIN, PAUSED, TRACED)]
+    testbeds = compared(measured, TRACED, PLAIN)
+    same = [compared(measured, pair[:1], pair[1:]) for pair in (PLAIN, PAUSED, TRACED)]
     return {
-        **told_as(load.name, wall.times(1 + rest), spent.times(1 + rest)),
-        **told_as(f"{load.name}_beds", *testbeds),
-        **told_as(f"{load.name}_paused_beds", *compared(told, PAUSED, PLAIN)),
+        **named_ratios(load.name, wall.times(1 + rest), spent.times(1 + rest)),
+        **named_ratios(f"{load.name}_beds", *testbeds),
+        **named_ratios(f"{load.name}_paused_beds", *compared(measured, PAUSED, PLAIN)),
         f"{load.name}_calls_per_file": calls,
         f"{load.name}_ns_per_call_in_place": (spent.value - 1) * paused_s / calls * 1e9,
         f"{load.name}_paused_share": rest - snapshots,
@@ -426,8 +426,8 @@ def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[
     """Warms up the testbeds, runs the counted rounds, and returns the ratios of the testbed with
     the OpenTelemetry agent (the peer) to the first untraced testbed, as JSON data."""
     warm_up(teams, switch, load, load.peer_warm_up_s)
-    told = turns(teams, switch, load, load.peer_rounds)
-    return told_as(f"otel_{load.name}", *compared(told, ["otel"], PLAIN[:1]))
+    measured = turns(teams, switch, load, load.peer_rounds)
+    return named_ratios(f"otel_{load.name}", *compared(measured, ["otel"], PLAIN[:1]))
 
 
 def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
@@ -438,19 +438,19 @@ def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
     with ExitStack() as stack:
         state = tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir=MEMORY)
         os.environ["DFSLAB_STATE"] = stack.enter_context(state)
-        jars = Testbed.jars(Testbed.parse(BED), print)
+        jars = Testbed.jars(Testbed.parse(TESTBED), print)
         subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, *PROGRAMS], check=True)
         switch = Switch(folder)
         stack.callback(switch.close)
-        first = {PLAIN[0]: Team(raise_testbed(stack, Testbed, BED, folder))}
+        first = {PLAIN[0]: Team(raise_testbed(stack, Testbed, TESTBED, folder))}
         with ExitStack() as others:
-            teams = {**first, PLAIN[1]: Team(raise_testbed(others, Testbed, BED, folder))}
+            teams = {**first, PLAIN[1]: Team(raise_testbed(others, Testbed, TESTBED, folder))}
             for recording, paused in zip(TRACED, PAUSED, strict=True):
-                testbed = raise_testbed(others, Testbed, {**BED, "trace": True}, folder)
+                testbed = raise_testbed(others, Testbed, {**TESTBED, "trace": True}, folder)
                 teams |= {recording: Team(testbed, recording=True), paused: Team(testbed)}
             for load in LOADS:
                 figures.update(own_figures(load, teams, switch, loop))
-        peer = {"otel": Team(raise_testbed(stack, OtelTestbed, BED, folder))}
+        peer = {"otel": Team(raise_testbed(stack, OtelTestbed, TESTBED, folder))}
         for load in LOADS:
             figures.update(peer_figures(load, {**first, **peer}, switch))
     return figures

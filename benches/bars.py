@@ -63,7 +63,7 @@ class Pair:
         beside = Bar(self.bar.limit / self.peer_then, self.bar.sense)
         return {self.absolute: self.bar, self.ratio: beside}
 
-    def told(
+    def lines(
         self,
         figures: Mapping[str, float],
         intervals: Mapping[str, tuple[float, float]] | None = None,

@@ -142,10 +142,10 @@ class Peer:
         assert self._java.stdout
         self._java.stdin.write(line + "\n")
         self._java.stdin.flush()
-        found, said = None, []
+        found, answers = None, []
         with _at_most(ROUND_LIMIT_S, self._java):
             for answer in self._java.stdout:
-                said.append(answer)
+                answers.append(answer)
                 name, _, value = answer.removeprefix("said ").strip().partition(":")
                 if name.strip() == key:
                     found = float(value)
@@ -153,8 +153,8 @@ class Peer:
                     break
         if found is None:
             complaints = self._complaints.read_text("utf-8", "replace").splitlines()[-20:]
-            told = "".join(said[-20:]) + "\n".join(complaints)
-            raise SystemExit(f"no {key!r} from {line!r}:\n{told}")
+            output = "".join(answers[-20:]) + "\n".join(complaints)
+            raise SystemExit(f"no {key!r} from {line!r}:\n{output}")
         return found
 
     def dfsio(self, kind: str) -> float:
@@ -192,8 +192,8 @@ def compiled(testbed: Testbed, folder: Path) -> str:
     """Compiles into `folder` the Java programs with which our load generator is compared, and
     returns their class path.
     """
-    told = {"hadoop.version": VERSION}
-    jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
+    properties = {"hadoop.version": VERSION}
+    jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", properties, print)
     own = [HERE / "HadoopRounds.java", HERE / "NothingFileSystem.java"]
     subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, *own], check=True)
     return os.pathsep.join((str(testbed.configuration), str(folder), f"{jars}/*"))
@@ -257,10 +257,10 @@ def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
         "properties": {"fs.nothing.impl": "NothingFileSystem"},
     }
     nothing = target.model_copy(update=changes)
-    seen = [
+    rounds_s = [
         1 / our_dfsio(nothing, kind, file_mib=BORDER_FILE_MIB) for _ in range(2 * BORDER_ROUNDS)
     ]
-    return statistics.median(seen[BORDER_ROUNDS:])
+    return statistics.median(rounds_s[BORDER_ROUNDS:])
 
 
 def our_namenode(target: HadoopTarget, kind: str) -> float:
@@ -306,8 +306,8 @@ def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float
                 f"nn_{kind}_plain": (ours, partial(plain.plain_names, kind)),
             }
         pairs["nn_open_calls"] = (ours, partial(plain.plain_names, "calls"))
-        seen = in_turns(pairs)
-        return seen, {kind: border_s_per_mib(target, kind) for kind in ("write", "read")}
+        rates = in_turns(pairs)
+        return rates, {kind: border_s_per_mib(target, kind) for kind in ("write", "read")}
 
 
 def alone(work: Work) -> float:
@@ -323,7 +323,7 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
     theirs) of all rounds except the warm-up rounds. Each value of a pair is the geometric mean of
     two runs.
     """
-    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
+    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
         for name, (our_work, their_work) in pairs.items():
             began = time.perf_counter()
@@ -333,11 +333,11 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
             first, *theirs, last = (alone(work) for work in order)
             both = (math.sqrt(first * last), math.sqrt(math.prod(theirs)))
             took_s = time.perf_counter() - began
-            told = f"ours {both[0]:.1f}, theirs {both[1]:.1f} ({took_s:.1f} s)"
-            print(f"{name} {turn - WARM_UP + 1}: {told}", flush=True)
+            line = f"ours {both[0]:.1f}, theirs {both[1]:.1f} ({took_s:.1f} s)"
+            print(f"{name} {turn - WARM_UP + 1}: {line}", flush=True)
             if turn >= WARM_UP:
-                seen[name].append(both)
-    return seen
+                rates[name].append(both)
+    return rates
 
 
 def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
@@ -369,7 +369,7 @@ def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str)
 
 
 def agreement(
-    seen: dict[str, list[tuple[float, float]]], border: Border
+    rates: dict[str, list[tuple[float, float]]], border: Border
 ) -> tuple[Table, dict[str, Any]]:
     """Returns two results: a table that compares our figures with theirs and gives the reasons for
     differences, and the figures as JSON data.
@@ -383,7 +383,7 @@ def agreement(
     figures: dict[str, Any] = {
         f"border_ms_per_mib_{k}": round(v * 1e3, 4) for k, v in border.items()
     }
-    for name, pairs in seen.items():
+    for name, pairs in rates.items():
         figures[f"{name}_ratio"] = add_row(table, name, pairs, WHY[name])
         figures[f"{name}_within"] = within(pairs)
         kind = name.removeprefix("dfsio_").partition("_")[0]
@@ -403,9 +403,9 @@ def main() -> None:
     """Runs the bench. Prints a table of the differences with their reasons, and the figures as one
     JSON object.
     """
-    told = {"datanodes": 1, "replication": 1, "complete_retry_delay": "10 ms"}
+    parameters = {"datanodes": 1, "replication": 1, "complete_retry_delay": "10 ms"}
     place = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
-    with place as name, Testbed.up(told, notify=print) as testbed:
+    with place as name, Testbed.up(parameters, notify=print) as testbed:
         table, figures = agreement(*measured(testbed, Path(name)))
     Console(width=120).print(table)
     print(json.dumps(figures))

@@ -43,7 +43,7 @@ DEPLOYMENT = {
     "network": {"latency": "0 s"},
     "tolerance": 0.3,
 }
-BED = {
+TESTBED = {
     "replication": 2,
     "block_size": "8 MiB",
     "complete_retry_delay": "10 ms",
@@ -185,10 +185,10 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
     """
     keep = os.environ.get("DFSLAB_BENCH_KEEP", "")
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as profiles:
-        told = {**BED, "trace_directory": profiles}
+        parameters = {**TESTBED, "trace_directory": profiles}
         deployment = build(Deployment, DEPLOYMENT)
         with (
-            Testbed.up(told, notify=print, deployment=deployment) as testbed,
+            Testbed.up(parameters, notify=print, deployment=deployment) as testbed,
             Mix(testbed) as client,
         ):
             lab = Lab(testbed, Path(profiles), client)
@@ -196,20 +196,20 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
             print("healthy rounds:", ", ".join(f"{s:.2f} s" for s in healthy_s), flush=True)
             # The first rounds are a warm-up; only the last of them is compared with later rounds.
             healthy_s = healthy_s[-1:]
-            seen = []
+            measured = []
             for one in wanted:
-                seen.append(lab.traced(one))
+                measured.append(lab.traced(one))
                 healthy_s.append(lab.round())
                 print(
-                    f"{one.part} / {one.factor:g}: {seen[-1][0]:.2f} s, "
+                    f"{one.part} / {one.factor:g}: {measured[-1][0]:.2f} s, "
                     f"healthy again {healthy_s[-1]:.2f} s",
                     flush=True,
                 )
             if keep:
-                _keep(Path(keep), wanted, healthy_s, seen)
+                _keep(Path(keep), wanted, healthy_s, measured)
             return [
                 judged(one, slow_s, _around(healthy_s, number), files)
-                for number, (one, (slow_s, files)) in enumerate(zip(wanted, seen, strict=True))
+                for number, (one, (slow_s, files)) in enumerate(zip(wanted, measured, strict=True))
             ]
 
 
@@ -226,7 +226,7 @@ def _keep(
     file: Path,
     wanted: tuple[Intervention, ...],
     healthy_s: list[float],
-    seen: list[tuple[float, list[callprofile.File]]],
+    measured: list[tuple[float, list[callprofile.File]]],
 ) -> None:
     """Stores the intervention, times and profiles of each slowed round in `file`, so that the parts
     can be ranked again."""
@@ -239,7 +239,7 @@ def _keep(
                 {**profile.model_dump(exclude_defaults=True), "points": []} for profile in files
             ],
         }
-        for number, (one, (slow_s, files)) in enumerate(zip(wanted, seen, strict=True))
+        for number, (one, (slow_s, files)) in enumerate(zip(wanted, measured, strict=True))
     ]
     with lzma.open(file, "wt", preset=9) as stream:
         json.dump(rows, stream, separators=(",", ":"))

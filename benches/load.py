@@ -328,7 +328,7 @@ def show(figures: dict[str, dict[str, float]], console: Console) -> None:
     values = {key: seen["value"] for key, seen in figures.items()}
     intervals = {key: (seen["low"], seen["high"]) for key, seen in figures.items()}
     for pair in PAIRS:
-        for line in pair.told(values, intervals):
+        for line in pair.lines(values, intervals):
             console.print(line, soft_wrap=True, highlight=False)
 
 

@@ -58,8 +58,8 @@ def middle(values: Sequence[float], quantile: float) -> tuple[float, float, floa
     error is a fifth smaller than that of the median. The interval is that of Wilcoxon's signed
     ranks; `quantile` is its normal quantile, such as 1.96 for 95 %.
     """
-    told, count = np.array(values), len(values)
-    means = np.sort((told[:, None] + told)[np.triu_indices(count)] / 2)
+    measured, count = np.array(values), len(values)
+    means = np.sort((measured[:, None] + measured)[np.triu_indices(count)] / 2)
     spread = (count * (count + 1) * (2 * count + 1) / 24) ** 0.5
     below = max(0, int(len(means) / 2 - quantile * spread))
     return float(np.median(means)), float(means[below]), float(means[-1 - below])
@@ -73,9 +73,9 @@ def ratio(
 
     Logarithms of the times are averaged, so that a ratio of 2 and a ratio of 1/2 cancel.
     """
-    told = [
+    measured = [
         np.mean([np.log(times[team]) for team in ours])
         - np.mean([np.log(times[team]) for team in theirs])
         for times in rounds
     ]
-    return Ratio(*(float(np.exp(value)) for value in middle(told, NINE_OF_TEN)))
+    return Ratio(*(float(np.exp(value)) for value in middle(measured, NINE_OF_TEN)))

@@ -29,7 +29,7 @@ ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1
 # Parameters of the testbed. Testbeds normally have shorter delays than Hadoop's defaults; this one
 # has Hadoop's defaults.
-BED = {
+TESTBED = {
     "datanodes": 3,
     "replication": 3,
     "close_committed_allowed": 0,
@@ -44,7 +44,7 @@ def main() -> None:
     rows = []
     with (
         tempfile.TemporaryDirectory(prefix="dfslab-bench-") as folder,
-        Testbed.up({**BED, "trace_directory": folder}, notify=print) as testbed,
+        Testbed.up({**TESTBED, "trace_directory": folder}, notify=print) as testbed,
         Mix(testbed) as default,
         Mix(testbed, **{DELAY: str(CURED_MS)}) as cured,
     ):

@@ -183,7 +183,7 @@ def show(runs: dict[str, Run], spans: int, json_mb: float, console: Console) -> 
         "vs_python": walls[text] / walls[python],
     }
     for pair in PAIRS:
-        for line in pair.told(figures):
+        for line in pair.lines(figures):
             console.print(line, soft_wrap=True, highlight=False)
     return figures
 

@@ -18,6 +18,13 @@ ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS, MOST_FILES = 500, 70, 100, 15
 SOURCES = (".py", ".rs", ".java")
 FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*fn\s+(\w+)")
+# A method or constructor in a Java file: modifiers and the type of the result before the name.
+METHOD = re.compile(
+    r"^\s+(?!(?:return|throw|new|else|case)\b)"
+    r"(?:(?:public|protected|private|static|final|synchronized|abstract)\s+)*"
+    r"(?:<[^(=]*>\s+)?(?:[\w.]+(?:<[^(=]*>)?(?:\[\])*\s+(?=\w+\()|(?=[A-Z]\w*\())"
+    r"(\w+)\("
+)
 
 
 def tracked(*suffixes: str) -> list[Path]:
@@ -44,7 +51,10 @@ def sizes(path: Path, text: str) -> list[str]:
         for number, line in enumerate(lines, 1)
         if len(line) > MOST_COLUMNS and "http" not in line
     ]
-    spans = python_functions(text) if path.suffix == ".py" else braced_functions(lines)
+    if path.suffix == ".py":
+        spans = python_functions(text)
+    else:
+        spans = braced_functions(lines, METHOD if path.suffix == ".java" else FUNCTION)
     wrong += [f"{path}: {name} has {n} lines" for name, n in spans if n > MOST_FUNCTION_LINES]
     return wrong
 
@@ -58,12 +68,15 @@ def python_functions(text: str) -> list[tuple[str, int]]:
     ]
 
 
-def braced_functions(lines: list[str]) -> list[tuple[str, int]]:
-    """Returns (name, number of lines) of every function in the `lines` of a Rust file. A formatted
-    function ends at the brace that has the function's indentation."""
+def braced_functions(
+    lines: list[str], declaration: re.Pattern[str] = FUNCTION
+) -> list[tuple[str, int]]:
+    """Returns (name, number of lines) of every function in the `lines` of a Rust or Java file, in
+    which a function begins as the pattern `declaration` says. A formatted function ends at the
+    brace that has the function's indentation."""
     found = []
     for start, line in enumerate(lines):
-        match = FUNCTION.match(line)
+        match = declaration.match(line)
         if not match or line.rstrip().endswith(";"):
             continue
         indent = line[: len(line) - len(line.lstrip())]
@@ -84,6 +97,10 @@ def test_the_size_check_can_fail():
     assert sizes(Path("x.py"), text)
     rust = ["pub fn f() {", *["    let x = 1;"] * 80, "}"]
     assert [n for _, n in braced_functions(rust)] == [82]
+    java = ["class A {", "  private static <T> List<T> f(", "      int x) {", *["    g(x);"] * 80]
+    java += ["  }", "  A() {", "    return f(1);", "  }", "}"]
+    assert braced_functions(java, METHOD) == [("f", 83), ("A", 3)]
+    assert sizes(Path("A.java"), "\n".join(java))
     assert sizes(Path("x.py"), "x = '" + "a" * 120 + "'")
 
 
@@ -136,9 +153,10 @@ def test_rooms_of_the_verification_are_small_enough_to_read():
     assert found == {}
 
 
-def test_folders_of_rust_sources_are_small_enough_to_read():
-    """A folder of a Rust crate has at most 15 source files, `lib.rs` and `mod.rs` included."""
-    found = crowded_folders(path.relative_to(ROOT) for path in tracked(".rs"))
+def test_folders_of_rust_and_java_sources_are_small_enough_to_read():
+    """A folder of a Rust crate has at most 15 source files, `lib.rs` and `mod.rs` included, and a
+    Java package has at most 15 classes."""
+    found = crowded_folders(path.relative_to(ROOT) for path in tracked(".rs", ".java"))
     assert found == {}
 
 

@@ -17,17 +17,10 @@ from dfslab.models.sequence import SequenceModel
 
 from verification import recordings
 from verification.figures import bars
-from verification.papers import (
-    dfsperf_probes,
-    kumar_predictions,
-    nguyen_probes,
-    obtained,
-    page,
-    rows,
-    wu_tables,
-)
+from verification.papers import obtained, page, rows
 from verification.papers.__main__ import main as papers_main
 from verification.papers.obtained import Obtained, figures_of, judged, not_judged, of_figures
+from verification.papers.probes import dfsperf_probes, kumar_predictions, nguyen_probes, wu_tables
 from verification.papers.rows import Row, RowError
 
 ROOT = Path(__file__).parents[2]

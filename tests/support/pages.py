@@ -25,7 +25,7 @@ from dfslab.studies.systems import compared
 
 from support import recorded, synthetic
 from verification import recordings
-from verification.papers import dfsperf_probes
+from verification.papers.probes import dfsperf_probes
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

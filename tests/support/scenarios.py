@@ -17,3 +17,18 @@ def requested(run: Mapping[str, Any] | tuple[()] = (), **workload: Any) -> Point
     keys |= {f"run.{key}": value for key, value in dict(run).items()}
     plain = scenario(sizes=["4 KiB"], clients=(4,), hold_out=())
     return plain.with_overrides(keys).points()[0]
+
+
+def local_writes(name: str, more: str = "") -> str:
+    """Returns the text of a small scenario: sequential writes on the local file system. `more` is
+    the continuation of the section `[workload]`, and may begin further sections."""
+    return f"""schema = 1
+name = "{name}"
+[[deployment.node]]
+name = "machine"
+roles = {{ client = 1, storage = 1 }}
+[file_system]
+name = "local"
+[workload]
+name = "sequential_write"
+{more}"""

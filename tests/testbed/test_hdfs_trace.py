@@ -122,13 +122,16 @@ def ending(traced: dict[str, Any], *ends: str) -> list[tuple[str, callprofile.Me
 
 def test_every_point_of_the_file_is_instrumented_where_its_class_is_loaded(traced):
     assert "dfslab-agent" not in traced["logs"]
-    unseen = None
+    never_loaded = None
     for path in callprofile.expand([traced["folder"]]):
         points = callprofile.read(path).points
-        assert {point.state for point in points} <= {"woven", "unseen"}
-        here = {point.point for point in points if point.state == "unseen"}
-        unseen = here if unseen is None else unseen & here
-    assert unseen == set(), "points that no process met"
+        assert {point.state for point in points} <= {
+            callprofile.INSTRUMENTED,
+            callprofile.NOT_LOADED,
+        }
+        here = {point.point for point in points if point.state == callprofile.NOT_LOADED}
+        never_loaded = here if never_loaded is None else never_loaded & here
+    assert never_loaded == set(), "points whose class no process loaded"
 
 
 def test_the_namenode_s_calls_are_counted_as_it_counts_them(traced):

@@ -92,6 +92,14 @@ def stored(tmp_path):
     return write
 
 
+def test_states_of_points_are_read_by_their_former_names():
+    named = {"woven": "instrumented", "unseen": "not loaded", "no such method": "no such method"}
+    for former, state in named.items():
+        for stored in (former, state):
+            point = callprofile.InstrumentationPoint(point="C m", step="s", state=stored)
+            assert point.state == state
+
+
 def test_a_server_s_calls_hang_under_the_client_s(stored):
     report = call_profile(stored(CLIENT, SERVER))
     rows = {row["path"]: row for row in report["ranking"] + report["waits"]}

@@ -8,18 +8,10 @@ from pathlib import Path
 import pytest
 from dfslab.spec import units
 from support.command import dfslab
+from support.scenarios import local_writes
 
 DIGITS = "9" * 5000
-SCENARIO = """schema = 1
-name = "hostile"
-[[deployment.node]]
-name = "machine"
-roles = { client = 1, storage = 1 }
-[file_system]
-name = "local"
-[workload]
-name = "sequential_write"
-"""
+SCENARIO = local_writes("hostile")
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "²", "٣", DIGITS, " 1"])

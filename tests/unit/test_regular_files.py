@@ -14,24 +14,19 @@ from dfslab.studies.trials.intervention_record import check_records
 from dfslab.web.catalog import state_of
 from dfslab.web.live_view import lines_of
 from support.command import dfslab
+from support.scenarios import local_writes
 from support.stored import keep_only
 
 CONTENT = b"of somebody else\n"
-SCENARIO = """schema = 1
-name = "kept"
-[[deployment.node]]
-name = "machine"
-roles = { client = 1, storage = 1 }
-[file_system]
-name = "local"
-[workload]
-name = "sequential_write"
-file_size = "4 KiB"
+SCENARIO = local_writes(
+    "kept",
+    """file_size = "4 KiB"
 operations_per_client = 4
 [run]
 methods = ["measure"]
 repetitions = 2
-"""
+""",
+)
 
 
 def _link(path: Path, target: Path) -> None:

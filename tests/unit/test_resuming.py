@@ -6,23 +6,18 @@ from pathlib import Path
 
 import pytest
 from support.command import dfslab
+from support.scenarios import local_writes
 from support.stored import keep_only
 
-SCENARIO = """schema = 1
-name = "resumed"
-[[deployment.node]]
-name = "machine"
-roles = { client = 1, storage = 1 }
-[file_system]
-name = "local"
-[workload]
-name = "sequential_write"
-file_size = "64 KiB"
+SCENARIO = local_writes(
+    "resumed",
+    """file_size = "64 KiB"
 operations_per_client = 4
 [run]
 methods = ["measure"]
 repetitions = 3
-"""
+""",
+)
 DONE = "2 of 3 measurements are done (--fresh: a new run)"
 
 

@@ -9,22 +9,17 @@ from pathlib import Path
 
 import pytest
 from support.command import dfslab
+from support.scenarios import local_writes
 
-SCENARIO = """schema = 1
-name = "content"
-[[deployment.node]]
-name = "machine"
-roles = { client = 1, storage = 1 }
-[file_system]
-name = "local"
-[workload]
-name = "sequential_write"
-file_size = "4 KiB"
+SCENARIO = local_writes(
+    "content",
+    """file_size = "4 KiB"
 operations_per_client = 8
 [run]
 methods = ["measure"]
 repetitions = 1
-"""
+""",
+)
 WORDS = "unverified: the content of files was not compared"
 
 

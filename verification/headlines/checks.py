@@ -6,7 +6,7 @@ from __future__ import annotations
 from verification import recordings
 from verification.headlines.headline import Headlines
 from verification.lies import museum
-from verification.papers import nguyen_probes
+from verification.papers.probes import nguyen_probes
 from verification.reproductions import wu
 
 

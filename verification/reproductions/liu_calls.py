@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from dfslab.instruments.tracing import callprofile
 from scipy.stats import spearmanr
 
 from verification import recordings
@@ -39,8 +40,6 @@ TABLE_1 = {
 # jobs. SIZED_JOB is the job whose input sizes the paper varied.
 READING_JOB, SIZED_JOB = "bayes", "wordcount"
 TINY = "tiny"
-# The agent's state of an instrumentation point that is in use.
-INSTRUMENTED = "woven"
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,14 @@ def calls(recording: str) -> dict[Configuration, dict[str, Call]]:
 @cache
 def points(recording: str) -> dict[str, dict[str, str]]:
     """Returns the state of each instrumentation point of a recording, by step and point. The state
-    is INSTRUMENTED if any process instrumented the point, else the state that the agent
-    reported."""
+    is `callprofile.INSTRUMENTED` if any process instrumented the point, else the state that the
+    agent reported."""
     path = recordings.path_of(recording).with_suffix(".json")
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))["points"]
-    return found
+    return {
+        step: {point: callprofile.current_state(state) for point, state in states.items()}
+        for step, states in found.items()
+    }
 
 
 def subjects() -> list[str]:

@@ -26,7 +26,6 @@ from dfslab.studies.bottlenecks import functions
 from dfslab.studies.runs.store import results_of
 
 from verification import recordings
-from verification.reproductions.liu_calls import INSTRUMENTED
 
 COLUMNS = ("function", "calls", "sum_s", "mean_s", "p99_s", "took_s")
 TRACES = "traces"
@@ -79,13 +78,13 @@ def _files(folder: Path, result: Result) -> list[tuple[str, callprofile.File]]:
 
 def _points(traced: Sequence[tuple[Path, Result]]) -> dict[str, dict[str, str]]:
     """Returns the state of each instrumentation point, by step and point. A point that any process
-    instrumented has the state INSTRUMENTED."""
+    instrumented has the state `callprofile.INSTRUMENTED`."""
     found: dict[str, dict[str, str]] = {}
     for folder, result in traced:
         for _, file in _files(folder, result):
             for point in file.points:
                 states = found.setdefault(point.step, {})
-                if states.get(point.point) != INSTRUMENTED:
+                if states.get(point.point) != callprofile.INSTRUMENTED:
                     states[point.point] = point.state
     return found
 

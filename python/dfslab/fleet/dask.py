@@ -212,7 +212,7 @@ class Controller:
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(client_hosts.patience_s(interrupted and self._nodes.passing))
             raise
-        report, spans, recorded = shards.together(plan, self._parts)
+        report, spans, recorded = shards.merge_shards(plan, self._parts)
         await self._all(self._forget)
         return shards.LoadRun(self._noted(report), self._here(spans), recorded)
 

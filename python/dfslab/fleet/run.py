@@ -19,8 +19,8 @@ from dfslab.fleet.shards import (
     ProgressReport,
     Spans,
     fail,
+    merge_shards,
     progress_of,
-    together,
     turns,
     unanswered,
 )
@@ -95,7 +95,7 @@ def _run(
             error.add_note(note)
         raise
     _close(links, CLEAN_UP_LIMIT_S)
-    return together(plan, links)
+    return merge_shards(plan, links)
 
 
 def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperation]:

@@ -114,7 +114,7 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
     return sum(n * share for n, share in shares) / sum(n for n, _ in shares), phase
 
 
-def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
+def merge_shards(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
     """Merges the results of all shards. Raises LoadFailed if no shard has results."""
     answers = [link.answer for link in links if link.answer and "report" in link.answer]
     lost = {
@@ -224,7 +224,7 @@ def of_parts(kept: Sequence[KeptPart]) -> LoadRun:
     gaps = [range(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
     lost = [_Part(ClientHost(f"gap {number}"), gap, None) for number, gap in enumerate(gaps, 1)]
     every: list[_Part] = [*parts, *lost]
-    return together(first, sorted(every, key=lambda part: part.clients.start))
+    return merge_shards(first, sorted(every, key=lambda part: part.clients.start))
 
 
 def _lost(plan: LoadPlan, link: Shard) -> str:

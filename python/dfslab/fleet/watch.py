@@ -91,13 +91,13 @@ class Watch:
         Each host's `latency_ns_max` is then set to 0, so that the longest operation is reported
         only once.
         """
-        self.observed(together([host.observed for host in hosts]))
+        self.observed(merge_counts([host.observed for host in hosts]))
         self.by_host({host.place.name: host.observed for host in hosts})
         for host in hosts:
             host.observed = host.observed._replace(latency_ns_max=0)
 
 
-def together(parts: Sequence[LiveCounts]) -> LiveCounts:
+def merge_counts(parts: Sequence[LiveCounts]) -> LiveCounts:
     """Returns the merged counts of several hosts: the sum of each count, the duration of the
     longest operation, and the sum of the histograms.
     """

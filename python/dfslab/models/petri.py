@@ -40,7 +40,7 @@ from dfslab.models.fit.demand import (
     uncalibrated,
 )
 from dfslab.models.phase_stream import PhaseStream
-from dfslab.models.simulation import Goal, Simulation, together
+from dfslab.models.simulation import Goal, Simulation, in_sequence
 from dfslab.models.tree.ignored import note
 from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.predicted import PhaseRate, Prediction
@@ -278,7 +278,7 @@ def simulate(
             clients = situation.scenario.workload.clients
             known[key] = replace(one, rate_per_s=phase.paused(one.rate_per_s, clients))
         found.append(known[key])
-    return together(situation.phases, found)
+    return in_sequence(situation.phases, found)
 
 
 def _of_phase(

@@ -68,7 +68,7 @@ class Simulation:
         return quantiles.student(0.5 + CONFIDENCE / 2, max(1, self.replications - 1)) * error
 
 
-def together(phases: Sequence[WorkPhase], found: Sequence[Simulation]) -> Simulation:
+def in_sequence(phases: Sequence[WorkPhase], found: Sequence[Simulation]) -> Simulation:
     """Returns the simulation of a whole workload from the simulations `found` of its phases, which
     run in sequence.
 

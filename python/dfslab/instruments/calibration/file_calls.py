@@ -61,7 +61,7 @@ def everything(directory: Path, clock: Clock = REAL) -> Mapping[str, float]:
         return {
             **names(folder, clock),
             **data(folder, clock),
-            **together(folder, clock),
+            **concurrent_changes(folder, clock),
             **commits(folder, clock),
             "memory_touch_rate": touched(clock),
         }
@@ -181,7 +181,7 @@ def _loop_s(
     return clock.processor_s() - began
 
 
-def together(folder: Path, clock: Clock = REAL) -> dict[str, float]:
+def concurrent_changes(folder: Path, clock: Clock = REAL) -> dict[str, float]:
     """Measures how many files per second STREAMS concurrent threads create and delete in total.
     Each thread has a new directory."""
     places = [folder / f"stream-{number}" for number in range(STREAMS)]

@@ -10,14 +10,20 @@ from pathlib import Path
 
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import Entry, Process, Reduction, TraceProfile, TreeNode
-from dfslab.instruments.tracing.callprofile import WORK, File, Losses, MergedStep, merge, read, walk
+from dfslab.instruments.tracing.callprofile import (
+    INSTRUMENTED,
+    NOT_LOADED,
+    WORK,
+    File,
+    Losses,
+    MergedStep,
+    merge,
+    read,
+    walk,
+)
 from dfslab.spec.model import InputError
 
 MOST_RANKED = 1000
-# The two states that the tracing agent reports for an instrumentation point that works: the class
-# of the point is instrumented, or the class was not loaded yet. Any other reported text is the
-# reason why the point does not work.
-INSTRUMENTED, NOT_LOADED = "woven", "unseen"
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:

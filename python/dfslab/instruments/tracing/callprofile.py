@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.method import RunFailed
@@ -33,6 +33,12 @@ WRITTEN_LIMIT_S = 30.0
 # Writing a profile may take this number of nanoseconds. So if a profile was completed less than
 # this time after a request, its writing may have begun before the request.
 WRITE_NS = 200_000_000
+# The two states that the tracing agent reports for an instrumentation point that works: the class
+# of the point is instrumented, or the process has not loaded the class. Any other reported text is
+# the reason why the point does not work.
+INSTRUMENTED, NOT_LOADED = "instrumented", "not loaded"
+# The names of these states in profiles of earlier versions.
+FORMER_STATES = {"woven": INSTRUMENTED, "unseen": NOT_LOADED}
 ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 
@@ -76,13 +82,19 @@ class Losses(CheckedModel):
     exemplars_left_out: ProfileCount = 0
 
 
+def current_state(state: str) -> str:
+    """Returns today's name of an instrumentation point's state. Any text that is not a former name
+    is returned unchanged."""
+    return FORMER_STATES.get(state, state)
+
+
 class InstrumentationPoint(CheckedModel):
     """The state of one line of the instrumentation-points file in a process, for example whether
     the point was instrumented."""
 
     point: str
     step: str
-    state: str
+    state: Annotated[str, AfterValidator(current_state)]
 
 
 class File(CheckedModel):

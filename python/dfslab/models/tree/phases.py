@@ -227,7 +227,7 @@ def _symbols(
     return {key: value for key, value in values.items() if environment[key] != value}
 
 
-def together(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Prediction:
+def in_sequence(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Prediction:
     """Returns the prediction of a whole workload from the predictions `found` of its phases, which
     run in sequence.
 
@@ -265,7 +265,7 @@ def together(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Predic
     )
 
 
-def many_together(phases: Sequence[WorkPhase], found: Sequence[Predictions]) -> Predictions:
+def many_in_sequence(phases: Sequence[WorkPhase], found: Sequence[Predictions]) -> Predictions:
     """Returns the predictions of a whole workload, for several sets of constants at once."""
     if len(found) == 1:
         return found[0]

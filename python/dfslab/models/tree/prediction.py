@@ -16,7 +16,7 @@ from dfslab.models.queue.phase_solver import ManySolver, PhaseSolver
 from dfslab.models.tree.costs import Cost, Demands
 from dfslab.models.tree.dirty_pages import written_back_share
 from dfslab.models.tree.phase_caches import CacheWalk, PhaseTimes
-from dfslab.models.tree.phases import WorkPhase, many_together, phases_of, together
+from dfslab.models.tree.phases import WorkPhase, in_sequence, many_in_sequence, phases_of
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions, stacked
 from dfslab.models.tree.reader import TreeReader, Varies
@@ -251,7 +251,7 @@ class Situation:
         found = [
             PhaseSolver(self, one, self.costs(constants, one)).prediction() for one in self.phases
         ]
-        return together(self.phases, found)
+        return in_sequence(self.phases, found)
 
     def rate_with_load(
         self, constants: Mapping[str, float], station: Station, factor: float
@@ -286,7 +286,7 @@ class Situation:
             return stacked([self.predict(one) for one in sets])
         each = zip(self.phases, costs, strict=True)
         found = [ManySolver(self, one, cost, len(sets)).predictions() for one, cost in each]
-        return many_together(self.phases, found)
+        return many_in_sequence(self.phases, found)
 
 
 def _loaded(demands: Demands, station: Station, factor: float) -> Demands:

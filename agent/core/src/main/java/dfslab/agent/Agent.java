@@ -1,5 +1,13 @@
 package dfslab.agent;
 
+import dfslab.agent.calls.Contexts;
+import dfslab.agent.calls.Names;
+import dfslab.agent.calls.Recorder;
+import dfslab.agent.instrument.CarrierFields;
+import dfslab.agent.instrument.Instrumenter;
+import dfslab.agent.instrument.Points;
+import dfslab.agent.output.Snapshots;
+import dfslab.agent.text.Log;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Files;
@@ -21,7 +29,7 @@ public final class Agent {
   private static Agent running;
   private final Instrumentation instrumentation;
   private final CarrierFields fields;
-  private final Weaver weaver;
+  private final Instrumenter instrumenter;
   private final Snapshots snapshots;
 
   private Agent(Instrumentation instrumentation, Map<String, String> options) throws IOException {
@@ -37,8 +45,8 @@ public final class Agent {
     }
     Names.use(points.names);
     fields = new CarrierFields(points);
-    weaver = new Weaver(points);
-    snapshots = new Snapshots(folder, instance, points, weaver, intervalS);
+    instrumenter = new Instrumenter(points);
+    snapshots = new Snapshots(folder, instance, points, instrumenter, intervalS);
   }
 
   /** Called by the JVM before the host's main method. */
@@ -65,10 +73,10 @@ public final class Agent {
       Agent agent = new Agent(instrumentation, parse(arguments));
       Recorder.activate(true);
       // Loads the classes that a look-up needs before the first look-up.
-      agent.weaver.concerns("");
+      agent.instrumenter.concerns("");
       // This transformer cannot retransform: a loaded class cannot gain fields.
       instrumentation.addTransformer(agent.fields, false);
-      instrumentation.addTransformer(agent.weaver, true);
+      instrumentation.addTransformer(agent.instrumenter, true);
       agent.retransform();
       agent.snapshots.start();
       running = agent;
@@ -91,7 +99,7 @@ public final class Agent {
     if (running == null) {
       return;
     }
-    running.instrumentation.removeTransformer(running.weaver);
+    running.instrumentation.removeTransformer(running.instrumenter);
     running.instrumentation.removeTransformer(running.fields);
     running.retransform();
     Recorder.activate(false);
@@ -103,7 +111,7 @@ public final class Agent {
   private void retransform() {
     List<Class<?>> concerned = new ArrayList<>();
     for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
-      if (weaver.concerns(loaded.getName()) && instrumentation.isModifiableClass(loaded)) {
+      if (instrumenter.concerns(loaded.getName()) && instrumentation.isModifiableClass(loaded)) {
         concerned.add(loaded);
       }
     }

@@ -1,6 +1,6 @@
 package dfslab.hadoop;
 
-import dfslab.agent.Memo;
+import dfslab.agent.text.Memo;
 import java.lang.reflect.Method;
 import net.bytebuddy.asm.Advice;
 

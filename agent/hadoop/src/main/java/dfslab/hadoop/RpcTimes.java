@@ -1,6 +1,6 @@
 package dfslab.hadoop;
 
-import dfslab.agent.Recorder;
+import dfslab.agent.calls.Recorder;
 import java.util.concurrent.TimeUnit;
 import net.bytebuddy.asm.Advice;
 import org.apache.hadoop.ipc.ProcessingDetails;

@@ -1,7 +1,7 @@
 package org.apache.hadoop.tracing;
 
-import dfslab.agent.Context;
-import dfslab.agent.Recorder;
+import dfslab.agent.calls.Context;
+import dfslab.agent.calls.Recorder;
 import java.io.Closeable;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;

@@ -1,6 +1,6 @@
 package org.apache.hadoop.tracing;
 
-import dfslab.agent.Recorder;
+import dfslab.agent.calls.Recorder;
 import java.io.Closeable;
 
 /** An open call, below its calling context if that is in another thread or process. */

@@ -1,6 +1,6 @@
 package org.apache.hadoop.tracing;
 
-import dfslab.agent.Recorder;
+import dfslab.agent.calls.Recorder;
 
 /** Hadoop's tracer: opens scopes for the calls that Hadoop itself names. */
 public class Tracer {

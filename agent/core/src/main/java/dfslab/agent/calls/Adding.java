@@ -1,0 +1,194 @@
+package dfslab.agent.calls;
+
+import java.util.Arrays;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Adds calls to a tree: nodes are located from the root down, times are summed from the leaves up.
+ */
+final class Adding {
+  static final int NODE_LIMIT = 50_000;
+  static final int ABOUT_LIMIT = 200;
+  private static final Context MERGED = new Context("(merged at the node limit)", false, -1);
+
+  /** For each open call, the time spent so far in calls that it made and that have ended. */
+  final long[] belowNs = new long[Calls.ROOM];
+
+  private final Node root;
+  private final AtomicInteger nodes;
+  private final boolean asks;
+  private final Node[] places = new Node[Calls.ROOM];
+  private long random = ThreadLocalRandom.current().nextLong() | 1;
+
+  /**
+   * Adds to a tree, which counts its nodes together with the nodes of other trees.
+   *
+   * @param asks whether the texts of arguments are computed at once, by toString(). This is the
+   *     host's code, which may need a lock of a thread that waits for this tree, so a snapshot
+   *     computes them later.
+   */
+  Adding(Node root, AtomicInteger nodes, boolean asks) {
+    this.root = root;
+    this.nodes = nodes;
+    this.asks = asks;
+  }
+
+  /**
+   * Adds the calls that have ended, and offers outermost ones as exemplars.
+   *
+   * @param since the time in ns before which no call becomes an exemplar
+   * @return the number of calls for which the tree had no room
+   */
+  long add(Calls calls, int count, long since) {
+    // Short loops around methods: the JVM compiles the methods long before it compiles the loops.
+    long misplaced = 0;
+    for (int call = 0; call < count; call++) {
+      misplaced += find(calls, call) ? 0 : 1;
+    }
+    for (int call = count - 1; call >= 0; call--) {
+      record(calls, call);
+    }
+    for (int call = 0; call < count; call++) {
+      offer(calls, call, count, since);
+    }
+    return misplaced;
+  }
+
+  /** Locates the node of a call; false if the tree is full and another node counts the call. */
+  private boolean find(Calls calls, int call) {
+    int caller = calls.caller(call);
+    Node above = caller < 0 ? root : places[caller];
+    Node place = place(calls, call, above);
+    places[call] = place;
+    return place.parent == above || calls.isCause(call) || !calls.fresh(call);
+  }
+
+  /** The node of a call of the last addition. */
+  Node place(int call) {
+    return places[call];
+  }
+
+  /** The node of the innermost of nested open calls, which are listed outermost first. */
+  Node place(Calls calls, int[] open, int depth) {
+    Node place = root;
+    for (int at = 0; at < depth; at++) {
+      place = place(calls, open[at], place);
+    }
+    return place;
+  }
+
+  private Node place(Calls calls, int call, Node above) {
+    if (calls.isCause(call)) {
+      Context cause = Contexts.numbered(calls.number(call));
+      Node found = root.child(cause);
+      if (found == null) {
+        nodes.incrementAndGet();
+        found = root.add(null, cause);
+      }
+      return found;
+    }
+    return child(above, Recorder.step(calls.number(call)));
+  }
+
+  /**
+   * The child of a node for a step; if there is no room for a new child, another node of the tree.
+   */
+  Node child(Node above, Step step) {
+    Node found = above.child(step);
+    if (found != null) {
+      return found;
+    }
+    if (nodes.get() < NODE_LIMIT) {
+      nodes.incrementAndGet();
+      return above.add(step, null);
+    }
+    Node beyond = root.child(MERGED);
+    if (beyond == null) {
+      beyond = root.add(null, MERGED);
+    }
+    Node node = beyond.child(step);
+    return node == null ? beyond.add(step, null) : node;
+  }
+
+  private void record(Calls calls, int call) {
+    if (!calls.fresh(call)) {
+      return;
+    }
+    long tookNs = belowNs[call];
+    if (calls.isAfter(call)) {
+      places[call].record(calls.tookNs(call), 0, 0, false);
+      return;
+    }
+    if (calls.timed(call)) {
+      tookNs = calls.tookNs(call);
+      places[call].record(tookNs, belowNs[call], calls.moved(call), calls.failed(call));
+    }
+    int caller = calls.caller(call);
+    if (caller >= 0) {
+      belowNs[caller] += tookNs;
+    }
+  }
+
+  /** Copies an outermost call that has ended, if the call's node accepts it as an exemplar. */
+  private void offer(Calls calls, int outermost, int count, long since) {
+    if (!calls.isOutermost(outermost)
+        || !calls.ended(outermost)
+        || calls.endNs(outermost) - since < 0) {
+      return;
+    }
+    random ^= random << 13;
+    random ^= random >>> 7;
+    random ^= random << 17;
+    long lot = random >>> 1;
+    Exemplars kept = places[outermost].exemplars();
+    long tookNs = calls.tookNs(outermost);
+    if (kept.wants(tookNs, lot, calls.failedInside(outermost))) {
+      kept.keep(whole(calls, outermost, calls.behind(outermost, count), tookNs, lot));
+    }
+  }
+
+  private Exemplar whole(Calls calls, int outermost, int behind, long tookNs, long lot) {
+    int[] numbers = new int[behind - outermost];
+    Exemplar.Span[] spans = new Exemplar.Span[Math.min(behind - outermost, Calls.WHOLE)];
+    int count = 0;
+    for (int call = outermost; call < behind && count < spans.length; call++) {
+      if (calls.timed(call)) {
+        numbers[call - outermost] = count;
+        spans[count] = span(calls, call, outermost, numbers);
+        count++;
+      }
+    }
+    boolean cut = calls.cut(outermost) || behind - outermost > Calls.WHOLE;
+    ThreadLocalRandom ids = ThreadLocalRandom.current();
+    return new Exemplar(
+        tookNs, lot, calls.failedInside(outermost), cut, places[outermost].parent.asContext(),
+        ids.nextLong(), ids.nextLong() | 1, Arrays.copyOf(spans, count));
+  }
+
+  private Exemplar.Span span(Calls calls, int call, int outermost, int[] numbers) {
+    int caller = call == outermost ? Calls.NONE : calls.caller(call);
+    while (caller > outermost && !calls.timed(caller)) {
+      caller = calls.caller(caller);
+    }
+    boolean ended = calls.ended(call);
+    Object about = calls.about(call);
+    return new Exemplar.Span(
+        Recorder.step(calls.number(call)), caller < 0 ? -1 : numbers[caller - outermost],
+        calls.startNs(call), ended ? calls.endNs(call) : calls.startNs(call),
+        ended ? calls.moved(call) : 0, ended && calls.failed(call), asks ? text(about) : about);
+  }
+
+  /** The text of an argument; toString() is the host's code and may fail. */
+  static String text(Object about) {
+    if (about == null) {
+      return null;
+    }
+    try {
+      String text = about.toString();
+      return text.length() <= ABOUT_LIMIT ? text : text.substring(0, ABOUT_LIMIT);
+    } catch (Throwable failure) {
+      return "(" + failure.getClass().getSimpleName() + ")";
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package dfslab.agent.calls;
+
+import dfslab.agent.text.Pattern;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Maps the names that the traced program gives its own calls to recorded steps. */
+public final class Names {
+  /** A pattern for names that the program gives its own calls. */
+  public record Name(boolean served, Pattern pattern, String step, Kind kind) {}
+
+  static final int LIMIT = 4096;
+  private static final ConcurrentHashMap<String, Integer> CALLED = new ConcurrentHashMap<>();
+  private static final ConcurrentHashMap<String, Integer> SERVED = new ConcurrentHashMap<>();
+  private static volatile List<Name> names = List.of();
+
+  private Names() {}
+
+  /** Replaces the known patterns. */
+  public static void use(List<Name> wanted) {
+    names = List.copyOf(wanted);
+    CALLED.clear();
+    SERVED.clear();
+  }
+
+  /** The number of the step for a name, or {@link Recorder#NOTHING} if no pattern matches. */
+  static int step(String name, boolean served) {
+    ConcurrentHashMap<String, Integer> known = served ? SERVED : CALLED;
+    Integer step = known.get(name);
+    if (step == null) {
+      step = look(name, served);
+      if (known.size() < LIMIT) {
+        known.put(name, step);
+      }
+    }
+    return step;
+  }
+
+  private static int look(String name, boolean served) {
+    for (Name wanted : names) {
+      String step = wanted.served() == served ? wanted.pattern().fill(name, wanted.step()) : null;
+      if (step != null) {
+        return Recorder.define(step.replace('/', '_'), wanted.kind()).number();
+      }
+    }
+    return Recorder.NOTHING;
+  }
+}

@@ -1,0 +1,239 @@
+"""Compares statements of Kumar 2018 with the recorded study of GlusterFS. The statements are about
+the factors that were varied, the linear models, and the directions of effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from dfslab.cli import compat
+from dfslab.documents.table import percent_text
+from dfslab.spec.design import Design
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import crossval
+from dfslab.studies.designs import learning
+from dfslab.studies.designs.lessons import PaperTable
+from dfslab.studies.designs.slopes import slopes
+
+from verification import recordings
+from verification.papers.obtained import Obtained, judged, verdict_of
+from verification.papers.probes.kumar_equations import rows
+from verification.reproductions import kumar, kumar_claims
+
+# Table 5: the sign of each factor's coefficient, which is the same for every operation. Disk speeds
+# are left out, because their coefficients are about 0.
+SIGNS = {"network": 1, "servers": 1, "clients": -1, "copies": -1}
+# A coefficient differs from 0 if its absolute value is at least this many standard errors.
+ERRORS = 2.0
+# Table 6: the smallest adjusted R², and the smallest R² on a held-out random quarter of the rows.
+ADJUSTED_R2, VALIDATION_R2 = 0.735, 0.752
+HARDWARE = (
+    "network",
+    "disk_read",
+    "disk_write",
+    "base_file_system",
+    "servers",
+    "clients",
+    "copies",
+)
+SWITCHES = ("write_behind", "read_ahead", "io_cache", "md_cache", "quick_read")
+# Options of iozone that the paper's example in section 3.3 uses on one machine.
+IOZONE = "-t 4 -r 64k -s 100m -i 0 -i 1 -i 2 -I"
+
+
+def _scenario() -> Scenario:
+    return recordings.scenario(kumar.STUDY)
+
+
+def _levels(design: Design, name: str) -> list[object]:
+    return next(list(one.levels) for one in design.factor if one.name == name)
+
+
+def table_2() -> Obtained:
+    """Judges whether the study varies every feature of hardware and layout in the paper's Table
+    2."""
+    names = {one.name for one in _scenario().design.factor}
+    wanted = (*HARDWARE, "striping")
+    lacking = [name for name in wanted if name not in names]
+    text = f"{len(wanted) - len(lacking)} of {len(wanted)} vary; lacking: {', '.join(lacking)}"
+    return judged(not lacking, text)
+
+
+def table_3() -> Obtained:
+    """Judges whether the study has several values of each hardware factor in the paper's Table
+    3."""
+    design = _scenario().design
+    shown = [
+        f"{name} {len(_levels(design, name))}"
+        for name in (*HARDWARE, "volume", "file_size", "data_fragments")
+    ]
+    return judged(all(len(_levels(design, name)) > 1 for name in HARDWARE), ", ".join(shown))
+
+
+def table_4() -> Obtained:
+    """Judges whether the study varies block sizes from 2 KiB to 8 MiB and has two levels of every
+    switch of GlusterFS, as in the paper's Table 4."""
+    design = _scenario().design
+    blocks, caches = (_levels(design, name) for name in ("block_size", "cache_size"))
+    switched = all(len(_levels(design, name)) == 2 for name in SWITCHES)
+    text = f"blocks {blocks[0]} to {blocks[-1]}, caches {caches[0]} to {caches[-1]}, 5 switches"
+    return judged(switched and (blocks[0], blocks[-1]) == ("2 KiB", "8 MiB"), text)
+
+
+@cache
+def _tables() -> list[PaperTable]:
+    return learning.paper_tables(rows(), _scenario().run.seed)
+
+
+def table_5() -> Obtained:
+    """Judges whether the coefficients of the linear models of throughput in MB/s have the signs of
+    Table 5. A coefficient that does not differ from 0 is inconclusive."""
+    same = other = 0
+    for table in _tables():
+        for one in table.coefficients:
+            if one.name in SIGNS and abs(one.value) >= ERRORS * one.standard_error:
+                agrees = one.value * SIGNS[one.name] > 0
+                same, other = same + agrees, other + (not agrees)
+    open_ = len(_tables()) * len(SIGNS) - same - other
+    text = f"{same} as printed, {open_} inconclusive, {other} otherwise"
+    return Obtained(text, verdict_of(same, other, open_))
+
+
+def network_first() -> Obtained:
+    """Judges whether the network has the largest effect of all factors for each operation. An
+    effect is the coefficient times the range of the factor."""
+    first = {
+        table.operation: max(
+            (one for one in table.coefficients if one.name in SIGNS), key=lambda one: one.effect
+        ).name
+        for table in _tables()
+    }
+    text = ", ".join(f"{operation}: {name}" for operation, name in first.items())
+    return judged(set(first.values()) == {"network"}, text)
+
+
+def _between(values: Sequence[float]) -> str:
+    return f"{percent_text(min(values))} to {percent_text(max(values))}"
+
+
+def table_6_adjusted() -> Obtained:
+    """Judges whether adjusted R² of each of the four linear models is at least the smallest one in
+    the paper's Table 6."""
+    found = [table.adjusted_r_squared for table in _tables()]
+    return judged(min(found) >= ADJUSTED_R2, _between(found))
+
+
+def table_6_validation() -> Obtained:
+    """Judges whether R² of each of the four linear models on a held-out random quarter of the rows
+    is at least the smallest one in the paper's Table 6."""
+    found = [table.validation for table in _tables()]
+    return judged(min(found) >= VALIDATION_R2, _between(found))
+
+
+def negative_speeds() -> Obtained:
+    """Judges whether the linear models predict no negative throughput."""
+    found = [table.negative_share for table in _tables()]
+    return judged(max(found) == 0.0, f"negative for {_between(found)} of the measured runs")
+
+
+@cache
+def _linear_error() -> float:
+    results = recordings.runs(kumar.STUDY, kumar.STUDY)
+    found = crossval.validate(
+        results, ("linear-split",), _scenario().run.seed, lambda *_: None, ("layout",)
+    )
+    return found.scores["layout"]["linear-split"].median_abs_error
+
+
+def linear_is_enough() -> Obtained:
+    """Judges whether the paper's split linear model has a median error of at most 25 % on held-out
+    layouts."""
+    error = _linear_error()
+    return judged(error <= 0.25, f"median error {percent_text(error)} on held-out layouts")
+
+
+def _claim(name: str) -> Obtained:
+    """Returns one verdict on a claimed direction of an effect, over all operations that the claim
+    concerns, by the rule of `verdict_of`. Inconclusive operations count as undecided."""
+    found = [one for one in _signs() if one.claim == name]
+    counts = kumar_claims.counts(found)
+    same, open_, other = counts.values()
+    slopes_ = ", ".join(f"{one.operation} {one.slope.value:+.2f}" for one in found)
+    text = f"{slopes_}: {same} as in the paper, {open_} inconclusive, {other} otherwise"
+    return Obtained(text, verdict_of(same, other, open_))
+
+
+@cache
+def _signs() -> list[kumar_claims.Sign]:
+    return kumar_claims.signs(slopes(rows()))
+
+
+def more_network() -> Obtained:
+    """Judges the claim that a faster network raises throughput."""
+    return _claim("more network, faster")
+
+
+def copies_of_writes() -> Obtained:
+    """Judges the claim that more replicas slow writes down."""
+    return _claim("more copies, slower writes")
+
+
+def copies_of_reads() -> Obtained:
+    """Judges the claim that more replicas slow reads down."""
+    return _claim("more copies, slower reads")
+
+
+def clients_together() -> Obtained:
+    """Judges the claim that more clients lower the throughput of all clients together."""
+    return _claim("more clients, slower (all together)")
+
+
+def clients_each() -> Obtained:
+    """Judges the claim that more clients lower the throughput of each client."""
+    return _claim("more clients, slower (each of them)")
+
+
+def more_servers() -> Obtained:
+    """Judges the claim that more servers raise throughput."""
+    return _claim("more servers, faster")
+
+
+def larger_blocks() -> Obtained:
+    """Judges the claim that larger blocks raise throughput."""
+    return _claim("larger blocks, faster")
+
+
+def disks_to_read() -> Obtained:
+    """Judges the claim that faster disks have no effect on reads."""
+    return _claim("faster disks to read, no effect")
+
+
+def disks_to_write() -> Obtained:
+    """Judges the claim that faster disks have no effect on writes."""
+    return _claim("faster disks to write, no effect")
+
+
+def iozone() -> Obtained:
+    """Judges whether `dfslab compat iozone` translates the options of section 3.3 to four clients
+    and direct I/O."""
+    found = compat.iozone(IOZONE.split()).workload
+    tests: object = found.parameters["tests"]
+    assert isinstance(tests, list)
+    text = f"4 clients, direct I/O: {', '.join(map(str, tests))}"
+    return judged(found.clients == 4 and found.cache == "direct", text)
+
+
+def days_of_measurement() -> Obtained:
+    """Judges whether 20 GB at 1.5 MB/s take the 8.3 hours that section 3.5 states."""
+    hours = 20 * 1024 / 1.5 / 3600
+    return judged(abs(hours / 8.3 - 1) < 0.05, f"{hours:.1f} hours by the paper's own figures")
+
+
+def automatic() -> Obtained:
+    """Judges whether the study generated and ran at least 150 configurations automatically."""
+    results = recordings.runs(kumar.STUDY, kumar.STUDY)
+    minutes = learning.seconds_of(results) / 60
+    count = len({one.point_id for one in results})
+    return judged(
+        count >= 150, f"{count} configurations generated and run in {minutes:.0f} minutes"
+    )
