@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab.cli.decide.asking import lines
+from dfslab.cli.decide.advice_commands import lines
 from dfslab.cli.live.quiet import QUIET
 from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
 from dfslab.spec.files.outputs import Output
