@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from verification import (
     aiio,
     dfsperf,
-    expecting,
     interventions,
     kumar,
     kumar_copies,
@@ -17,6 +16,7 @@ from verification import (
     liu_calls,
     nets,
     pagecache,
+    planted_testbeds,
     tuning,
     wu,
     wu_locations,
@@ -73,7 +73,9 @@ EXPERIMENTS = {
         "Advice carried out on testbeds", interventions.subjects, interventions.figures
     ),
     "expecting": Experiment(
-        "Expectations on testbeds, with planted faults", expecting.subjects, expecting.figures
+        "Expectations on testbeds, with planted faults",
+        planted_testbeds.subjects,
+        planted_testbeds.figures,
     ),
     "tuning": Experiment("Settings tuned in three runs", tuning.subjects, tuning.figures),
     "pagecache": Experiment(

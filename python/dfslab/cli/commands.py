@@ -186,7 +186,7 @@ def fit(
     if clients or servers:
         option, value = ("--clients", clients) if clients else ("--servers", servers)
         raise InputError(option, value, f"goes with a CSV table; {run_folder} is none")
-    from dfslab.studies.expectations import Expected
+    from dfslab.studies.step_statements import Expected
     from dfslab.studies.step_times import StepFunctions
 
     done = reopened(run_folder, StepFunctions, Expected)
