@@ -21,7 +21,7 @@ from verification.reproductions import (
     wu_namenode,
     wu_scale,
 )
-from verification.trials import expecting, interventions, tuning
+from verification.trials import interventions, planted_testbeds, tuning
 from verification.truth import aiio, pagecache
 from verification.truth import experiment as public
 
@@ -70,7 +70,9 @@ EXPERIMENTS = {
         "Advice carried out on testbeds", interventions.subjects, interventions.figures
     ),
     "expecting": Experiment(
-        "Expectations on testbeds, with planted faults", expecting.subjects, expecting.figures
+        "Expectations on testbeds, with planted faults",
+        planted_testbeds.subjects,
+        planted_testbeds.figures,
     ),
     "tuning": Experiment("Settings tuned in three runs", tuning.subjects, tuning.figures),
     "pagecache": Experiment(

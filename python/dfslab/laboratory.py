@@ -27,7 +27,7 @@ from dfslab.studies.compare import compare
 from dfslab.studies.contract import Findings, FinishedRun, Progress, Study, StudyResult
 from dfslab.studies.decisions.paired_runs import check_comparable
 from dfslab.studies.designs import design_plan as designs
-from dfslab.studies.designs import expected_time
+from dfslab.studies.designs import run_duration
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
 from dfslab.studies.runs import completeness, csv_runs, findings, store, stored
@@ -78,7 +78,7 @@ class RunPlan:
     def job_s(self) -> float | None:
         """The expected mean duration of a measurement in seconds; None if it is not known, or if
         nothing is measured."""
-        return expected_time.mean_job_s(self.points, self.jobs) if self.jobs else None
+        return run_duration.mean_job_s(self.points, self.jobs) if self.jobs else None
 
 
 class Laboratory:

@@ -16,14 +16,14 @@ from dfslab.laboratory import Laboratory
 from dfslab.models import regression, sequence
 from dfslab.models.fit import step_functions
 from dfslab.spec.files.outputs import Output
-from dfslab.studies import advise, compare, crossval, expectations, step_times
+from dfslab.studies import advise, compare, crossval, step_statements, step_times
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.decisions import decision_input
 from dfslab.studies.decisions.advised import Advised
-from dfslab.studies.expectations import Expected
 from dfslab.studies.runs import csv_runs, findings, stored
 from dfslab.studies.runs.store import Store, load_results
+from dfslab.studies.step_statements import Expected
 from dfslab.studies.step_times import StepFunctions
 from support import synthetic
 from support.stored import keep_only, store_only
@@ -117,7 +117,7 @@ def forbid(monkeypatch):
         (advise, "recommend"),
         (compare, "compare"),
         (crossval, "crossval"),
-        (expectations, "expectations"),
+        (step_statements, "expectations"),
         (step_functions, "fit"),
         (regression.Regression, "fit"),
         (sequence.SequenceModel, "fit"),

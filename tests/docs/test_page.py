@@ -17,7 +17,7 @@ from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import page, run_document
 from dfslab.spec.files.outputs import Output
-from dfslab.studies import expectations, step_times
+from dfslab.studies import step_statements, step_times
 from dfslab.studies.advise import AdviceStudy, SlidersStudy
 from dfslab.studies.compare import Comparison, compare
 from dfslab.studies.contract import Findings, FinishedRun, all_studies
@@ -74,7 +74,7 @@ def study():
         results += [model.run(point) for point in points]
     advice = AdviceStudy().run(FinishedRun(scenario, results), quiet)
     comparison = compare(results)
-    verdicts = expectations.score(expectations.expectations(list(points)), results)
+    verdicts = step_statements.score(step_statements.expectations(list(points)), results)
     found = Findings.of(
         comparison,
         CrossValidated(scores=comparison.fitted),
@@ -82,7 +82,7 @@ def study():
         advice,
         SlidersStudy().run(FinishedRun(scenario, results), quiet),
         step_times.operations(results),
-        expectations.Expected(verdicts=verdicts),
+        step_statements.Expected(verdicts=verdicts),
     )
     return FinishedRun(scenario, results, found)
 

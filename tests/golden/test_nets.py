@@ -25,7 +25,7 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.nets import files
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.steps.calls import Done
+from dfslab.spec.steps.calls import ExecutedOperation
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.streams.vocabulary import OPERATIONS as OPERATIONS_KNOWN
 from support.nets import canonical, fired
@@ -53,7 +53,7 @@ def digest(value) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def packed(index: int, one: Done) -> bytes:
+def packed(index: int, one: ExecutedOperation) -> bytes:
     """Returns an operation in the binary form of a recorded trace; `index` is its position in the
     trace."""
     kind, size, at = OPERATIONS_KNOWN.index(one.kind), one.size_bytes, one.offset_bytes
@@ -103,7 +103,7 @@ def test_compiled_nets_are_those_recorded(system, tmp_path):
     compare(system, {workload: compiled(system, workload, tmp_path) for workload in WORKLOADS})
 
 
-def trace(clients: int, kinds: tuple[str, ...] = KINDS) -> list[Done]:
+def trace(clients: int, kinds: tuple[str, ...] = KINDS) -> list[ExecutedOperation]:
     """Returns operations of the given types for each client, drawn with a fixed seed."""
     chance, found = random.Random(3), []
     for client in range(clients):
@@ -111,7 +111,7 @@ def trace(clients: int, kinds: tuple[str, ...] = KINDS) -> list[Done]:
             kind = chance.choice(kinds)
             size = chance.choice((4096, 65536, 200_000))
             at = chance.choice((0, 65536, 131072, 900_000))
-            found.append(Done(client, kind, client, index % 2, at, size))
+            found.append(ExecutedOperation(client, kind, client, index % 2, at, size))
     return found
 
 

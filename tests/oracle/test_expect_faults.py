@@ -20,7 +20,7 @@ from dfslab.studies.expect.diagnosis import (
     suspects,
     telling_operation,
 )
-from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
+from dfslab.studies.expect.expected_rates import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import GridOperation, log_rates, planned
 from dfslab.studies.expect.hardware_facts import DeclaredHardware, HardwareFact, with_fact
 from dfslab.studies.expect.place_scenario import scenario_of

@@ -11,7 +11,7 @@ from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec.systems.discovery import SystemDiscovery
 from dfslab.spec.systems.standard import standard
 from dfslab.studies.expect.diagnosis import diagnosed, suspects
-from dfslab.studies.expect.expectation import expectation
+from dfslab.studies.expect.expected_rates import expectation
 from dfslab.studies.expect.grid import log_rates, planned
 from dfslab.studies.expect.hardware_facts import DeclaredHardware
 from dfslab.studies.expect.place_scenario import scenario_of

@@ -18,7 +18,7 @@ from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models.tree.prediction import Situation
 from dfslab.report.sections import throughput
 from dfslab.spec.model import InputError
-from dfslab.spec.steps.calls import Done
+from dfslab.spec.steps.calls import ExecutedOperation
 from dfslab.spec.streams.vocabulary import OPERATIONS
 from dfslab.studies.contract import FinishedRun
 
@@ -96,7 +96,9 @@ def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packe
     """Returns the setup of a Petri net of PVFS that replays a trace on four servers. `reported` has
     (client, operation, offset in bytes, size in bytes) for each call of the trace. `hardware`
     replaces values of the paper's hardware."""
-    done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in reported]
+    done = [
+        ExecutedOperation(client, kind, client, 0, at, size) for client, kind, at, size in reported
+    ]
     calls = calls_of(done, STRIPING, 0.0 if cached else 1.0)
     return Setup(
         "replay",
@@ -128,8 +130,8 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
 def test_a_traces_own_times_hold_calls_back():
     """A call of a trace does not start before its scheduled time. Reads with long gaps between
     their times start on schedule, and reads with short gaps queue."""
-    reported = [Done(0, "open", 0, 0, 0, 0)]
-    reported += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
+    reported = [ExecutedOperation(0, "open", 0, 0, 0, 0)]
+    reported += [ExecutedOperation(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
     setup = traced([])
 
     def ends_s(times):
@@ -142,7 +144,7 @@ def test_a_traces_own_times_hold_calls_back():
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
     # The scheduled time of a whole-file operation delays the first of its calls; the other calls
     # follow without one.
-    whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
+    whole = calls_of([ExecutedOperation(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
 
@@ -202,7 +204,7 @@ def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
 
 @pytest.mark.parametrize(("missed", "hits"), [(0.0, 100), (0.25, 75), (0.5, 50), (1.0, 0)])
 def test_the_missed_fraction_of_a_traces_first_reads_comes_from_disks(missed, hits):
-    done = [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(100)]
+    done = [ExecutedOperation(0, "pread", 0, 0, at * 65536, 65536) for at in range(100)]
     first = calls_of(done, STRIPING, missed)
     assert sum(one.way == "hit" for one in first) == hits
     # A second read of the same bytes finds them in memory.
@@ -211,7 +213,10 @@ def test_the_missed_fraction_of_a_traces_first_reads_comes_from_disks(missed, hi
 
 
 def test_a_whole_file_of_a_trace_is_opened_moved_and_closed():
-    done = [Done(0, "write", 0, 0, 0, 100_000), Done(0, "stat", 0, 0, 0, 0)]
+    done = [
+        ExecutedOperation(0, "write", 0, 0, 0, 100_000),
+        ExecutedOperation(0, "stat", 0, 0, 0, 0),
+    ]
     calls = calls_of(done, STRIPING, 1.0)
     assert [one.does for one in calls] == ["name", "write", "force", "name"]
     assert sum(calls[1].shares) == 100_000

@@ -17,7 +17,7 @@ from dfslab.spec.check import check
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import expectations
+from dfslab.studies import step_statements
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import Findings, FinishedRun, in_order
 from dfslab.studies.designs import design_plan, legal
@@ -184,7 +184,7 @@ def _expected(folder, count):
     # The configurations differ in the file size only, so they form a single series. Comparing each
     # size with every other one would be quadratic work.
     points = synthetic.scenario(sizes(count * EACH), (1,), []).points()[:count]
-    return lambda: expectations.expectations(points)
+    return lambda: step_statements.expectations(points)
 
 
 WORK = {

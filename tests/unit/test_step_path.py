@@ -14,7 +14,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import operation as op
 from dfslab.spec.steps.step_path import StepPath
-from dfslab.studies import expectations
+from dfslab.studies import step_statements
 from dfslab.studies.step_times import whole
 from pydantic import TypeAdapter
 
@@ -104,14 +104,14 @@ def test_an_expectation_compares_steps_of_one_outer_step(monkeypatch):
     outermost ones, although the name of one contains "/"."""
     point = points()[0]
     times_s = {StepPath.of(JOURNAL): 0.9, StepPath.of("read"): 0.1, INNER: 0.01}
-    monkeypatch.setattr(expectations.SequenceModel, "run", lambda _, one: measured(one, times_s))
-    (stated,) = expectations.expectations([point])
+    monkeypatch.setattr(step_statements.SequenceModel, "run", lambda _, one: measured(one, times_s))
+    (stated,) = step_statements.expectations([point])
     assert (stated.kind, stated.step, stated.other_step) == (
         "dominates",
         StepPath.of(JOURNAL),
         StepPath.of("read"),
     )
-    (verdict,) = expectations.score([stated], [measured(point, times_s)])
+    (verdict,) = step_statements.score([stated], [measured(point, times_s)])
     assert verdict.measured == pytest.approx(9)
 
 

@@ -14,7 +14,7 @@ from dfslab.laboratory import Laboratory
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs.design_plan import RUN_S, run_cost_s
-from dfslab.studies.designs.expected_time import mean_job_s
+from dfslab.studies.designs.run_duration import mean_job_s
 from dfslab.studies.runs import store
 from dfslab.studies.runs.sweep import missing_measurements
 from rich.progress import Progress

@@ -21,7 +21,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps import calls
-from dfslab.spec.steps.calls import ClassifiedCall, Done
+from dfslab.spec.steps.calls import ClassifiedCall, ExecutedOperation
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.streams.target import PosixTarget
@@ -102,7 +102,7 @@ def test_an_operation_means_what_came_before_it():
         (0, "close", 0, 0),
         (0, "close", 0, 0),
     ]
-    trace = [Done(client, kind, 0, 0, at, size) for client, kind, at, size in reported]
+    trace = [ExecutedOperation(client, kind, 0, 0, at, size) for client, kind, at, size in reported]
     assert list(calls.followed(trace)) == [
         ClassifiedCall(1007),
         ClassifiedCall(100),

@@ -1,5 +1,5 @@
 """Headline figures of `dfslab expect` on computed rates: the rates that the deployments of
-verification/trials/expecting.py would have with slow hardware, and the expected rates of a mount
+verification/trials/planted_testbeds.py would have with slow hardware, and the expected rates of a mount
 of whose hardware little is known."""
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from dfslab.studies.expect.diagnosis import (
     long_round_trip,
     suspects,
 )
-from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
+from dfslab.studies.expect.expected_rates import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import GridOperation, log_rates, planned
 from dfslab.studies.expect.hardware_facts import LATENCY, DeclaredHardware, HardwareFact, with_fact
 from dfslab.studies.expect.place_scenario import scenario_of
 
 from verification.headlines.headline import Headlines
-from verification.trials.expecting import LATE_S, NAMED_BY, TIME_S, declared
+from verification.trials.planted_testbeds import LATE_S, NAMED_BY, TIME_S, declared
 
 FILE_SYSTEMS = ("cephfs", "moosefs")
 PROBED = Probed(copy_bytes_per_s=2e9, call_s=1e-6)
@@ -109,7 +109,7 @@ def planted_faults() -> Headlines:
 
 def _of_testbed(name: str) -> DiscoveredPlace:
     """Returns a discovered file system (place) with the deployment that
-    verification/trials/expecting.py declares for it."""
+    verification/trials/planted_testbeds.py declares for it."""
     deployment = declared(name)
     roles = discover.file_system(name).roles
     instances = {role.name: deployment.instances(role.name) for role in roles}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dfslab.studies import expectations
+from dfslab.studies import step_statements
 from dfslab.studies.applications.io_advice import advise
 from dfslab.studies.server_law import server_law
 
@@ -35,7 +35,9 @@ def expected() -> Headlines:
     name = next(name for name in wu.SCENARIOS if name in _of_wu())
     results = recordings.runs(name, _of_wu())
     points = list({result.point_id: result.point for result in results}.values())
-    counts = expectations.tally(expectations.score(expectations.expectations(points), results))
+    counts = step_statements.tally(
+        step_statements.score(step_statements.expectations(points), results)
+    )
     found: Headlines = {}
     for kind, count in counts.items():
         reported = count["hit"] + count["miss"]

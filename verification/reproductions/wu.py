@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
-from dfslab.studies import expectations
+from dfslab.studies import step_statements
 from dfslab.studies.compare import ErrorScore
 from dfslab.studies.runs.means import geometric_mean
 from dfslab.studies.step_times import FITTED, Operations, operations
@@ -148,7 +148,9 @@ def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
     """Returns the share of the uncalibrated model's expectations that the measurements confirmed,
     for each kind of change: of file size and of deployment."""
     points = list({result.point_id: result.point for result in results}.values())
-    counts = expectations.tally(expectations.score(expectations.expectations(points), results))
+    counts = step_statements.tally(
+        step_statements.score(step_statements.expectations(points), results)
+    )
     made = []
     for kind in ("size", "deployment"):
         hits, misses = counts[kind]["hit"], counts[kind]["miss"]

@@ -28,32 +28,32 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry(
             "expect",
             "Is this the speed I should expect, and what is in the way? Measures and predicts.",
-            "decide.expected",
+            "decide.expect_commands",
         ),
         CommandEntry(
             "advise",
             "What limits, what to change, what that gains, how sure we are.",
-            "decide.asking",
+            "decide.advice_commands",
         ),
         CommandEntry(
             "whatif",
             'What changes would gain, such as "servers +1", and how sure that is.',
-            "decide.asking",
+            "decide.advice_commands",
         ),
         CommandEntry(
             "plan",
             "The cheapest deployments that reach targets, with intervals, checked by simulation.",
-            "decide.planned",
+            "decide.plan_command",
         ),
         CommandEntry(
             "compare",
             "Measured against predicted, with errors, for a finished run; or two runs.",
-            "decide.comparing",
+            "decide.compare_command",
         ),
         CommandEntry(
             "tune",
             "The best settings in a few real runs, each predicted before it is made.",
-            "decide.improving",
+            "decide.tune_command",
         ),
     ),
     "Experiments": (
@@ -122,7 +122,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "init",
             "Write the scenario of an existing place, for predict, whatif, advise, measure "
             "and run.",
-            "decide.expected",
+            "decide.expect_commands",
         ),
         CommandEntry(
             "doctor",

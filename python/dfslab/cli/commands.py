@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab.cli import listing
-from dfslab.cli.decide import comparing
+from dfslab.cli.decide import compare_command
 from dfslab.cli.exchange.exporting import write_form
 from dfslab.cli.shared import (
     AllowIncomplete,
@@ -70,7 +70,7 @@ def run(
         if recorded is not None:
             raise InputError("--from", str(recorded), "and --against exclude each other")
         other = read_scenario(against, sets, budget, scheduler)
-        comparing.run_against(chosen, other, out, fresh, allow_incomplete, as_json)
+        compare_command.run_against(chosen, other, out, fresh, allow_incomplete, as_json)
         return
     with of(scenario):
         done = with_laboratory(
@@ -186,7 +186,7 @@ def fit(
     if clients or servers:
         option, value = ("--clients", clients) if clients else ("--servers", servers)
         raise InputError(option, value, f"goes with a CSV table; {run_folder} is none")
-    from dfslab.studies.expectations import Expected
+    from dfslab.studies.step_statements import Expected
     from dfslab.studies.step_times import StepFunctions
 
     done = reopened(run_folder, StepFunctions, Expected)

@@ -10,7 +10,7 @@ from statistics import fmean
 from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.models.simulation import Goal
-from dfslab.models.steady import SimulatedPart, Whole, whole_of_parts
+from dfslab.models.steady import SimulatedPart, WorkloadEstimate, whole_of_parts
 from dfslab.models.tree.phases import mean_times
 from dfslab.models.tree.predicted import PhaseRate
 from dfslab.models.tree.prediction import Situation
@@ -91,7 +91,7 @@ def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentP
     # rates of different placements differ.
     most = max(LEAST_PLACEMENTS, goal.most) if goal else FIRST_PLACEMENTS
     count = min(FIRST_PLACEMENTS, most) if has_placements else 1
-    found: list[Whole] = []
+    found: list[WorkloadEstimate] = []
     while True:
         found += [
             simulated_whole(net.simulate, _placement(net, setup, number_of), seed, precision)
@@ -116,7 +116,7 @@ def _placement(net: ComponentNet[S], setup: S, number_of: int) -> S:
 
 def simulated_whole(
     simulate_setup: Callable[[S, int], Simulated], setup: S, seed: int, precision: float | None
-) -> Whole:
+) -> WorkloadEstimate:
     """Simulates one setup of a file system's net.
 
     With a `precision` (a relative half-width), the simulation ends as soon as the time of the whole
@@ -139,10 +139,12 @@ def simulated_whole(
         return whole_of_parts(simulate_part, precision)
     one = simulate_part(1.0)
     assert one is not None, "the whole workload can be simulated"
-    return Whole(one.time_s, one.utilisation, one.firings, 1.0, 0.0)
+    return WorkloadEstimate(one.time_s, one.utilisation, one.firings, 1.0, 0.0)
 
 
-def _pooled(situation: Situation, found: Sequence[Whole], operations: int) -> ComponentPrediction:
+def _pooled(
+    situation: Situation, found: Sequence[WorkloadEstimate], operations: int
+) -> ComponentPrediction:
     """Returns the prediction as the mean over the simulated placements `found`. `operations` is the
     number of operations of all clients; if a trace is replayed, the number of operations in the
     trace is used instead. The throughput is not set yet."""

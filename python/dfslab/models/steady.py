@@ -37,7 +37,7 @@ class SimulatedPart:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WorkloadEstimate:
     """The time of a whole workload in seconds and the utilisation of its stations, extrapolated
     from parts.
 
@@ -53,7 +53,9 @@ class Whole:
     half_width: float
 
 
-def whole_of_parts(simulate: Callable[[float], SimulatedPart | None], precision: float) -> Whole:
+def whole_of_parts(
+    simulate: Callable[[float], SimulatedPart | None], precision: float
+) -> WorkloadEstimate:
     """Simulates parts of a workload, each twice as large as the one before, until the time of the
     whole workload is known to `precision`, a relative half-width.
 
@@ -80,10 +82,10 @@ def whole_of_parts(simulate: Callable[[float], SimulatedPart | None], precision:
     full = simulate(1.0)
     assert full is not None, "the whole workload can be simulated"
     firings = full.firings + sum(one.firings for one in parts)
-    return Whole(full.time_s, full.utilisation, firings, full.share, 0.0)
+    return WorkloadEstimate(full.time_s, full.utilisation, firings, full.share, 0.0)
 
 
-def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) -> Whole:
+def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) -> WorkloadEstimate:
     """Returns the time of the whole workload, which is `time_s`, and the utilisation, which is
     extrapolated from the last two parts.
     """
@@ -94,7 +96,7 @@ def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) ->
     }
     utilisation = {name: min(1.0, max(0.0, busy / time_s)) for name, busy in busy_s.items()}
     firings = sum(one.firings for one in parts)
-    return Whole(time_s, utilisation, firings, last[1].share, half_width)
+    return WorkloadEstimate(time_s, utilisation, firings, last[1].share, half_width)
 
 
 def _extrapolated(parts: Sequence[SimulatedPart], values: Sequence[float]) -> float:

@@ -8,7 +8,7 @@ from dfslab.notify import Notify, silent
 from dfslab.spec.systems.standard import recorded
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.found import testbed_class
-from dfslab.testbeds.hosts.cluster import Cluster, Made
+from dfslab.testbeds.hosts.cluster import Cluster, CreatedResources
 from dfslab.testbeds.state import TestbedFolder, TestbedRecord
 
 
@@ -36,5 +36,5 @@ def attached(folder: TestbedFolder, record: TestbedRecord, notify: Notify = sile
     return testbed
 
 
-def _not_made(made: Made) -> None:
+def _not_made(made: CreatedResources) -> None:
     """Records nothing: the hosts and devices are in the testbed's record already."""

@@ -30,7 +30,7 @@ from dfslab.testbeds.capabilities import WarmUp
 from dfslab.testbeds.daemon import READY_DEADLINE_S, Daemon
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk, hardware
-from dfslab.testbeds.hosts.cluster import Cluster, Made
+from dfslab.testbeds.hosts.cluster import Cluster, CreatedResources
 from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
 from dfslab.testbeds.hosts.machine import not_made
@@ -195,7 +195,7 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         Hardware of a kind in `known` is not measured again.
         """
 
-        def note(made: Made) -> None:
+        def note(made: CreatedResources) -> None:
             hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
             self._change_record(hosts=hosts, devices=list(made.devices))
 

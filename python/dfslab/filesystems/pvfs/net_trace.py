@@ -23,7 +23,7 @@ from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
 from dfslab.nets.inscription import call as called
 from dfslab.nets.inscription import equal, number
-from dfslab.spec.steps.calls import TRANSFERS, ClassifiedCall, Done, followed, single
+from dfslab.spec.steps.calls import TRANSFERS, ClassifiedCall, ExecutedOperation, followed, single
 from dfslab.spec.steps.expression import Condition
 
 PAGE_BYTES = 4096
@@ -55,7 +55,7 @@ class _Memory:
         # the number of bytes that were read from disks.
         self._owed_bytes = 0.0
 
-    def finds(self, one: Done) -> bool:
+    def finds(self, one: ExecutedOperation) -> bool:
         """Returns whether a read finds its bytes in memory, and marks its pages as accessed."""
         if self.accessed(one):
             return True
@@ -65,7 +65,7 @@ class _Memory:
         self._owed_bytes -= one.size_bytes
         return False
 
-    def accessed(self, one: Done) -> bool:
+    def accessed(self, one: ExecutedOperation) -> bool:
         """Returns whether all pages of a transfer were accessed before, and marks them as
         accessed."""
         pages = range(
@@ -94,7 +94,10 @@ class Striping:
 
 
 def calls_of(
-    trace: Sequence[Done], striping: Striping, missed: float, due_s: Sequence[float] = ()
+    trace: Sequence[ExecutedOperation],
+    striping: Striping,
+    missed: float,
+    due_s: Sequence[float] = (),
 ) -> tuple[TracedCall, ...]:
     """Converts a trace's operations to calls of the net. An operation on a whole file becomes three
     calls: open, transfer and close.
@@ -129,7 +132,7 @@ class _Layout:
         self._firsts: dict[tuple[int, int], int] = {}
         self._chance = random.Random(striping.start_seed)
 
-    def first(self, one: Done) -> int:
+    def first(self, one: ExecutedOperation) -> int:
         """Returns the first server of the file that an operation uses. If `start_seed` is not 0, it
         is a random server. Otherwise, each new file starts at the server after the first server of
         the previous new file."""
@@ -141,7 +144,9 @@ class _Layout:
         return self._firsts[key]
 
 
-def _call(one: Done, classified: ClassifiedCall, memory: _Memory, layout: _Layout) -> TracedCall:
+def _call(
+    one: ExecutedOperation, classified: ClassifiedCall, memory: _Memory, layout: _Layout
+) -> TracedCall:
     how = layout.striping
     if one.kind in TRANSFERS:
         place = (how.servers, how.stripe_bytes, layout.first(one), how.stripe_count)

@@ -13,7 +13,14 @@ import numpy as np
 from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.reader import TreeReader
-from dfslab.spec.steps.calls import TRANSFERS, UNFORCED, WHOLE, ClassifiedCall, Done, followed
+from dfslab.spec.steps.calls import (
+    TRANSFERS,
+    UNFORCED,
+    WHOLE,
+    ClassifiedCall,
+    ExecutedOperation,
+    followed,
+)
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
@@ -41,7 +48,7 @@ class ReplayedOperations:
 
     def __init__(self, stream: Stream) -> None:
         self.done = [
-            Done(
+            ExecutedOperation(
                 one.client,
                 one.operation,
                 one.client if one.owner is None else one.owner,
@@ -109,7 +116,7 @@ class ReplayedOperations:
             UNFORCED: float(unsynced),
         }
 
-    def _transfers(self) -> list[tuple[Done, ClassifiedCall]]:
+    def _transfers(self) -> list[tuple[ExecutedOperation, ClassifiedCall]]:
         both = zip(self.done, self.classified, strict=True)
         return [(one, classified) for one, classified in both if one.kind in TRANSFERS]
 

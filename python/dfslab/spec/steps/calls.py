@@ -112,7 +112,7 @@ def _named(tree: Node, names: Sequence[str]) -> Node | None:
 
 
 @dataclass(frozen=True)
-class Done:
+class ExecutedOperation:
     """One executed operation of a trace. `client`: the client that executes it. `kind`: operation
     type. `owner` and `file`: the client that owns the file, and the number of the file. The offset
     and the size are in bytes."""
@@ -137,7 +137,7 @@ class ClassifiedCall:
     unforced: bool = False
 
 
-def single(one: Done) -> tuple[Done, ...]:
+def single(one: ExecutedOperation) -> tuple[ExecutedOperation, ...]:
     """Returns the single calls of an operation. An operation on a whole file becomes open, transfer
     and close.
     """
@@ -158,7 +158,7 @@ class _File:
     ends: dict[int, int] = field(default_factory=dict)
 
 
-def followed(trace: Sequence[Done]) -> Iterator[ClassifiedCall]:
+def followed(trace: Sequence[ExecutedOperation]) -> Iterator[ClassifiedCall]:
     """Yields the `ClassifiedCall` of every operation of a trace, in order.
 
     A transfer is scattered if it does not begin where the client's previous transfer on the file
@@ -173,7 +173,7 @@ def followed(trace: Sequence[Done]) -> Iterator[ClassifiedCall]:
         yield _classified(one, files[one.owner, one.file])
 
 
-def _classified(one: Done, file: _File) -> ClassifiedCall:
+def _classified(one: ExecutedOperation, file: _File) -> ClassifiedCall:
     if one.kind in TRANSFERS:
         scattered = one.offset_bytes != file.ends.get(one.client, 0)
         file.ends[one.client] = one.offset_bytes + one.size_bytes

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.steps.calls import Done
+from dfslab.spec.steps.calls import ExecutedOperation
 
 
 class Replayed(Protocol):
     """The operations of a replayed trace, which the net reads."""
 
     @property
-    def done(self) -> Sequence[Done]:
+    def done(self) -> Sequence[ExecutedOperation]:
         """Returns the operations in the order of the trace."""
 
     def due_of_done(self) -> list[float]:

@@ -21,7 +21,7 @@ from dfslab.arrays import Floats
 from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.expect.expectation import Expectation
+from dfslab.studies.expect.expected_rates import Expectation
 from dfslab.studies.expect.grid import GridOperation, log_rates
 from dfslab.studies.expect.hardware_facts import (
     CLIENT_LINK,

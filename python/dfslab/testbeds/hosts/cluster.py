@@ -29,7 +29,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Made:
+class CreatedResources:
     """Resources of a testbed that were created. They must be removed by name when the testbed is
     taken down.
 
@@ -55,7 +55,7 @@ class Cluster:
         deployment: Deployment,
         env: Mapping[str, str],
         owned: bool,
-        note: Callable[[Made], None],
+        note: Callable[[CreatedResources], None],
         images: Callable[[], Path],
     ) -> None:
         self.deployment, self.folder = deployment, folder
@@ -64,7 +64,7 @@ class Cluster:
         self._env, self._owned, self._note = env, owned, note
         self._limits = ControlGroups(testbed_id)
         self._held: list[subprocess.Popen] = []
-        self._made = Made()
+        self._made = CreatedResources()
         self._images = images
 
     def raise_hosts(self) -> None:
@@ -84,7 +84,7 @@ class Cluster:
         """Takes over hosts that another process created. `processes` and `devices`: the recorded
         first processes of the hosts, by the hosts' names, and the recorded loop devices. Raises
         TestbedError if the first process of a host has ended."""
-        self._made = Made(tuple(processes), tuple(devices))
+        self._made = CreatedResources(tuple(processes), tuple(devices))
         parents = dict(processes)
         for number, (name, group) in enumerate(self.deployment.nodes(), 1):
             if name not in parents:
@@ -302,7 +302,7 @@ class Cluster:
         processes: Sequence[tuple[str, LiveProcess]] | None = None,
         devices: Sequence[str] | None = None,
     ) -> None:
-        self._made = Made(
+        self._made = CreatedResources(
             self._made.processes if processes is None else tuple(processes),
             self._made.devices if devices is None else tuple(devices),
         )

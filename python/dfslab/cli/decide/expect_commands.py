@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab.cli.decide.asking import lines
+from dfslab.cli.decide.advice_commands import lines
 from dfslab.cli.live.quiet import QUIET
 from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
 from dfslab.spec.files.outputs import Output
@@ -81,12 +81,12 @@ def expect(
     check_time(seconds)
     texts = _declared(server_disk, server_link, client_link, latency, web)
     found, probed, made = _discovered(place, texts, servers, copies, as_json, seconds)
-    from dfslab.studies.expect import expecting
+    from dfslab.studies.expect import place_rates
 
-    planned = expecting.plan(found, probed, made, seconds)
+    planned = place_rates.plan(found, probed, made, seconds)
     written = RUNS / f"expect-{made.scenario.name}.toml"
     note(planned.announcement())
-    answer = with_progress(as_json, lambda report: expecting.compared(planned, report, note))
+    answer = with_progress(as_json, lambda report: place_rates.compared(planned, report, note))
     _write(written, made.commented_toml())
     answer = answer.model_copy(update={"scenario": str(written)})
     document = answer.model_dump(mode="json")

@@ -7,7 +7,7 @@ import pytest
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison
 
 from verification.figures import bars
-from verification.trials import expecting
+from verification.trials import planted_testbeds
 
 
 def comparison(fault, text, rates=(10.0, 30.0), file_system="cephfs"):
@@ -21,7 +21,7 @@ def comparison(fault, text, rates=(10.0, 30.0), file_system="cephfs"):
         for one in rates
     ]
     answer = PlaceComparison(place="x", file_system="x", hardware=[], rows=rows, fault=text)
-    return expecting.RecordedComparison(
+    return planted_testbeds.RecordedComparison(
         written="", file_system=file_system, fault=fault, comparison=answer
     )
 
@@ -54,8 +54,8 @@ def test_figures_judge_healthy_testbeds_and_planted_faults_apart(monkeypatch):
         comparison("slow server", "one of 3 servers (server) is slow", (1.0,)),
         comparison("slow server", "", (1.0,)),
     ]
-    monkeypatch.setattr(expecting, "recorded", lambda: lines)
-    values = {one.bar: (one.value, one.points) for one in expecting.figures("expecting")}
+    monkeypatch.setattr(planted_testbeds, "recorded", lambda: lines)
+    values = {one.bar: (one.value, one.points) for one in planted_testbeds.figures("expecting")}
     assert values == {
         "expecting.inside": (pytest.approx(3 / 4), 4),
         "expecting.named": (0.5, 2),
@@ -70,24 +70,24 @@ def test_a_testbed_without_a_metadata_server_counts_as_healthy(monkeypatch, caps
     lines = [comparison("late metadata server", "", (10.0,), "glusterfs")]
     assert lines[0].planted == "none"
     assert comparison("late metadata server", "").planted == "late metadata server"
-    monkeypatch.setattr(expecting, "recorded", lambda: lines)
-    values = {one.bar: (one.value, one.points) for one in expecting.figures("expecting")}
+    monkeypatch.setattr(planted_testbeds, "recorded", lambda: lines)
+    values = {one.bar: (one.value, one.points) for one in planted_testbeds.figures("expecting")}
     assert values == {
         "expecting.inside": (1.0, 1),
         "expecting.named": (None, 0),
         "expecting.false-alarms": (0.0, 1),
     }
     with pytest.raises(SystemExit) as ended:
-        expecting.main(["glusterfs", "late metadata server"])
+        planted_testbeds.main(["glusterfs", "late metadata server"])
     assert ended.value.code == 2
     assert "glusterfs has no metadata server that can be late" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("file_system", expecting.FILE_SYSTEMS)
+@pytest.mark.parametrize("file_system", planted_testbeds.FILE_SYSTEMS)
 def test_the_hardware_has_a_metadata_server_to_delay_and_several_servers(file_system):
-    groups = {group.name: group for group in expecting.declared(file_system).node}
-    assert groups["server"].count == expecting.SERVERS > 1
-    assert {group.adapter.bandwidth for group in groups.values()} == {expecting.LINK}
+    groups = {group.name: group for group in planted_testbeds.declared(file_system).node}
+    assert groups["server"].count == planted_testbeds.SERVERS > 1
+    assert {group.adapter.bandwidth for group in groups.values()} == {planted_testbeds.LINK}
     has_metadata_server = file_system != "glusterfs"
     assert ("master" in groups) == has_metadata_server
-    assert expecting.can_have(file_system, "late metadata server") == has_metadata_server
+    assert planted_testbeds.can_have(file_system, "late metadata server") == has_metadata_server

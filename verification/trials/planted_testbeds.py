@@ -1,7 +1,7 @@
 """Compares testbeds with the rates that `dfslab expect` expects of them. Some testbeds are healthy.
 The other testbeds have a planted fault, but declare the hardware of a healthy testbed.
 
-`python -m verification.trials.expecting FILE_SYSTEM FAULT` starts a testbed, compares it and
+`python -m verification.trials.planted_testbeds FILE_SYSTEM FAULT` starts a testbed, compares it and
 appends the comparison to `data/expecting.jsonl`. The figures use every recorded
 comparison. It needs root.
 """
@@ -22,7 +22,7 @@ from dfslab.spec.clock import REAL, date
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.standard import standard
-from dfslab.studies.expect import expecting
+from dfslab.studies.expect import place_rates
 from dfslab.studies.expect.comparison import PlaceComparison
 from dfslab.studies.expect.hardware_facts import DeclaredHardware
 from dfslab.studies.expect.place_scenario import scenario_of
@@ -160,9 +160,9 @@ def compare(file_system: str, fault: Fault) -> RecordedComparison:
         place = places.find(testbed.name)
         probed = places.probed(place)
         made = scenario_of(place, probed, DeclaredHardware())
-        plan = expecting.plan(place, probed, made, TIME_S)
+        plan = place_rates.plan(place, probed, made, TIME_S)
         print(plan.announcement(), flush=True)
-        comparison = expecting.compared(plan, _report, _print)
+        comparison = place_rates.compared(plan, _report, _print)
     # The name of a testbed is random, so the name of the file system replaces it.
     comparison = comparison.model_copy(update={"place": file_system})
     written = date(REAL).isoformat(timespec="seconds")
@@ -222,7 +222,7 @@ def _report(done: float, total: float, text: str, *remaining_s: float) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Records one comparison and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m verification.trials.expecting")
+    parser = argparse.ArgumentParser(prog="python -m verification.trials.planted_testbeds")
     parser.add_argument("file_system", choices=FILE_SYSTEMS)
     parser.add_argument("fault", choices=FAULTS)
     requested = parser.parse_args(arguments)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab.cli.decide.asking import lines
+from dfslab.cli.decide.advice_commands import lines
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab.cli.decide.carrying import verified
+from dfslab.cli.decide.verify_option import verified
 from dfslab.cli.shared import AsJson, emit, for_run, note, time_s
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError

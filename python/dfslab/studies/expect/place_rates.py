@@ -29,7 +29,7 @@ from dfslab.studies.expect.diagnosis import (
     suspects,
     telling_operation,
 )
-from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
+from dfslab.studies.expect.expected_rates import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
 from dfslab.studies.expect.place_scenario import PlaceScenario
 from dfslab.testbeds.capabilities import CachingClients

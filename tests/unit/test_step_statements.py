@@ -13,7 +13,7 @@ from dfslab.models.sequence import SequenceModel
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import expectations
+from dfslab.studies import step_statements
 
 SIZES = ["64 KiB", "1 MiB", "16 MiB", "256 MiB"]
 
@@ -59,43 +59,43 @@ def modelled(point):
 
 def test_a_run_as_described_makes_every_expectation_true():
     points = hdfs().points()
-    stated = expectations.expectations(points)
+    stated = step_statements.expectations(points)
     assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
     # A reason for the claim "shorter": the first operation of a client has to connect. If each
     # client has more files, the first operation is a smaller share of the client's operations.
     assert {one.claim for one in stated} == {"longer", "flat", "shorter"}
     results = [measured(point, modelled(point), n) for point in points for n in range(3)]
-    verdicts = expectations.score(stated, results)
+    verdicts = step_statements.score(stated, results)
     assert len(verdicts) == len(stated)
-    assert {one.outcome for one in verdicts} == {expectations.HIT}
+    assert {one.outcome for one in verdicts} == {step_statements.HIT}
 
 
 def test_a_run_the_other_way_round_refutes_them():
     points = hdfs().points()
-    stated = expectations.expectations(points)
+    stated = step_statements.expectations(points)
     results = [measured(p, {k: 1 / t for k, t in modelled(p).items()}) for p in points]
-    moving = [v for v in expectations.score(stated, results) if v.statement.claim != "flat"]
+    moving = [v for v in step_statements.score(stated, results) if v.statement.claim != "flat"]
     assert moving
-    assert all(one.outcome == expectations.MISS for one in moving)
+    assert all(one.outcome == step_statements.MISS for one in moving)
 
 
 def test_noise_hides_what_it_is_larger_than():
     points = hdfs().points()
-    stated = expectations.expectations(points)
+    stated = step_statements.expectations(points)
     random = np.random.default_rng(3)
     results = [
         measured(p, {k: float(np.exp(4 * random.normal())) for k in modelled(p)}, n)
         for p in points
         for n in range(2)
     ]
-    found = expectations.tally(expectations.score(stated, results))
-    assert sum(counts[expectations.NOISE] for counts in found.values()) > 0
+    found = step_statements.tally(step_statements.score(stated, results))
+    assert sum(counts[step_statements.NOISE] for counts in found.values()) > 0
 
 
 def test_what_is_flat_is_missed_only_beyond_the_noise():
     points = hdfs(latencies=("50 us",)).points()
-    stated = [one for one in expectations.expectations(points) if one.claim == "flat"]
-    for spread, outcome in ((1.01, expectations.MISS), (4.0, expectations.NOISE)):
+    stated = [one for one in step_statements.expectations(points) if one.claim == "flat"]
+    for spread, outcome in ((1.01, step_statements.MISS), (4.0, step_statements.NOISE)):
         results = [
             measured(p, {k: 3.0**place * spread**side for k in modelled(p)}, side)
             for place, p in enumerate(points)
@@ -103,7 +103,7 @@ def test_what_is_flat_is_missed_only_beyond_the_noise():
         ]
         near = [
             v
-            for v in expectations.score(stated, results)
+            for v in step_statements.score(stated, results)
             if 2 < max(v.measured, 1 / v.measured) < 4
         ]
         assert near
@@ -111,7 +111,7 @@ def test_what_is_flat_is_missed_only_beyond_the_noise():
 
 
 def test_what_was_not_measured_is_not_scored():
-    assert expectations.score(expectations.expectations(hdfs().points()), []) == []
+    assert step_statements.score(step_statements.expectations(hdfs().points()), []) == []
 
 
 def planted(scenario):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab.cli.decide.asking import RECORDS, lines
-from dfslab.cli.decide.carrying import ask, place_of
+from dfslab.cli.decide.advice_commands import RECORDS, lines
+from dfslab.cli.decide.verify_option import ask, place_of
 from dfslab.cli.shared import (
     AsJson,
     Force,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.decide.asking import PriceFile, lines
+from dfslab.cli.decide.advice_commands import PriceFile, lines
 from dfslab.cli.shared import AsJson, emit
 
 app = typer.Typer()
