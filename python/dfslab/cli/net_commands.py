@@ -111,7 +111,7 @@ def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
     table = Table("property", "found")
     for key, value in _shown(sizes).items():
         if key != "scans":
-            table.add_row(key.replace("_", " "), str(value))
+            table.add_row(key.replace("_", " "), escape(_plain(value)))
     for one in sizes.scans:
         where = f"page {one.page}, transition {one.transition}, arc {one.arc}"
         table.add_row("scans", escape(f"{where}: {one.reason}"))
@@ -125,9 +125,22 @@ def _table(sizes: NetSizes, space: StateSpace | str) -> Table:
             for place, (least, most) in list(space.bounds.items())[:LISTED]:
                 table.add_row(escape(f"tokens in {place}"), f"{least} to {most}")
             continue
-        shown = ", ".join(str(v) for v in value[:LISTED]) if isinstance(value, list) else str(value)
+        listed = value[:LISTED] if isinstance(value, list) else [value]
+        shown = ", ".join(map(_plain, listed))
         table.add_row(key.replace("_", " "), escape(shown) or "none")
     return table
+
+
+def _plain(value: JsonValue) -> str:
+    """Returns a value of a report as text for readers: lists such as tokens in parentheses, and
+    truth values as yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return f"({', '.join(map(_plain, value))})"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_plain(one)}" for key, one in value.items()) or "no tokens"
+    return str(value)
 
 
 @app.command("run")

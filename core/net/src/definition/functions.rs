@@ -37,7 +37,11 @@ impl FunctionDefinition {
 
 /// A function as it is written in a net definition, with types given by name.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "function")]
+#[serde(
+    deny_unknown_fields,
+    rename = "function",
+    expecting = "an object that describes a function"
+)]
 #[schemars(rename = "FunctionDefinition")]
 pub(crate) struct WrittenFunction {
     /// Names and types of the parameters, in the order of the arguments.

@@ -45,7 +45,11 @@ pub struct NetDefinition {
 /// A net as it is written in a document, before the types that it names are resolved. Times are in
 /// seconds; rows are lists of field values.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "net")]
+#[serde(
+    deny_unknown_fields,
+    rename = "net",
+    expecting = "an object that describes a net"
+)]
 #[schemars(rename = "NetDefinition")]
 pub(crate) struct Written {
     /// The name of the net, used in messages.
@@ -75,7 +79,7 @@ pub(crate) struct Written {
 
 /// A histogram: ascending edges, and a weight for each bin between two edges.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object that describes a table")]
 pub struct TableDefinition {
     /// Edges of the bins, one more than there are bins.
     pub edges: Vec<f64>,
@@ -172,7 +176,7 @@ impl TryFrom<Written> for NetDefinition {
 
 /// A place of the net.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object that describes a place")]
 pub struct PlaceDefinition {
     /// Name of the place, unique in the net.
     pub name: String,
@@ -194,7 +198,10 @@ pub struct PlaceDefinition {
 
 /// A transition of the net.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object that describes a transition"
+)]
 pub struct TransitionDefinition {
     /// Name of the transition, unique in the net.
     pub name: String,
@@ -236,7 +243,10 @@ pub struct TransitionDefinition {
 /// A local: a value that a transition computes once per firing. It may use the previous locals and
 /// random draws.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object that describes a local value"
+)]
 pub struct LocalDefinition {
     /// Name of the value in later inscriptions.
     pub name: String,
@@ -253,7 +263,10 @@ pub struct LocalDefinition {
 
 /// An input arc: takes one token from a place and binds it to a variable.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object that describes an input arc"
+)]
 pub struct InputDefinition {
     /// The place from which the token is taken.
     pub place: String,
@@ -265,7 +278,10 @@ pub struct InputDefinition {
 
 /// An inhibitor arc: blocks the transition while the place holds `at_least` available tokens.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object that describes an inhibitor arc"
+)]
 pub struct InhibitDefinition {
     /// The place whose tokens are counted.
     pub place: String,
@@ -276,7 +292,10 @@ pub struct InhibitDefinition {
 
 /// A reset arc: removes every available token of the place.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object that describes a reset arc"
+)]
 pub struct ResetDefinition {
     /// The place that is emptied.
     pub place: String,
@@ -284,7 +303,10 @@ pub struct ResetDefinition {
 
 /// An output arc: puts tokens into a place.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object that describes an output arc"
+)]
 pub struct OutputDefinition {
     /// The place that receives the tokens.
     pub place: String,

@@ -173,7 +173,8 @@ def _delay_and_demand(
         return np.log(np.array(found) / rates_per_s)
 
     start = np.log([max(alone_s - busy_s, START_DELAY_SHARE * alone_s), busy_s])
-    limits = tuple(log(alone_s) + one for one in LOG_RANGE)
+    below, above = LOG_RANGE
+    limits = (log(alone_s) + below, log(alone_s) + above)
     import scipy
 
     found = scipy.optimize.least_squares(

@@ -163,8 +163,6 @@ class _CpnReader:
         for page in self.pages.values():
             if page.key not in self.laid:
                 raise InputError(f"page {page.name}", None, "a page cannot contain itself")
-        if not self.net.transitions:
-            raise InputError("net", None, "has no transition")
         self.delay_first_tokens()
 
     def definition(self) -> NetDefinition:

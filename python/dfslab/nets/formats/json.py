@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import NoneType
 
 from pydantic import ValidationError
 
@@ -14,6 +15,15 @@ from dfslab.nets.net_json import ordered
 from dfslab.spec.model import InputError
 
 TITLE = "Net definition as JSON"
+# What a JSON value is called, by the Python type that it is read as.
+KINDS = {
+    NoneType: "null",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+}
 
 
 def recognises(head: bytes) -> bool:
@@ -24,20 +34,39 @@ def recognises(head: bytes) -> bool:
 def read(text: str) -> NetFile:
     """Returns the net of a JSON document, which declares no monitors. Raises InputError with the
     message of the engine if the definition is invalid."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError("json", None, f"is no JSON: {error}") from None
+    found = _parsed(text)
     if not isinstance(found, dict):
-        raise InputError("json", type(found).__name__, "a net is an object")
+        raise InputError("json", None, f"is {KINDS[type(found)]}; a net is an object")
     try:
         return NetFile(net=NetDefinition.model_validate(found))
     except ValidationError as error:
         first = error.errors()[0]
     name = str(found.get("name", "?"))
-    engine.check_text(json.dumps(found), name)
+    engine.check_text(text, name)
     where = ".".join(map(str, first["loc"]))
     raise InputError(f"net {name}, {where}", first["input"], first["msg"])
+
+
+def _parsed(text: str) -> object:
+    """Returns the value of a JSON document. Raises InputError if the text is no JSON, or if it is
+    nested too deeply or contains a number that is too long."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError("json", None, f"is no JSON: {error.msg}: {place}") from None
+    except RecursionError:
+        raise InputError("json", None, "is nested too deeply") from None
+    except InputError:
+        raise
+    except ValueError:
+        # Python refuses to convert integers of more than some thousand digits.
+        raise InputError("json", None, "contains a number with too many digits") from None
+
+
+def _refuse_constant(name: str) -> object:
+    """Raises InputError for NaN and infinities, which Python accepts in JSON."""
+    raise InputError("json", name, "is no number of JSON")
 
 
 def write(net: NetDefinition) -> str:

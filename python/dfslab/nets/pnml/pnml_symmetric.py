@@ -81,7 +81,7 @@ class Symmetric:
         """Translates one declaration of a sort or a variable. Raises InputError for any other
         declaration."""
         key, kind = one.get("id", ""), tag(one)
-        self.context = f"{kind} {one.get('name') or key}"
+        self.context = f"{kind} {one.get('name') or key}".rstrip()
         if kind == "namedsort":
             self.sort(key, one)
         elif kind == "variabledecl":

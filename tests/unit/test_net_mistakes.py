@@ -1,0 +1,63 @@
+"""Tests that a wrong file of a net ends with one line in the words of its format, and that nets
+without transitions are read in every format."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dfslab.nets import engine, files
+from dfslab.spec.input_error import InputError
+
+from tests.support import command
+
+NET = (
+    '{"name": "n", "colours": {"unit": []}, "places": [{"name": "a", "colour": "unit"}], '
+    '"transitions": []'
+)
+JSON = {
+    "[1]": "is a list; a net is an object",
+    "null": "is null; a net is an object",
+    "3": "is a number; a net is an object",
+    '{"name": NaN}': "NaN",
+    '{"name": %s}' % ("9" * 5000): "a number with too many digits",
+    "[" * 100_000: "nested too deeply",
+    "": "is no JSON: Expecting value: line 1, column 1",
+    NET + ',\n"places": 3}': "line 2",
+    NET + ',\n"functions": {"f": 1}}': "an object that describes a function at line 2",
+}
+# Texts of Python or of Rust types that no message contains.
+RAW = re.compile(r"sys\.|NoneType|\bint\b|\bdict\b|struct |object at|Traceback")
+PNML = "http://www.pnml.org/version-2009/grammar"
+
+
+@pytest.mark.parametrize("text", JSON)
+def test_a_wrong_definition_is_refused_in_the_words_of_json(text, tmp_path):
+    path = tmp_path / "net.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as found:
+        engine.check(files.read(path))
+    message = str(found.value)
+    assert JSON[text] in message
+    assert not RAW.search(message)
+    assert len(message.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["ptnet", "symmetricnet"])
+def test_a_net_of_places_alone_is_read(kind, tmp_path):
+    path = tmp_path / "net.pnml"
+    path.write_text(
+        f'<pnml xmlns="{PNML}"><net id="n" type="{PNML}/{kind}"><page id="p">'
+        '<place id="a"/></page></net></pnml>',
+        encoding="utf-8",
+    )
+    sizes = engine.check(files.read(path))
+    assert (sizes.places, sizes.transitions) == (1, 0)
+
+
+def test_the_printed_state_space_has_no_values_of_python(tmp_path):
+    path = tmp_path / "net.json"
+    path.write_text(NET + "}", encoding="utf-8")
+    printed = command.dfslab("net", "check", path).stdout
+    assert not re.search(r"[\[\]{}']|True|False|None", printed)
+    assert re.search(r"complete\W+yes", printed)
