@@ -19,7 +19,7 @@ from dfslab.notify import Notify, silent
 from dfslab.report import run_document
 from dfslab.result import Result
 from dfslab.spec.check import checked
-from dfslab.spec.files.outputs import Output, new_file
+from dfslab.spec.files.outputs import Output, check_folder, new_file
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract
@@ -110,10 +110,12 @@ class Laboratory:
     ) -> FinishedRun:
         """Executes a whole run in a folder below `out` and returns the finished run.
 
-        No folder is created before the file system has answered. If `out` has an unfinished run of
-        the same scenario, that run is resumed, unless `fresh` is true. The page is written if a
-        study has findings that are worth a page, or if `always_page` is true.
+        It is checked first that folders can be made in `out`, but none is created before the file
+        system has answered. If `out` has an unfinished run of the same scenario, that run is
+        resumed, unless `fresh` is true. The page is written if a study has findings that are worth
+        a page, or if `always_page` is true.
         """
+        check_folder("--out", out, plan.scenario.name)
         stages = Stages(self._clock)
         with self.session() as session:
             if plan.measured and not plan.scenario.design.factor:
@@ -158,6 +160,8 @@ class Laboratory:
         """
         first, second = plans
         check_comparable(first.scenario, second.scenario)
+        for plan in plans:
+            check_folder("--out", out, plan.scenario.name)
         stages = Stages(self._clock)
         is_same = first.scenario.toml() == second.scenario.toml()
         with self.session() as session, ExitStack() as locks:

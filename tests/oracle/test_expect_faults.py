@@ -185,6 +185,21 @@ def test_cold_reads_of_a_mount_are_cold_if_caches_of_client_processes_are_emptie
         assert shifts[1] < -1.0, one.operation.name
 
 
+def test_assumed_hardware_is_listed_with_its_value_and_option():
+    """Hardware that nobody reported is listed with the option that declares it. A testbed declares
+    all of its hardware."""
+    unknown = scenario_of(place("nfs", known=False), Probed(), DeclaredHardware())
+    text = unknown.commented_toml()
+    assert "server disk 500 MB/s (assumed; --server-disk declares it)" in text
+    assert "assumed of node server: cores 2, frequency 2.5 GHz, memory " in text
+    assert "--set deployment.node.server.memory=VALUE" in text
+    assert "assumed of node client: frequency 2.5 GHz;" in text, "its cores were read"
+    assert unknown.scenario.deployment.uncertainty.disk > 5
+    assert (
+        "assumed of" not in scenario_of(place("nfs"), Probed(), DeclaredHardware()).commented_toml()
+    )
+
+
 def test_undeclared_hardware_widens_intervals_and_is_asked_for():
     known, unknown = plan(place("nfs")), plan(place("nfs", known=False))
     for at, one in enumerate(known[0]):

@@ -9,12 +9,14 @@ import os
 import tempfile
 
 import pytest
+from dfslab.cli.quick import directory
 from dfslab.instruments.calibration import sustained_disk
 from dfslab.instruments.calibration.file_calls import UNITS
 from dfslab.instruments.discovery import machine_load, probes
 from dfslab.instruments.discovery.machine_load import MachineLoad
 from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import DiskProbe, FilesProbe, MemoryProbe
+from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.prediction import situation_of
@@ -71,6 +73,38 @@ def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
     for words in MISTAKES[line]:
         assert words in done.stderr
     assert not os.listdir(tmp_path / "place")
+
+
+def test_outputs_are_checked_before_the_probes(tmp_path, monkeypatch):
+    """An output that exists already is refused before anything is probed, also the one whose name
+    comes from the place."""
+    monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
+    place = tmp_path / "place"
+    place.mkdir()
+    name = str(place).strip("/").replace("/", "-")[-64:].lstrip("-._")
+    (tmp_path / f"{name}.toml").write_text("")
+    done = dfslab("init", place, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "exists already" in done.stderr
+    (tmp_path / "runs").write_text("")
+    done = dfslab("expect", place, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "runs = 'runs': no folder can be made there: runs is no folder" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "measure"])
+def test_a_folder_of_runs_is_checked_before_the_file_system_is_reached(
+    command, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Laboratory, "_reach", lambda *_: pytest.fail("reached first"))
+    (tmp_path / "file").write_text("")
+    place = tmp_path / "place"
+    place.mkdir()
+    wanted = directory.scenario(place, directory.Transfers(size="1m", clients="1"))
+    (tmp_path / "x.toml").write_text(wanted.brief_toml())
+    done = dfslab(command, "x.toml", "--out", "file", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "--out = 'file': no folder can be made there: file is no folder" in done.stderr
 
 
 def test_a_time_too_short_for_a_disk_is_refused_before_the_probes(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """Headline figures of `dfslab expect` on computed rates: the rates that the deployments of
-verification/trials/planted_testbeds.py would have with slow hardware, and the expected rates of a mount
-of whose hardware little is known."""
+verification/trials/planted_testbeds.py would have with slow hardware, and the expected rates of a
+mount of whose hardware little is known."""
 
 from __future__ import annotations
 

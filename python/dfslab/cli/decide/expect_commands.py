@@ -4,7 +4,7 @@ a scenario for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,7 @@ import typer
 from dfslab.cli.decide.advice_commands import lines
 from dfslab.cli.live.quiet import QUIET
 from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
-from dfslab.spec.files.outputs import Output
+from dfslab.spec.files.outputs import Output, check_folder
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -80,15 +80,25 @@ def expect(
     seconds = time_s("--time", time)
     check_time(seconds)
     texts = _declared(server_disk, server_link, client_link, latency, web)
-    found, probed, made = _discovered(place, texts, servers, copies, as_json, seconds)
+
+    def output(made: PlaceScenario) -> Output:
+        return Output("runs", RUNS / f"expect-{made.scenario.name}.toml", replaces=True)
+
+    def check(made: PlaceScenario) -> None:
+        check_folder("runs", RUNS)
+        if RUNS.is_dir():
+            output(made).check()
+
+    found, probed, made = _discovered(place, texts, servers, copies, as_json, check, seconds)
     from dfslab.studies.expect import place_rates
 
     planned = place_rates.plan(found, probed, made, seconds)
-    written = RUNS / f"expect-{made.scenario.name}.toml"
+    written = output(made)
     note(planned.announcement())
     answer = with_progress(as_json, lambda report: place_rates.compared(planned, report, note))
-    _write(written, made.commented_toml())
-    answer = answer.model_copy(update={"scenario": str(written)})
+    RUNS.mkdir(parents=True, exist_ok=True)
+    written.write(made.commented_toml())
+    answer = answer.model_copy(update={"scenario": str(written.path)})
     document = answer.model_dump(mode="json")
     for shown, row in zip(document["rows"], answer.rows, strict=True):
         shown["verdict"] = row.verdict
@@ -99,7 +109,7 @@ def expect(
         *lines(answer.sentences()),
         answer.table(),
         *lines([hardware]),
-        f"scenario: {written}",
+        f"scenario: {written.path}",
     )
 
 
@@ -120,22 +130,26 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write the scenario of an existing place, for predict, whatif, advise, measure and run."""
+    texts = _declared(server_disk, server_link, client_link, latency, web)
+
+    def target_of(made: PlaceScenario) -> Output:
+        path = output or Path(f"{made.scenario.name}.toml")
+        return named_output(path, force, as_json).check()
+
     if output is not None:
         named_output(output, force, as_json).check()
-    texts = _declared(server_disk, server_link, client_link, latency, web)
-    _, _, made = _discovered(place, texts, servers, copies, as_json)
-    path = output or Path(f"{made.scenario.name}.toml")
-    target = named_output(path, force, as_json)
+    _, _, made = _discovered(place, texts, servers, copies, as_json, target_of)
+    target = target_of(made)
     target.write(made.commented_toml())
     if target.is_standard:
         return
-    document = {"scenario": str(path), "hardware": made.hardware, "notes": list(made.notes)}
+    document = {"scenario": str(target.path), "hardware": made.hardware, "notes": list(made.notes)}
     emit(
         as_json,
         document,
         *lines(made.hardware),
         *lines(made.notes),
-        f"scenario: {path}; next: dfslab advise {path}",
+        f"scenario: {target.path}; next: dfslab advise {target.path}",
     )
 
 
@@ -162,15 +176,18 @@ def _discovered(
     servers: int | None,
     copies: int | None,
     as_json: bool,
+    check: Callable[[PlaceScenario], object],
     time_s: float | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
     """Finds out what a place (a directory or a server) is. Returns (file system that the place
-    belongs to, measured hardware, scenario of the place). `texts`: the text of each hardware
-    option; None if the option is not given. `servers`, `copies`: numbers that the command line
-    states; None if it does not. `as_json`: whether standard
-    output is for JSON only. `time_s`: seconds for measurements; None if nothing is measured
-    afterwards. Raises InputError if the text of an option is empty, or if an option does not fit
-    the place."""
+    belongs to, measured hardware, scenario of the place).
+
+    `texts`: the text of each hardware option; None if the option is not given. `servers`, `copies`:
+    numbers that the command line states; None if it does not. `as_json`: whether standard output is
+    for JSON only. `check`: is called before the hardware is probed, with a scenario that has the
+    final name; it raises InputError if the output cannot be written. `time_s`: seconds for
+    measurements; None if nothing is measured afterwards. Raises InputError if the text of an option
+    is empty, or if an option does not fit the place."""
     from dfslab.instruments.discovery import place as places
     from dfslab.instruments.discovery.probes import Probed
     from dfslab.studies.expect.grid import check_time, operations_of
@@ -192,7 +209,7 @@ def _discovered(
     found = places.find(place, texts["--web"] or "")
     # An option that does not fit the place raises an error here, before the hardware is probed,
     # which takes seconds.
-    scenario_of(found, Probed(), given)
+    check(scenario_of(found, Probed(), given))
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))
     if not QUIET.get():
@@ -200,9 +217,3 @@ def _discovered(
         note(f"probing {kinds}: some seconds, longer on a busy machine")
     probed = with_progress(as_json, lambda report: places.probed(found, report))
     return found, probed, scenario_of(found, probed, given)
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes the scenario file of `dfslab expect`, and replaces the file of an earlier call."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Output("runs", path, replaces=True).write(text)

@@ -205,3 +205,19 @@ def _kind(mode: int) -> str:
         stat.S_ISSOCK: "a socket",
     }
     return next((name for holds, name in kinds.items() if holds(mode)), "a device")
+
+
+def check_folder(key: str, folder: Path, *names: str) -> None:
+    """Checks that the folder `folder` exists with write access, or can be made, and that the same
+    holds for the folders in it that `names` lists, each inside the one before. Nothing is made.
+    `key` is the option that names the folder. Raises InputError otherwise."""
+    existing = folder.joinpath(*names)
+    while not os.path.lexists(existing) and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        reason = f"{existing} is no folder"
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        reason = f"{existing} is not writable for user {os.geteuid()}"
+    else:
+        return
+    raise InputError(key, str(folder), f"no folder can be made there: {reason}")

@@ -57,7 +57,8 @@ class ComparedOperation(BaseModel):
 class PlaceComparison(BaseModel):
     """The answer of `dfslab expect`.
 
-    `hardware`: the hardware on which the expectation is based, in words. `fault`: the resource that
+    `hardware`: the hardware on which the expectation is based, in words. `doubt`: a sentence that
+    doubts this hardware; "" if the measured rates do not contradict it. `fault`: the resource that
     is slower than expected, in words; "" if none is named. `alternatives`: other resources, in
     words, whose slowness explains the rates about equally well. `telling`: an operation that was
     not measured and whose rate would show which of these resources is slow; "" if there is none.
@@ -71,6 +72,7 @@ class PlaceComparison(BaseModel):
     file_system: str
     hardware: list[str]
     rows: list[ComparedOperation]
+    doubt: str = ""
     fault: str = ""
     alternatives: list[str] = []
     telling: str = ""
@@ -80,7 +82,8 @@ class PlaceComparison(BaseModel):
     notes: list[str] = []
 
     def sentences(self) -> list[str]:
-        """The answer in one to six sentences."""
+        """The answer in one to seven sentences. The first one doubts the hardware, if the rates
+        contradict it."""
         measured = [one for one in self.rows if one.measured is not None]
         slow = [one for one in measured if one.verdict == "slower"]
         fast = [one for one in measured if one.verdict == "faster"]
@@ -90,14 +93,15 @@ class PlaceComparison(BaseModel):
             "are as expected"
         )
         parts = [f"{len(slow)} slower"] * bool(slow) + [f"{len(fast)} faster"] * bool(fast)
-        found = [f"{first}, {' and '.join(parts)}." if parts else f"{first}."]
+        found = [self.doubt] * bool(self.doubt)
+        found.append(f"{first}, {' and '.join(parts)}." if parts else f"{first}.")
         if self.fault:
             found.append(f"What explains the gap best: {self.fault}.")
             if self.alternatives:
                 found.append(f"About as likely: {'; '.join(self.alternatives)}.")
             if self.telling:
                 found.append(f"The rate of “{self.telling}”, not measured, would show which.")
-        elif slow:
+        elif slow and not self.doubt:
             worst = min(slow, key=lambda one: (one.measured or 0.0) / one.low)
             found.append(
                 f"No single resource explains the gap; the largest is of {worst.operation}: "

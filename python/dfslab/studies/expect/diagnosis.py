@@ -108,6 +108,26 @@ def diagnosed(
     """Returns the faults that explain the measured rates about equally well, the likeliest first,
     and one for each resource. Returns an empty list if no operation was measured, or if no single
     fault is much likelier than no fault. The rate of an operation that was not measured is None."""
+    ordered = _ordered(suspected, expected, measured_per_s)
+    if not ordered or ordered[0].evidence < LEAST_EVIDENCE:
+        return []
+    return [one for one in ordered if one.evidence >= ordered[0].evidence - ALIKE_EVIDENCE]
+
+
+def likeliest(
+    suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
+) -> SuspectedFault | None:
+    """Returns the suspect that explains the measured rates best; None if none explains them better
+    than the expectation itself. Other suspects may explain the rates about as well."""
+    ordered = _ordered(suspected, expected, measured_per_s)
+    return ordered[0] if ordered and ordered[0].evidence > 0 else None
+
+
+def _ordered(
+    suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
+) -> list[SuspectedFault]:
+    """Returns the amount of each resource that explains the measured rates best, the likeliest
+    resource first. Returns an empty list if no operation was measured."""
     known = [at for at, one in enumerate(measured_per_s) if one]
     if not known:
         return []
@@ -123,10 +143,7 @@ def diagnosed(
         if one.name not in best or evidence > best[one.name].evidence:
             shifts = tuple(map(float, one.log_shifts))
             best[one.name] = SuspectedFault(one.name, one.text, shifts, evidence)
-    ordered = sorted(best.values(), key=lambda one: -one.evidence)
-    if not ordered or ordered[0].evidence < LEAST_EVIDENCE:
-        return []
-    return [one for one in ordered if one.evidence >= ordered[0].evidence - ALIKE_EVIDENCE]
+    return sorted(best.values(), key=lambda one: -one.evidence)
 
 
 def _deviance(residuals: Floats, covariance: Floats) -> float:

@@ -32,6 +32,7 @@ from dfslab.studies.expect.diagnosis import (
 from dfslab.studies.expect.expected_rates import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
 from dfslab.studies.expect.place_scenario import PlaceScenario
+from dfslab.studies.expect.wrong_facts import doubt
 from dfslab.testbeds.capabilities import CachingClients
 
 # Seconds that each operation takes beyond its planned work, to start the load generator and to
@@ -115,17 +116,24 @@ def compared(
             notes += [f"{one.operation.name}: {text}" for text in result.notes] if failed else []
     if failures and not any(measured):
         raise failures[0]
-    return _judged(planned_comparison, measured, notes)
+    return judged(planned_comparison, measured, notes)
 
 
-def _judged(
+def judged(
     found: ExpectationPlan, measured: Sequence[float | None], notes: list[str]
 ) -> PlaceComparison:
+    """Compares the measured rates of the planned operations with their expectations. The rate of an
+    operation that was not measured is None. `notes`: caveats of the measurements."""
     facts = found.made.facts
     late = long_round_trip(found.planned, found.probed.round_trips_s, facts)
     faults = [late] if late else diagnosed(suspects(found.planned, facts), found.expected, measured)
     rows = [_row(found, at, rate, faults, notes) for at, rate in enumerate(measured)]
     narrowing = None if faults else narrowing_fact(found.expected, facts)
+    faster = sum(one.verdict == "faster" for one in rows)
+    slower = sum(one.verdict == "slower" for one in rows)
+    wrong = ""
+    if not faults or faster > slower:
+        wrong = doubt(rows, found.planned, facts, found.expected, measured)
     declaring = ""
     if narrowing is not None:
         assumed = units.text(narrowing.value, narrowing.unit, 3)
@@ -135,6 +143,7 @@ def _judged(
         file_system=discover.file_system(found.place.system).title,
         hardware=found.made.hardware,
         rows=rows,
+        doubt=wrong,
         fault=next((one.text for one in faults), ""),
         alternatives=[one.text for one in faults[1:]],
         telling=telling_operation(found.planned, faults, measured) if len(faults) > 1 else "",

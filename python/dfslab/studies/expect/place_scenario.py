@@ -24,6 +24,7 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.standard import recordable, recorded
 from dfslab.spec.toml import TomlTable
 from dfslab.studies.expect import hardware_facts as facts
+from dfslab.studies.expect.assumptions import assumptions
 from dfslab.studies.expect.grid import operations_of, sweep_of
 from dfslab.studies.expect.hardware_facts import (
     KNOWN_SD,
@@ -88,6 +89,8 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
         deployment = facts.with_fact(deployment, fact, fact.value)
     deployment = deployment.model_copy(update={"uncertainty": facts.uncertainty(known)})
     notes += _doubts(place, probed, known)
+    if place.deployment is None:
+        notes += assumptions(deployment)
     written: TomlTable = {
         key: units.exact(value, unit) if (unit := system.parameter(key).unit) != "1" else value
         for key, value in settings.items()

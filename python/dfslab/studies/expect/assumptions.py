@@ -1,0 +1,32 @@
+"""The hardware of a place's nodes that nobody reported, probed or declared: what is assumed of it,
+and the option that gives another value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dfslab.spec import units
+from dfslab.spec.deployment import Deployment, NodeGroup
+
+# The units of the keys of a node that are assumed, in the order in which they are listed.
+ASSUMED_UNITS: Mapping[str, str] = {"cores": "1", "frequency": "Hz", "memory": "B"}
+
+
+def assumptions(deployment: Deployment) -> list[str]:
+    """Returns one sentence for each group of nodes whose processors or memory have the usual values
+    of a node, because the values of the place are not known."""
+    usual = NodeGroup()
+    found = []
+    for group in deployment.node:
+        # Cores and memory of the client's machine were read from its kernel.
+        unread = ["frequency"] if "client" in group.roles else list(ASSUMED_UNITS)
+        same = [key for key in unread if getattr(group, key) == getattr(usual, key)]
+        if same:
+            shown = ", ".join(f"{key} {_text(group, key)}" for key in same)
+            option = f"--set deployment.node.{group.name}.{same[-1]}=VALUE"
+            found.append(f"assumed of node {group.name}: {shown}; `predict … {option}` changes it")
+    return found
+
+
+def _text(group: NodeGroup, key: str) -> str:
+    return units.text(float(getattr(group, key)), ASSUMED_UNITS[key], 3).strip()

@@ -1,0 +1,76 @@
+"""Finds out whether measured rates contradict the hardware on which an expectation is based.
+
+Each rate is outside its 90 % interval on one side with a probability of 5 % if the hardware is as
+stated. Many rates outside on the same side therefore have a common cause. A slow resource explains
+rates that are too low; rates that are too high, or that no slow resource explains, mean that a
+property of the hardware was probed, assumed or declared wrongly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+from dfslab.spec import units
+from dfslab.studies.expect.comparison import ComparedOperation
+from dfslab.studies.expect.diagnosis import FACTORS, Suspect, likeliest
+from dfslab.studies.expect.expectation import Expectation
+from dfslab.studies.expect.grid import GridOperation, log_rates
+from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
+
+# The probability that a rate is above its 90 % interval, and that it is below.
+OUTSIDE = 0.05
+# The facts are doubted if this many rates are outside on one side with a smaller probability than
+# DOUBT_CHANCE, if the facts are right.
+DOUBT_CHANCE = 0.01
+# Further factors by which a fact may be wrong. A probe of a busy disk was wrong by a factor of 340.
+LARGE_FACTORS = (50.0, 100.0, 300.0, 1000.0)
+
+
+def doubt(
+    rows: Sequence[ComparedOperation],
+    planned: Sequence[GridOperation],
+    facts: Sequence[HardwareFact],
+    expected: Expectation,
+    measured_per_s: Sequence[float | None],
+) -> str:
+    """Returns a sentence that doubts the facts, with the fact that would explain most if it had
+    another value. Returns "" if not many rates are outside their intervals on the same side."""
+    verdicts = [one.verdict for one in rows if one.verdict != "not measured"]
+    side = max(("slower", "faster"), key=verdicts.count)
+    count = verdicts.count(side)
+    if not is_many(count, len(verdicts)):
+        return ""
+    found = (
+        f"Doubtful: {count} of {len(verdicts)} rates are {side} than their 90 % intervals; the "
+        f"stated hardware is wrong rather than {count} operations"
+    )
+    best = likeliest(suspected_facts(planned, facts), expected, measured_per_s)
+    return f"{found}. It would explain most {best.text}." if best is not None else f"{found}."
+
+
+def is_many(outside: int, of: int) -> bool:
+    """Returns whether so many of the rates are hardly ever outside on one side by chance."""
+    chance = sum(
+        math.comb(of, one) * OUTSIDE**one * (1 - OUTSIDE) ** (of - one)
+        for one in range(outside, of + 1)
+    )
+    return chance < DOUBT_CHANCE
+
+
+def suspected_facts(
+    planned: Sequence[GridOperation], facts: Sequence[HardwareFact]
+) -> list[Suspect]:
+    """Returns each fact with other values, larger and smaller, as possible causes of the measured
+    rates."""
+    deployment = planned[0].point.scenario.deployment
+    base = log_rates(planned, deployment)
+    found = []
+    for fact, factor, sign in product(facts, (*FACTORS, *LARGE_FACTORS), (1, -1)):
+        value = fact.value * factor**sign
+        shown = units.text(value, fact.unit, 2)
+        text = f"if the value of “{fact.words}” were about {shown}; taken was {fact.text()}"
+        changed = with_fact(deployment, fact, value)
+        found.append(Suspect(fact.name, text, log_rates(planned, changed) - base))
+    return found
