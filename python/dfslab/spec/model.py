@@ -6,10 +6,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from dfslab.spec.input_error import InputError, unknown
 
@@ -26,6 +34,8 @@ _ALLOWED = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
+    "finite_number": "must be a finite number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "bool_type": "must be true or false",
@@ -56,6 +66,16 @@ class CheckedModel(BaseModel):
         texts."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_switch(cls, value: object, info: ValidationInfo) -> object:
+        """Refuses true and false for numbers: pydantic would read them as 1 and 0."""
+        if info.field_name in _numbers(cls):
+            given = value.values() if isinstance(value, Mapping) else (value,)
+            if any(isinstance(one, bool) for one in given):
+                raise ValueError("must be a number, not true or false")
+        return value
+
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, table: Any) -> Any:
@@ -73,6 +93,28 @@ class CheckedModel(BaseModel):
             for name in set(vars(copy)) - set(type(self).model_fields):
                 del vars(copy)[name]
         return copy
+
+
+@cache
+def _numbers(model: type[BaseModel]) -> frozenset[str]:
+    """Returns the fields of a model that are numbers, or tables of numbers. Quantities with a unit
+    are left out, because their own validator refuses true and false."""
+    return frozenset(
+        name
+        for name, field in model.model_fields.items()
+        if not any(isinstance(one, BeforeValidator) for one in field.metadata)
+        and _leaves(field.annotation) & {int, float}
+        and not _leaves(field.annotation) & {bool, object, BeforeValidator}
+    )
+
+
+def _leaves(annotation: object) -> set[object]:
+    """Returns the types that an annotation consists of, such as {int, NoneType} of `int | None`. An
+    annotation with a validator of its own has BeforeValidator among them."""
+    if isinstance(annotation, BeforeValidator):
+        return {BeforeValidator}
+    parts = (*get_args(annotation), *getattr(annotation, "__metadata__", ()))
+    return {leaf for part in parts for leaf in _leaves(part)} if parts else {annotation}
 
 
 def build(model: type[Built], table: object, prefix: str = "") -> Built:
