@@ -9,15 +9,8 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from dfslab.spec.input_error import InputError, unknown
 
@@ -48,6 +41,7 @@ _ALLOWED = {
     "too_short": "must have at least {min_length} entry",
     "string_pattern_mismatch": "must match {pattern}",
 }
+_NO_NUMBER = PydanticCustomError("no_number", "must be a number, not true or false")
 # Keys that are lists of tables, which TOML writes as [[KEY]].
 _LISTS_OF_TABLES = ("deployment.node", "sweep")
 
@@ -66,23 +60,16 @@ class CheckedModel(BaseModel):
         texts."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True)
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_switch(cls, value: object, info: ValidationInfo) -> object:
-        """Refuses true and false for numbers: pydantic would read them as 1 and 0."""
-        if info.field_name in _numbers(cls):
-            given = value.values() if isinstance(value, Mapping) else (value,)
-            if any(isinstance(one, bool) for one in given):
-                raise ValueError("must be a number, not true or false")
-        return value
-
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, table: Any) -> Any:
-        """Replaces keys of earlier versions by their present names before validation."""
+        """Replaces keys of earlier versions by their present names before validation, and refuses
+        true and false for numbers: pydantic would read them as 1 and 0."""
         if not isinstance(table, dict):
             return table
-        return {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
+        current = {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
+        _refuse_switches(cls, current)
+        return current
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Returns a copy. With `update`, the copy does not keep cached properties, because they
@@ -93,6 +80,27 @@ class CheckedModel(BaseModel):
             for name in set(vars(copy)) - set(type(self).model_fields):
                 del vars(copy)[name]
         return copy
+
+
+def _refuse_switches(model: type[BaseModel], table: Mapping[str, object]) -> None:
+    """Raises ValidationError if a field that is a number, or a table of numbers, is true or
+    false."""
+    wrong = [
+        InitErrorDetails(type=_NO_NUMBER, loc=loc, input=one)
+        for name in _numbers(model) & table.keys()
+        for loc, one in _entries(name, table[name])
+        if isinstance(one, bool)
+    ]
+    if wrong:
+        raise ValidationError.from_exception_data(model.__name__, wrong)
+
+
+def _entries(name: str, value: object) -> list[tuple[tuple[str, ...], object]]:
+    """Returns the values of a field with their locations: those of a table's keys, or the only
+    one."""
+    if isinstance(value, Mapping):
+        return [((name, str(key)), one) for key, one in value.items()]
+    return [((name,), value)]
 
 
 @cache
