@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from dfslab.documents import metrics
 from dfslab.documents.table import labels_text
 from dfslab.report import page_table
 from dfslab.report.answers.first_screen import first_screen
 from dfslab.report.answers.verdict import verdict
 from dfslab.report.sections import summary
+from dfslab.result import Metric
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.checks.noise import noise_of, noise_table, of_repetitions
 from dfslab.studies.compare import compare
@@ -108,3 +111,15 @@ def test_every_study_states_the_same_noise():
     assert compare(run.results).noise == noise
     assert page_table.percent(noise) in str(summary.render(run))
     assert noise_table(of_repetitions(run.results)).rows[0][2].value == noise
+
+
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_a_measured_rate_of_the_page_cache_is_marked_in_the_first_sentence(cache: str):
+    base = synthetic.scenario(sizes=synthetic.SIZES[:1], clients=(1,), hold_out=())
+    changed = base.with_overrides({"workload.cache": cache})
+    moved = {metrics.THROUGHPUT: Metric(value=1e6)}
+    measured = [synthetic.measured(point, 100.0, 0) for point in changed.points()]
+    results = [one.model_copy(update={"metrics": one.metrics | moved}) for one in measured]
+    answer = verdict(FinishedRun(changed, results))
+    assert answer is not None
+    assert ("page cache" in answer.observed) == (cache == "warm")

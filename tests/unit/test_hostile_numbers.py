@@ -3,10 +3,16 @@ fields of CSV tables and keys with thousands of levels are refused in one line."
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from dfslab.cli.quick.doctor import _one_line
+from dfslab.cli.shared import checked_with
 from dfslab.spec import units
+from dfslab.spec.changes.change_language import parse_change
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import read
 from support.command import dfslab
 from support.scenarios import local_writes
 
@@ -67,3 +73,52 @@ def test_long_fields_of_other_tools_tables_are_refused(tmp_path: Path, first: st
     shown = dfslab("import", "table.csv", cwd=tmp_path)
     assert shown.returncode == 2, shown.stderr
     assert shown.stderr.count("\n") == 1, shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("workload.clients", "true", "must be a number, not true or false"),
+        ("run.repetitions", "true", "must be a number, not true or false"),
+        ("deployment.node.machine.cores", "true", "must be a number, not true or false"),
+        ("deployment.node.machine.roles.storage", "true", "must be a number, not true or false"),
+        ("deployment.tolerance", "true", "must be a number, not true or false"),
+        ("workload.operations_per_client", "true", "must be a number, not true or false"),
+        ("workload.clients", "1e999", "must be a finite number"),
+        ("run.seed", "1e30", "must be a whole number of fewer digits"),
+        ("deployment.node.machine.memory", "1e300", "must be at most 1e+24 B"),
+        ("workload.file_size", "1e300 B", "must be at most 1e+24 B"),
+    ],
+)
+def test_a_value_that_is_no_number_of_the_key_is_refused(
+    tmp_path: Path, key: str, value: str, allowed: str
+):
+    path = tmp_path / "hostile.toml"
+    path.write_text(SCENARIO)
+    with pytest.raises(InputError, match=re.escape(allowed)) as refused:
+        checked_with(read(path), [f"{key}={value}"])
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["clients +-1", "clients --1", "machine disk +-1 MB/s", "clients true", "clients nan"]
+)
+def test_a_change_has_one_sign_and_a_number(tmp_path: Path, text: str):
+    path = tmp_path / "hostile.toml"
+    path.write_text(SCENARIO)
+    with pytest.raises(InputError, match="needs|is not"):
+        parse_change(text, read(path))
+
+
+def test_a_swept_key_that_is_set_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "swept.toml"
+    path.write_text(SCENARIO + '[[sweep]]\n"workload.file_size" = ["4 KiB", "8 KiB"]\n')
+    checked_with(read(path), ["workload.file_size=1"])
+    words = "--set workload.file_size=1 replaces the 2 values that the scenario varies"
+    assert words in capsys.readouterr().err
+    checked_with(read(path), ["workload.clients=1"])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_path_with_a_newline_is_one_line_of_the_doctor():
+    assert len(_one_line("/mnt/a\nb: files of a run").splitlines()) == 1

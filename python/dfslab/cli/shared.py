@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -131,6 +131,23 @@ def refuse_folder(path: Path) -> None:
         raise InputError("SCENARIO", str(path), allowed)
 
 
+def _no_longer_varied(scenario: Scenario, values: Mapping[str, LevelValue]) -> list[str]:
+    """Returns one line for each key that the scenario varies and that the command line sets to one
+    value: the number of values that the scenario has for the key."""
+    varied: dict[str, set[str]] = {}
+    for grid in scenario.sweep:
+        for key, options in grid.items():
+            varied.setdefault(key, set()).update(map(str, options))
+    for factor in scenario.design.factor:
+        for key in factor.keys:
+            varied.setdefault(key, set()).update(map(str, factor.levels))
+    return [
+        f"--set {key}={value} replaces the {len(varied[key])} values that the scenario varies"
+        for key, value in values.items()
+        if len(varied.get(key, ())) > 1
+    ]
+
+
 def checked_with(
     scenario: Scenario, sets: list[str] | None, budget: str = "", scheduler: str = ""
 ) -> Scenario:
@@ -170,6 +187,8 @@ def checked_with(
         values[TRACE] = absolute_path(name, Path())
     changed = scenario.with_overrides(values)
     check(changed)
+    for text in _no_longer_varied(scenario, values):
+        note(text)
     return changed
 
 

@@ -98,7 +98,10 @@ class Regression:
         configurations."""
         measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
         if len({result.point_id for result in measured}) < FEWEST_CONFIGURATIONS:
-            raise RunFailed(f"{self.name}: needs at least three measured configurations")
+            raise RunFailed(
+                f"{self.name}: needs at least three measured configurations besides "
+                "those that are held out"
+            )
         points = [result.point for result in measured]
         columns = columns_for(points, self.scale)
         rates = np.array([result.value() for result in measured])

@@ -18,6 +18,10 @@ from dfslab.models.queue.metadata_server import Capacity, Peak, ServerLimits
 from dfslab.spec import units
 
 MEMORY_SOURCES = "Sources differ in the memory that a file and its blocks take."
+NO_INTERVALS = (
+    "Bursts: intervals are not computed; the rates are at least as uncertain as those of the table "
+    "of most requests per second."
+)
 PEAK_NOTE = (
     "Largest rate during a burst of the given length at which the call queue refuses no call and "
     "the mean response stays within {bound}."
@@ -107,7 +111,12 @@ def _peaks(limits: ServerLimits) -> Table:
     columns = heads("operation", *(f"for {length}" for length in by_length))
     rows = [[words(name), *_rates(name, list(by_length.values()))] for name in _operations(limits)]
     note = PEAK_NOTE.format(bound=units.text(limits.bound_s, "s"))
-    return Table("Largest bursts, requests/s", columns, rows, [note, "--wide has all quantiles."])
+    return Table(
+        "Largest bursts, requests/s",
+        columns,
+        rows,
+        [note, NO_INTERVALS, "--wide has all quantiles."],
+    )
 
 
 def _rates(operation: str, lengths: Sequence[dict[str, Peak]]) -> list[TableCell]:
@@ -140,7 +149,7 @@ def _all_peaks(limits: ServerLimits) -> Table:
         )
     title = f"Largest burst answered within {bound} (network {network}, queue {queue})"
     note = "Drain time: until the queue of the burst is empty, at half of the capacity's load."
-    return Table(title, columns, rows, [note])
+    return Table(title, columns, rows, [note, NO_INTERVALS])
 
 
 def _operations(limits: ServerLimits) -> list[str]:

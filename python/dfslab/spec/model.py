@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from dfslab.spec.input_error import InputError, unknown
 
@@ -26,6 +27,8 @@ _ALLOWED = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
+    "finite_number": "must be a finite number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "bool_type": "must be true or false",
@@ -38,6 +41,7 @@ _ALLOWED = {
     "too_short": "must have at least {min_length} entry",
     "string_pattern_mismatch": "must match {pattern}",
 }
+_NO_NUMBER = PydanticCustomError("no_number", "must be a number, not true or false")
 # Keys that are lists of tables, which TOML writes as [[KEY]].
 _LISTS_OF_TABLES = ("deployment.node", "sweep")
 
@@ -59,10 +63,13 @@ class CheckedModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, table: Any) -> Any:
-        """Replaces keys of earlier versions by their present names before validation."""
+        """Replaces keys of earlier versions by their present names before validation, and refuses
+        true and false for numbers: pydantic would read them as 1 and 0."""
         if not isinstance(table, dict):
             return table
-        return {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
+        current = {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
+        _refuse_switches(cls, current)
+        return current
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Returns a copy. With `update`, the copy does not keep cached properties, because they
@@ -73,6 +80,49 @@ class CheckedModel(BaseModel):
             for name in set(vars(copy)) - set(type(self).model_fields):
                 del vars(copy)[name]
         return copy
+
+
+def _refuse_switches(model: type[BaseModel], table: Mapping[str, object]) -> None:
+    """Raises ValidationError if a field that is a number, or a table of numbers, is true or
+    false."""
+    wrong = [
+        InitErrorDetails(type=_NO_NUMBER, loc=loc, input=one)
+        for name in _numbers(model) & table.keys()
+        for loc, one in _entries(name, table[name])
+        if isinstance(one, bool)
+    ]
+    if wrong:
+        raise ValidationError.from_exception_data(model.__name__, wrong)
+
+
+def _entries(name: str, value: object) -> list[tuple[tuple[str, ...], object]]:
+    """Returns the values of a field with their locations: those of a table's keys, or the only
+    one."""
+    if isinstance(value, Mapping):
+        return [((name, str(key)), one) for key, one in value.items()]
+    return [((name,), value)]
+
+
+@cache
+def _numbers(model: type[BaseModel]) -> frozenset[str]:
+    """Returns the fields of a model that are numbers, or tables of numbers. Quantities with a unit
+    are left out, because their own validator refuses true and false."""
+    return frozenset(
+        name
+        for name, field in model.model_fields.items()
+        if not any(isinstance(one, BeforeValidator) for one in field.metadata)
+        and _leaves(field.annotation) & {int, float}
+        and not _leaves(field.annotation) & {bool, object, BeforeValidator}
+    )
+
+
+def _leaves(annotation: object) -> set[object]:
+    """Returns the types that an annotation consists of, such as {int, NoneType} of `int | None`. An
+    annotation with a validator of its own has BeforeValidator among them."""
+    if isinstance(annotation, BeforeValidator):
+        return {BeforeValidator}
+    parts = (*get_args(annotation), *getattr(annotation, "__metadata__", ()))
+    return {leaf for part in parts for leaf in _leaves(part)} if parts else {annotation}
 
 
 def build(model: type[Built], table: object, prefix: str = "") -> Built:

@@ -76,6 +76,11 @@ def _registry() -> pint.UnitRegistry[float]:
     return pint.UnitRegistry(cache_folder=None)
 
 
+# Larger quantities are slips of the pen: no machine has 10^24 bytes, and products of larger numbers
+# overflow.
+LARGEST = 1e24
+
+
 @lru_cache(maxsize=1024)
 def parse(text: str, unit: str) -> float:
     """Converts `text` to a number in the SI `unit` ("B", "s", "B/s", "Hz", "1/s", "W").
@@ -97,6 +102,8 @@ def parse(text: str, unit: str) -> float:
             raise ValueError(f"{_reason(text, unit)}{allowed}") from error
     if not math.isfinite(magnitude) or magnitude < 0:
         raise ValueError(f"must be finite and not negative, {allowed}")
+    if magnitude > LARGEST:
+        raise ValueError(f"must be at most {LARGEST:g} {unit}, {allowed}")
     return magnitude
 
 
@@ -197,6 +204,8 @@ def _validator(unit: str) -> Callable[[object], float]:
             number = float(value)
             if number < 0 or not math.isfinite(number):
                 raise ValueError("must be finite and not negative")
+            if number > LARGEST:
+                raise ValueError(f"must be at most {LARGEST:g} {unit}")
         elif isinstance(value, int | float):
             raise ValueError(f"needs a unit, a quantity like {_EXAMPLES[unit]}")
         else:

@@ -62,10 +62,20 @@ def doctor(
         "testbeds": stale,
         "removed": removed,
     }
-    emit(as_json, document, checkup.table(found), *(lines or ["killed runs left nothing"]))
+    emit(
+        as_json,
+        document,
+        checkup.table(found),
+        *(map(_one_line, lines) if lines else ["killed runs left nothing"]),
+    )
     found_count = len(folders) + len(runs) + len(locks) + len(empty) + len(stale)
     if clean and len(removed) < found_count:
         raise typer.Exit(1)
+
+
+def _one_line(text: str) -> str:
+    """Returns a text with a symbol in place of each newline, which a path may contain."""
+    return text.replace("\n", "\N{SYMBOL FOR NEWLINE}")
 
 
 def _listed(work: Callable[[], Iterable[Found]], unread: list[str]) -> list[Found]:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfslab.documents.table import number_text
-from dfslab.method import BASELINES
+from dfslab.method import BASELINES, MEASURE
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_name, short_names
 from dfslab.result import Result
 from dfslab.spec import units
 
+FROM_MEMORY = "page cache"
 NOT_COMPUTED = "What a change would gain was not computed"
 
 
@@ -90,8 +91,15 @@ def predicted_limit(results: Sequence[Result], model: str) -> str:
 
 def most(rates: Sequence[ConfigurationRate]) -> str:
     """Returns a sentence with the highest rate of each type of operation and the highest
-    throughput, and their configurations."""
-    names = short_names(one.labels for one in rates)
+    throughput, and their configurations. Measured figures that the page cache may have served are
+    marked."""
+    alone = len(rates) == 1
+    names = [
+        ", ".join(
+            part for part in ("" if alone else name, FROM_MEMORY if is_cached(one) else "") if part
+        )
+        for name, one in zip(short_names(one.labels for one in rates), rates, strict=True)
+    ]
     best: dict[str, tuple[float, str]] = {}
     bytes_best = (0.0, "")
     for one, name in zip(rates, names, strict=True):
@@ -99,15 +107,26 @@ def most(rates: Sequence[ConfigurationRate]) -> str:
         best[unit] = max(best.get(unit, (0.0, "")), (one.rate.value, name))
         if one.throughput is not None:
             bytes_best = max(bytes_best, (one.throughput.value, name))
-    alone = len(rates) == 1
     found = [
-        f"{number_text(value)} {unit}/s" + ("" if alone else f" ({name})")
+        f"{number_text(value)} {unit}/s" + (f" ({name})" if name else "")
         for unit, (value, name) in best.items()
     ]
     if bytes_best[0]:
         shown = units.text(bytes_best[0], "B/s", 3)
-        found.append(shown + ("" if alone else f" ({bytes_best[1]})"))
+        found.append(shown + (f" ({bytes_best[1]})" if bytes_best[1] else ""))
     return ("" if alone else "highest ") + _and(found)
+
+
+def is_from_memory(one: ConfigurationRate) -> bool:
+    """Whether the page cache of this machine may have served the data: the operations moved bytes,
+    and the scenario did not exclude the cache."""
+    warm = one.results[0].point.scenario.workload.cache == "warm"
+    return warm and one.throughput is not None
+
+
+def is_cached(one: ConfigurationRate) -> bool:
+    """Whether a rate was measured and the page cache may have served its data."""
+    return one.results[0].method == MEASURE and is_from_memory(one)
 
 
 def _and(items: Sequence[str]) -> str:

@@ -16,7 +16,13 @@ from dfslab.method import BASELINES, MEASURE
 from dfslab.report.answers.file_systems import fastest
 from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of
-from dfslab.report.answers.predicted_answer import RunAnswer, most, of_predictions, predicted_limit
+from dfslab.report.answers.predicted_answer import (
+    RunAnswer,
+    is_from_memory,
+    most,
+    of_predictions,
+    predicted_limit,
+)
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.spec.design import LevelValue
 from dfslab.studies.checks.noise import TOO_NOISY, noise_of, noisiest
@@ -139,13 +145,6 @@ def best_model(scores: dict[str, ErrorScore]) -> str | None:
         if name not in BASELINES and np.isfinite(one.median_abs_error)
     }
     return min(known, key=lambda name: known[name], default=None)
-
-
-def is_from_memory(one: ConfigurationRate) -> bool:
-    """Whether the page cache of this machine may have served the data: the operations moved bytes,
-    and the scenario did not exclude the cache."""
-    warm = one.results[0].point.scenario.workload.cache == "warm"
-    return warm and one.throughput is not None
 
 
 def _from_memory(rates: Sequence[ConfigurationRate]) -> str:

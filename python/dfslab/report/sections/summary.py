@@ -11,8 +11,8 @@ from dfslab.documents.table import Tab, number_text, percent_text, seconds_text
 from dfslab.method import BASELINES
 from dfslab.report.answers.first_screen import FirstScreen, Unknown, first_screen
 from dfslab.report.answers.operation_units import operations_of, unit_of
+from dfslab.report.answers.predicted_answer import FROM_MEMORY, is_cached
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
-from dfslab.report.answers.verdict import is_from_memory
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import note
 from dfslab.report.sections import steps, systems, throughput, what_limits
@@ -24,7 +24,6 @@ from dfslab.studies.contract import FinishedRun
 TITLE = "Answer"
 ORDER = 10
 EMPTY = "Nothing was measured or predicted."
-FROM_MEMORY = "page cache"
 MOST_FIGURES = 6
 
 
@@ -187,7 +186,7 @@ def _tile(
     """Returns the HTML of one key figure: `caption`, `value`, `interval` and the line `under` the
     value. If `rate` was measured and the page cache may have served its operations, the figure is
     marked."""
-    cached = rate is not None and rate.results[0].method == "measure" and is_from_memory(rate)
+    cached = rate is not None and is_cached(rate)
     mark = Markup(' <mark class="cache">{}</mark>').format(FROM_MEMORY) if cached else Markup("")
     lines = [Markup('<dd class="under">{}</dd>').format(one) for one in (interval, under) if one]
     return Markup("<div><dt>{}{}</dt><dd>{}</dd>{}</div>").format(

@@ -12,8 +12,8 @@ from dfslab.documents.metrics import RATE, THROUGHPUT
 from dfslab.documents.table import Tab, Value, labels_text, number_text
 from dfslab.method import BASELINES
 from dfslab.models.learn.features import describe
+from dfslab.report.answers.predicted_answer import is_from_memory
 from dfslab.report.answers.rates import by_configuration, short_names
-from dfslab.report.answers.verdict import is_from_memory
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure

@@ -171,9 +171,11 @@ def _number(text: str, subject: Subject, written: str, present: float) -> float:
         return present / float(divisor[1])
     if percent := _PERCENT.match(written):
         return present * (1 + float(f"{percent[1]}{percent[2]}") / 100)
-    if written.lower() in _SWITCH:
+    if written.lower() in _SWITCH and all(one.startswith("file_system.") for one in subject.keys):
         return float(_SWITCH[written.lower()])
     if step := _STEP.match(written):
+        if step[2][0] in "+-":
+            raise InputError(KEY, text, f"has two signs; needs {_FORMS}{_now(subject)}")
         size = _absolute(text, subject, step[2])
         return present + (size if step[1] == "+" else -size)
     return _absolute(text, subject, written)
