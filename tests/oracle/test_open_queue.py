@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from dfslab.models.queue.open_queue import finite_queue, open_network, quantile_s, waiting_share
+from dfslab.models.queue.open_queue import (
+    FiniteQueue,
+    finite_queue,
+    open_network,
+    quantile_s,
+    waiting_share,
+)
 from dfslab.models.queue.queueing import mean_value_analysis
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,3 +111,8 @@ def test_quantiles_are_near_those_of_m_m_1(busy, quantile):
 def test_a_quantile_of_what_never_varies_is_itself():
     assert quantile_s(0.3, [], [0.0], [0.1], 0.99) == 0.3
     assert quantile_s(0.0, [2.0], [], [], 0.9) == pytest.approx(2 * math.log(10))
+
+
+@pytest.mark.parametrize(("rate_per_s", "service_s"), [(0.0, 0.01), (5.0, 0.0)])
+def test_a_queue_without_load_is_empty(rate_per_s, service_s):
+    assert finite_queue(rate_per_s, service_s, 2, 10) == FiniteQueue(0.0, 0.0, rate_per_s, 0.0)

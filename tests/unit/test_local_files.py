@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import random
+import signal
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from dfslab.instruments.calibration import calibrate, file_calls, size_line, sustained_disk
@@ -15,6 +21,8 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.local_files import LocalFiles
 from support.predicted import situation_of
 
+# Seconds that an interrupted call takes: an interrupt comes while it is in progress.
+CALL_S = 0.3
 MEASURED = {
     "create_time": "40 us",
     "close_time": "1 us",
@@ -220,3 +228,27 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
     assert (document.mean, document.low, document.high) == (None, None, None)
     assert document.values == [1e8, 1e12]
     assert calibrate.local_files({"file_commit_rate": 1e12, "file_commits": 900.0}).commit_rate == 0
+
+
+def test_an_interrupted_probe_of_calls_leaves_no_file(tmp_path, monkeypatch):
+    """The threads stop before their folder is removed: none creates a file in it afterwards."""
+    fsync, calls, ended = os.fsync, itertools.count(), []
+
+    def interrupting(file: int) -> None:
+        fsync(file)
+        if next(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(CALL_S)
+            ended.append(file)
+
+    def probe() -> None:
+        with TemporaryDirectory(dir=tmp_path) as made:
+            try:
+                file_calls.commits(Path(made))
+            finally:
+                assert len(ended) == 1, "the call in progress has ended"
+
+    monkeypatch.setattr(os, "fsync", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        probe()
+    assert list(tmp_path.iterdir()) == []

@@ -116,6 +116,13 @@ def test_copies_switch_a_mirror_on():
         scenario_of(next(iter(layouts(("beegfs",), 3))), 4, 1, {"name": "sequential_write"})
 
 
+def test_a_latency_without_a_rate_of_its_operation_is_planned():
+    """No rate of creates is given, so the call queue of the NameNode has no load from them."""
+    layout = next(iter(layouts(("hdfs",), 3)))
+    targets = parse_targets("write >= 200 MB/s, p99 create <= 20 ms")
+    assert fewest_servers(layout, 1, targets)
+
+
 def test_a_plan_says_which_numbers_of_copies_there_are():
     done = dfslab("plan", "write >= 2 GB/s", "--file-system", "beegfs", "--copies", "3")
     assert done.returncode == 2

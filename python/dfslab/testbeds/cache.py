@@ -17,6 +17,7 @@ from dfslab.spec.files import checksums
 from dfslab.spec.files.homes import home, locked
 from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
+from dfslab.testbeds.hosts.programs import find_program
 
 DOWNLOAD_LIMIT_S = 1200.0
 
@@ -32,7 +33,7 @@ def program(command: str, package: str) -> str:
     Raises TestbedError if the executable is missing. The error names the Debian `package` to
     install.
     """
-    found = shutil.which(command)
+    found = find_program(command)
     if found is None:
         raise TestbedError(
             "missing_program", f"looking for {command}", f"not found; install {package} (Debian)"

@@ -10,14 +10,15 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from dfslab.instruments.calibration.size_line import line_through
 from dfslab.spec.clock import REAL, Clock
-from dfslab.testbeds.hosts.threads import threads
 
 # The number of new directories, and the number of files in each. The cost of creating a file
 # depends on the part of the disk in which the file system puts a directory, so several directories
@@ -196,11 +197,27 @@ def concurrent_changes(folder: Path, clock: Clock = REAL) -> dict[str, float]:
 
 def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock: Clock) -> float:
     """Starts one thread for each list, which calls `call` with each member of the list. Returns the
-    seconds until all threads have ended."""
-    with threads(len(lists)) as pool:
+    seconds until all threads have ended.
+
+    After an interrupt, each thread ends its present call. No thread may create a file afterwards,
+    because the folder is then removed.
+    """
+    stopping = threading.Event()
+
+    def work(paths: list[str]) -> None:
+        for path in paths:
+            if stopping.is_set():
+                return
+            call(path)
+
+    with ThreadPoolExecutor(len(lists)) as pool:
         began = clock.monotonic_s()
-        for _ in pool.map(lambda paths: [call(path) for path in paths], lists):
-            pass
+        try:
+            for _ in pool.map(work, lists):
+                pass
+        except BaseException:
+            stopping.set()
+            raise
         return clock.monotonic_s() - began
 
 

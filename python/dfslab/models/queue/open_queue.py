@@ -87,6 +87,8 @@ def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int)
     call queue. A full queue refuses requests.
     """
     load = rate_per_s * service_s
+    if not load:
+        return FiniteQueue(0.0, 0.0, rate_per_s, 0.0)
     weights = np.empty(servers + places + 1)
     weights[0] = 0.0
     steps = np.log(load) - np.log(np.minimum(np.arange(1, len(weights)), servers))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from dfslab.testbeds.hosts.programs import find_program
 
 TRIAL_LIMIT_S = 10.0
 
@@ -127,4 +128,4 @@ def missing_programs() -> list[str]:
         "mkfs.ext4": "e2fsprogs",
         "losetup": "mount",
     }
-    return sorted({package for name, package in needed.items() if shutil.which(name) is None})
+    return sorted({package for name, package in needed.items() if find_program(name) is None})
