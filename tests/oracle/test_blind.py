@@ -21,7 +21,9 @@ from support.clock import ManualClock
 from verification import recordings
 from verification.blind import (
     again,
+    breakdown,
     campaign,
+    contention,
     figures,
     frozen,
     priority,
@@ -385,6 +387,44 @@ def test_a_spent_seed_is_predicted_again_and_not_called_blind(tmp_path, capsys):
     (one,) = again.repeated(files)
     assert one.before.predicted.predicted_per_s == 100.0
     assert one.after.predicted == frozen.predicted(one.point.point, MACHINE)
+
+
+@pytest.mark.parametrize(
+    ("clients", "others", "share"),
+    [
+        (8, 0.0, 1.0),
+        (8, 0.25, 0.75),
+        (2, 0.25, 0.75),
+        (1, 0.5, 1.0),
+        (1, 0.75, 0.5),
+        (8, 1.0, contention.LEAST_SHARE),
+        (8, None, 1.0),
+    ],
+)
+def test_other_programs_first_use_the_cores_that_a_point_leaves_idle(clients, others, share):
+    one = figures.Judged(prediction(clients=clients), measurement(others=others))
+    assert contention.left_share(one, cores=2) == pytest.approx(share)
+
+
+def test_a_point_that_processors_limit_is_as_much_slower_as_processors_are_missing():
+    keys = {"kind": "metadata", "operation": "stat", "clients": 16, "size_bytes": 0}
+    of_models = frozen.predicted(prediction(**keys, latency_s=2e-5).point, MACHINE)
+    busy = figures.Judged(of_models, measurement(rate=100.0, others=0.5))
+    beside = contention.beside_others(busy, MACHINE).predicted
+    assert beside.predicted_per_s == pytest.approx(of_models.predicted_per_s / 2, rel=0.05)
+    ratios = [one.high_per_s / one.predicted_per_s for one in (beside, of_models)]
+    assert ratios[0] == pytest.approx(ratios[1])
+
+
+def test_errors_are_reported_by_kind_with_and_without_other_programs():
+    before = figures.Judged(prediction(predicted=200.0), measurement(others=0.5))
+    after = replace(before, predicted=prediction(predicted=150.0))
+    beside = replace(before, predicted=prediction(predicted=110.0))
+    lines = list(breakdown.text([breakdown.Repeated(before, after, beside)]))
+    rows = {line[2:28].strip(): line for line in lines if "%" in line and "->" in line}
+    for name in ("all", "nfs", "sequential_read", "large", "2 clients", "cold"):
+        assert "100.0% -> 50.0% -> 10.0%" in rows[name], name
+    assert "others used more than 25%" in rows
 
 
 def test_a_seed_that_was_not_measured_is_no_spent_seed(tmp_path, capsys):

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from dfslab.models.fit.description_error import SMALL_BYTES
 from dfslab.quantiles import p90
 
-from verification.blind import frozen, refit, spread
+from verification.blind import breakdown, frozen, refit, spread
+from verification.blind.breakdown import Repeated, moved_class
 from verification.blind.campaign import about_of
-from verification.blind.figures import Judged, coverage, judged, median_error, p90_error
+from verification.blind.contention import beside_others
+from verification.blind.figures import Judged, coverage, judged
 from verification.blind.frozen import FrozenPrediction
 from verification.blind.record import CampaignFiles
-from verification.blind.space import METADATA
 
 NOTICE = (
     "NO BLIND RESULT: the measurements of these seeds were known when the models were last changed"
@@ -28,36 +28,16 @@ NOTICE = (
 SHOWN = 12
 
 
-@dataclass(frozen=True)
-class Repeated:
-    """A measured point with the prediction that was frozen and with the present prediction."""
-
-    before: Judged
-    after: Judged
-
-    @property
-    def point(self) -> FrozenPrediction:
-        """The frozen prediction, which has the configuration of the point."""
-        return self.before.predicted
-
-
 def repeated(files: CampaignFiles) -> list[Repeated]:
     """Returns all measured points of a campaign, each predicted again from the recorded description
     and from the recorded profile of the machine. The file of the frozen predictions is only read.
     """
     machine = about_of(files).machine
-    return [
-        Repeated(one, replace(one, predicted=frozen.predicted(one.predicted.point, machine)))
-        for one in judged(files)
-    ]
-
-
-def moved_class(point: FrozenPrediction) -> str:
-    """Returns the size class of a point: operations on names without data, on small files, or on
-    large files."""
-    if point.kind == METADATA:
-        return "names"
-    return "small" if point.size_bytes <= SMALL_BYTES else "large"
+    found = []
+    for one in judged(files):
+        after = replace(one, predicted=frozen.predicted(one.predicted.point, machine))
+        found.append(Repeated(one, after, beside_others(after, machine)))
+    return found
 
 
 def group_of(point: FrozenPrediction) -> str:
@@ -69,7 +49,7 @@ def group_of(point: FrozenPrediction) -> str:
 
 def text(campaigns: Sequence[CampaignFiles]) -> str:
     """Returns the report on spent seeds: errors and coverage of the frozen and of the present
-    predictions, by file system, and the groups of points that carry most of the present error."""
+    predictions by kind of point, and the groups of points that carry most of the present error."""
     machines = [about_of(files).machine for files in campaigns]
     each = [repeated(files) for files in campaigns]
     found = [one for own in each for one in own]
@@ -89,12 +69,7 @@ def text(campaigns: Sequence[CampaignFiles]) -> str:
         f"{names}: {len(found)} points",
         NOTICE,
         "",
-        _heading("frozen -> present"),
-        _line("all", found),
-    ]
-    systems = sorted({one.point.system for one in found})
-    lines += [_line(name, [one for one in found if one.point.system == name]) for name in systems]
-    lines += [
+        *breakdown.text(found),
         "",
         *spread.text(residuals),
         "",
@@ -103,19 +78,6 @@ def text(campaigns: Sequence[CampaignFiles]) -> str:
         *_causes([one.after for one in found], group_of),
     ]
     return "\n".join(lines)
-
-
-def _heading(name: str) -> str:
-    return f"{name:26} {'n':>4} {'median |error|':>19} {'p90 |error|':>19} {'inside':>15}"
-
-
-def _line(name: str, found: Sequence[Repeated]) -> str:
-    before, after = [one.before for one in found], [one.after for one in found]
-    pairs = [
-        f"{value(before) or 0.0:.1%} -> {value(after) or 0.0:.1%}"
-        for value in (median_error, p90_error, coverage)
-    ]
-    return f"  {name:24} {len(found):4} {pairs[0]:>19} {pairs[1]:>19} {pairs[2]:>15}"
 
 
 @dataclass(frozen=True)

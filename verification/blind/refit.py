@@ -16,24 +16,22 @@ from dfslab.models.fit.demand import Calibration, Observation, calibrate_on
 from dfslab.models.tree.prediction import situation_of
 
 from verification.blind.configuration import scenario_of
+from verification.blind.contention import scenario_beside_others
 from verification.blind.figures import Judged
 from verification.blind.machine import MachineProfile
 
 PROCESSOR = "processor"
-# Smallest share of the processors that a point is assumed to get, however much other programs used.
-LEAST_SHARE = 0.1
 FEWEST_POINTS = 5
 
 
 def observation(one: Judged, machine: MachineProfile) -> Observation:
     """Returns a measured point as an observation for the calibration."""
-    scenario = scenario_of(one.predicted.point, machine)
-    others = one.measured.others_share or 0.0
-    if one.predicted.regime == PROCESSOR and one.predicted.clients > 1:
-        share = max(LEAST_SHARE, 1.0 - others)
-        names = [group.name for group in scenario.deployment.node]
-        scenario = scenario.replace({f"deployment.node.{name}.share": share for name in names})
-    situation = situation_of(scenario)
+    is_slowed = one.predicted.regime == PROCESSOR and one.predicted.clients > 1
+    situation = situation_of(
+        scenario_beside_others(one, machine)
+        if is_slowed
+        else scenario_of(one.predicted.point, machine)
+    )
     return Observation(situation, tuple(sorted(situation.mix)), one.rate_per_s, {})
 
 

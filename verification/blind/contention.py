@@ -1,0 +1,58 @@
+"""Predicts measured points with the processor time that other programs left to them. The comparison
+with the usual prediction separates the effect of other programs from the errors of the models.
+
+The recordings have the processor time that other programs used, as a share of all processors. So
+these predictions use more than the description and the machine's profile: they are no blind result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec.scenario import Scenario
+
+from verification.blind.configuration import scenario_of
+from verification.blind.figures import Judged
+from verification.blind.machine import MachineProfile
+
+# Smallest share of the processors that a point is assumed to get, however much other programs used.
+LEAST_SHARE = 0.1
+
+
+def left_share(one: Judged, cores: int) -> float:
+    """Returns the share of the time of its processors that a point got, between LEAST_SHARE and 1;
+    1 if the use of other programs is not known. `cores` is the number of the machine's cores.
+
+    A point with fewer clients than cores cannot use all cores at once. Other programs delay such a
+    point only by what they use beyond the cores that the point leaves idle."""
+    left_cores = cores * (1.0 - (one.measured.others_share or 0.0))
+    return max(LEAST_SHARE, min(1.0, left_cores / min(cores, one.predicted.clients)))
+
+
+def scenario_beside_others(one: Judged, machine: MachineProfile) -> Scenario:
+    """Returns the scenario of a point with the share of the processors that other programs left."""
+    scenario = scenario_of(one.predicted.point, machine)
+    share = left_share(one, machine.node.cores)
+    names = [group.name for group in scenario.deployment.node]
+    return scenario.replace({f"deployment.node.{name}.share": share for name in names})
+
+
+def beside_others(one: Judged, machine: MachineProfile) -> Judged:
+    """Returns a point with the rate that is predicted beside other programs. The interval has the
+    same limits, relative to the predicted rate, as before."""
+    alone, beside = (
+        situation_of(scenario)
+        for scenario in (
+            scenario_of(one.predicted.point, machine),
+            scenario_beside_others(one, machine),
+        )
+    )
+    factor = beside.predict(beside.constants).rate_per_s / alone.predict(alone.constants).rate_per_s
+    predicted = replace(
+        one.predicted,
+        predicted_per_s=one.predicted.predicted_per_s * factor,
+        low_per_s=one.predicted.low_per_s * factor,
+        high_per_s=one.predicted.high_per_s * factor,
+    )
+    return replace(one, predicted=predicted)
