@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import DiskProbe, Probed
-from dfslab.studies.expect import expecting
-from dfslab.studies.expect.expecting import ExpectationPlan
+from dfslab.studies.expect import place_rates
 from dfslab.studies.expect.grid import log_rates
 from dfslab.studies.expect.hardware_facts import DeclaredHardware, with_fact
+from dfslab.studies.expect.place_rates import ExpectationPlan
 from dfslab.studies.expect.place_scenario import scenario_of
 from dfslab.studies.expect.wrong_facts import is_many
 
@@ -24,12 +24,12 @@ def answer(factor):
     disk = DiskProbe([3.7e6] * 4, [3.65e6] * 4, [1e-4] * 4)
     probed = Probed(copy_bytes_per_s=4e9, call_s=1e-6, disk=disk)
     made = scenario_of(LOCAL, probed, DeclaredHardware())
-    found: ExpectationPlan = expecting.plan(LOCAL, probed, made, 60.0)
+    found: ExpectationPlan = place_rates.plan(LOCAL, probed, made, 60.0)
     fact = next(one for one in made.facts if one.label)
     deployment = found.planned[0].point.scenario.deployment
     rates = log_rates(found.planned, with_fact(deployment, fact, fact.value * factor))
     noise = np.random.default_rng(1).normal(0.0, NOISE_SD, len(rates))
-    return expecting.judged(found, [float(one) for one in np.exp(rates + noise)], [])
+    return place_rates.judged(found, [float(one) for one in np.exp(rates + noise)], [])
 
 
 def test_rates_of_a_faster_disk_than_probed_put_the_probe_in_doubt():
