@@ -15,7 +15,7 @@ from itertools import product
 from dfslab.spec import units
 from dfslab.studies.expect.comparison import ComparedOperation
 from dfslab.studies.expect.diagnosis import FACTORS, Suspect, likeliest
-from dfslab.studies.expect.expectation import Expectation
+from dfslab.studies.expect.expected_rates import Expectation
 from dfslab.studies.expect.grid import GridOperation, log_rates
 from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 
