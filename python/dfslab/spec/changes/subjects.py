@@ -15,8 +15,8 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number, workload_parameters
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.systems.copies import base_of, copies_at
 from dfslab.spec.systems.filesystem import Role
+from dfslab.spec.systems.stored_copies import base_of, copies_at
 
 # Words for the nodes of a role, by the kind of the role.
 _OF_KIND = {

@@ -12,8 +12,8 @@ from dfslab.spec.changes.change_language import parse_change
 from dfslab.spec.environment import number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.systems.copies import protects_data
 from dfslab.spec.systems.parameters import Parameter
+from dfslab.spec.systems.stored_copies import protects_data
 
 # Changes to the hardware of one kind of nodes, in the language of changes.
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")

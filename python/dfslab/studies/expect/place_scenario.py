@@ -19,9 +19,9 @@ from dfslab.spec.hardware.uncertainty import log_sd_of
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.systems.copies import copies_at, copies_parameter, setting_for
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.standard import recordable, recorded
+from dfslab.spec.systems.stored_copies import copies_at, copies_parameter, setting_for
 from dfslab.spec.toml import TomlTable
 from dfslab.studies.expect import hardware_facts as facts
 from dfslab.studies.expect.assumptions import assumptions

@@ -10,7 +10,7 @@ from dfslab import discover
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.systems.copies import copies_parameter, setting_for
+from dfslab.spec.systems.stored_copies import copies_parameter, setting_for
 from dfslab.spec.units import parse
 
 LINKS = ("10 Gbit/s", "25 Gbit/s", "100 Gbit/s")

@@ -10,8 +10,8 @@ from dfslab.spec.changes.change_language import apply, parse_change
 from dfslab.spec.environment import number, parameters
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.systems.copies import protects_data
 from dfslab.spec.systems.parameters import Parameter, Purpose
+from dfslab.spec.systems.stored_copies import protects_data
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.trials.feasible import why_not
 
