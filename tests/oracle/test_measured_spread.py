@@ -36,7 +36,7 @@ def log_sd(without: frozenset[str] = frozenset()) -> float:
         )
         for key in first.keys() - without
     ]
-    assert len(halves) == 2 * (11 - len(without))
+    assert len(halves) == 2 * (10 - len(without))
     return math.sqrt(float(np.mean(halves)))
 
 

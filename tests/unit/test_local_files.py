@@ -118,23 +118,6 @@ def test_without_a_profile_the_constants_are_those_of_the_description():
     assert rate({}, 4, **SMALL) == rate({"rename_time": "1 ms"}, 4, **SMALL)
 
 
-def test_a_name_that_is_not_cached_takes_longer_to_find():
-    """A cold stat takes 6 us longer than a warm stat of 1.4 us."""
-    warm, cold = (
-        rate({}, 1, name="metadata", operation="stat", cache=cache) for cache in ("warm", "cold")
-    )
-    assert 1 / cold - 1 / warm == pytest.approx(6e-6, rel=0.01)
-
-
-def test_without_a_profile_commits_of_many_streams_occupy_the_disk():
-    """A commit of the journal takes 1 ms and occupies the disk for 0.3 ms of it, and small files
-    take the disk little longer. So 64 streams write at most 1 / 0.3 ms files per second."""
-    small = {"name": "sequential_write", "file_size": "4 KiB", "transfer_size": "4 KiB"}
-    alone, many = (rate({}, clients, fsync=True, **small) for clients in (1, 64))
-    assert 1 / alone > 1e-3
-    assert 1 / 0.37e-3 < many < 1 / 0.3e-3
-
-
 def test_calls_are_measured_and_leave_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(file_calls, "DATA_BYTES", 4 << 20)
     monkeypatch.setattr(file_calls, "FILES", 20)

@@ -297,5 +297,6 @@ def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
         "commit_rate": files.commit_rate,
         "commits_rate": files.commits_rate,
         "touch_rate": files.touch_rate,
+        "write_call": files.write_call_time,
         "request_rate": files.request_rate,
     }

@@ -14,52 +14,31 @@ TITLE = "A directory on this machine"
 SOURCE = "POSIX.1-2017; Linux page cache"
 ROLES = (Role("client", "client", "ClientNode"), Role("storage", "data", "DataNode"))
 
-# Medians of the constants of system calls and of the journal are geometric means over four profiles
-# of file systems, ext4 and XFS (verification/data/local-disk-*.json). None of these profiles is of
-# a file system whose points a blind campaign measured.
 PARAMETERS = Parameters(
-    Parameter("open_cpu", "Opening a file", "s", "calibrated", 2.4e-6),
-    Parameter("create_cpu", "Creating a file", "s", "calibrated", 1.5e-5),
-    Parameter("close_cpu", "Closing a file", "s", "calibrated", 1.2e-6),
-    Parameter("call_cpu", "One read call", "s", "calibrated", 1.2e-6),
-    Parameter("write_call_cpu", "One write call", "s", "calibrated", 2.9e-6),
-    Parameter("stat_cpu", "Looking up attributes", "s", "calibrated", 1.4e-6),
+    Parameter("open_cpu", "Opening a file", "s", "calibrated", 5e-6),
+    Parameter("create_cpu", "Creating a file", "s", "calibrated", 2e-5),
+    Parameter("close_cpu", "Closing a file", "s", "calibrated", 2e-6),
+    Parameter("call_cpu", "One read or write call", "s", "calibrated", 1e-6),
+    Parameter("stat_cpu", "Looking up attributes", "s", "calibrated", 2e-6),
     Parameter("entry_cpu", "Listing one directory entry", "s", "calibrated", 5e-7),
-    Parameter("rename_cpu", "Renaming a file", "s", "calibrated", 1.5e-5),
-    Parameter("delete_cpu", "Deleting a file", "s", "calibrated", 1.1e-5),
-    # After the kernel's caches were emptied, a name must be found in its directory and its inode
-    # must be allocated. Half of the points of the blind campaigns with seeds 7 and 27 give
-    # 6.5 microseconds.
+    Parameter("rename_cpu", "Renaming a file", "s", "calibrated", 1e-5),
+    Parameter("delete_cpu", "Deleting a file", "s", "calibrated", 2e-5),
     Parameter(
-        "cold_lookup_cpu", "Finding a name whose inode is not cached", "s", "calibrated", 6e-6
+        "read_byte_cpu", "Copying one byte out of the page cache", "s/B", "calibrated", 1.5e-10
     ),
     Parameter(
-        "read_byte_cpu", "Copying one byte out of the page cache", "s/B", "calibrated", 9e-11
+        "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 3.6e-10
     ),
-    Parameter(
-        "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 1.2e-10
-    ),
-    # The profiles give 0.3 ms for XFS and 2 to 7 ms for ext4.
-    Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3, spread=1.3),
-    # One commit of the journal serves several fsyncs. The share is the inverse of the rate of
-    # commits of many streams, divided by the time of a single stream's commit.
-    Parameter(
-        "commit_occupied",
-        "Share of a commit in which the disk serves nobody else",
-        "1",
-        "calibrated",
-        0.3,
-        spread=0.7,
-    ),
+    Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
     # A plain disk serves one request at a time. Flash memory, and disks with a request queue, serve
     # several requests concurrently. A request then occupies the device for only a share of its
-    # latency. Half of the points of the blind campaigns with seeds 7 and 27 give 0.24.
+    # latency.
     Parameter(
         "occupied",
         "Share of the disk's latency in which it serves nobody else",
         "1",
         "calibrated",
-        0.25,
+        0.5,
         spread=0.7,
     ),
 )
@@ -87,7 +66,6 @@ def measured(files: LocalFiles) -> dict[str, float]:
         "create_cpu": files.create_time,
         "close_cpu": files.close_time,
         "call_cpu": files.read_call_time,
-        "write_call_cpu": files.write_call_time,
         "stat_cpu": files.stat_time,
         "rename_cpu": files.rename_time,
         "delete_cpu": files.delete_time,

@@ -61,17 +61,11 @@ def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:
         delay(ROLE, Max(0, alone_s - busy_s), "commit"),
         disk_use(ROLE, size_bytes, "write", busy_s - transfer_s),
     )
-    committing_s = P.commit_occupied * P.fsync_delay
-    assumed = seq(
-        disk_write(ROLE, size_bytes, seeks=seeks),
-        delay(ROLE, Max(0, P.fsync_delay - committing_s), "commit"),
-        disk_use(ROLE, 0, "write", committing_s),
-    )
+    assumed = seq(disk_write(ROLE, size_bytes, seeks=seeks), delay(ROLE, P.fsync_delay, "commit"))
     return either(symbol(f"{ROLE}.commits") > 0, shared, assumed)
 
 
-_sought = cpu("client", P.cold * P.cold_lookup_cpu, "lookup")
-_open = seq(_sought, cpu("client", P.open_cpu), name="open")
+_open = seq(cpu("client", P.open_cpu), name="open")
 _close = seq(cpu("client", P.close_cpu), name="close")
 _create = _changed("create", P.create_cpu, f"{ROLE}.creates")
 _delete = _changed("delete", P.delete_cpu, f"{ROLE}.deletes")
@@ -90,9 +84,10 @@ _read = repeat(
 )
 
 # A write call looks up or allocates pages of the page cache, so it takes longer than a read call.
+_write_call_s = select(symbol("client.write_call") > 0, symbol("client.write_call"), P.call_cpu)
 _written = repeat(
     calls,
-    cpu("client", P.write_call_cpu + select(P.direct, 0, call_bytes * P.write_byte_cpu)),
+    cpu("client", _write_call_s + select(P.direct, 0, call_bytes * P.write_byte_cpu)),
     either(P.forced, _forced(call_bytes, FORCED_SEEKS), when(P.direct, waited("write"))),
     name="write",
 )
@@ -113,8 +108,8 @@ OPERATIONS = {
     "write": seq(_create, _written, _fsync, _close),
     "append": seq(_open, _written, _fsync, _close),
     "create": seq(_create, _close),
-    "stat": seq(_sought, cpu("client", P.stat_cpu), name="stat"),
+    "stat": seq(cpu("client", P.stat_cpu), name="stat"),
     "list": seq(cpu("client", P.open_cpu + P.entries * P.entry_cpu), name="list"),
-    "rename": seq(_sought, cpu("client", P.rename_cpu), name="rename"),
-    "delete": seq(_sought, _delete),
+    "rename": seq(cpu("client", P.rename_cpu), name="rename"),
+    "delete": _delete,
 }

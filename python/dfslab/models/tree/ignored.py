@@ -34,7 +34,7 @@ SYMBOLS = {
 LOCAL_SYMBOLS = (
     *("request_read_time", "request_read_rate", "request_write_time", "request_write_rate"),
     *("requests", "request_rate", "creates", "deletes", "commits", "commit_rate", "commits_rate"),
-    "touch_rate",
+    *("touch_rate", "write_call"),
 )
 # The keys of the network whose effect depends on other keys, with their default values. For
 # example, the congestion control has an effect only if packets are lost.

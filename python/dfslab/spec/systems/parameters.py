@@ -216,6 +216,7 @@ _HARDWARE = {
     "commits": ("fsyncs of many streams together; 0: not measured", "1/s", 0.0, {}),
     "commit_rate": ("Bytes of an fsync of one stream", "B/s", 0.0, {}),
     "commits_rate": ("Bytes of fsyncs of many streams", "B/s", 0.0, {}),
+    "write_call": ("Write of nothing to the page cache; 0: not measured", "s", 0.0, {}),
     "touch_rate": ("New memory that a process first uses; 0: not measured", "B/s", 0.0, {}),
     "request_queue": ("Request queue length", "1", None, {"metadata": "Dp5"}),
     "response_queue": ("Response queue length", "1", None, {"metadata": "Dp6"}),
