@@ -34,10 +34,10 @@ class HardwareUncertainty(CheckedModel):
     memory: Factor = Field(1.0, description="Rate at which a core copies, and time of a call")
     calls: Factor = Field(1.0, description="Measured times of calls on a local file system")
 
-    def log_sds(self) -> Mapping[UncertainHardware, float]:
-        """Returns the standard deviation of the natural logarithm of each uncertain value. Values
-        that are exact are left out."""
-        factors: dict[UncertainHardware, float] = {
+    @property
+    def factors(self) -> Mapping[UncertainHardware, float]:
+        """The factors above 1, by the name of the uncertain hardware."""
+        every: dict[UncertainHardware, float] = {
             "disk": self.disk,
             "client_link": self.client_link,
             "server_link": self.server_link,
@@ -45,13 +45,18 @@ class HardwareUncertainty(CheckedModel):
             "memory": self.memory,
             "calls": self.calls,
         }
-        return {name: log_sd_of(factor) for name, factor in factors.items() if factor > 1}
+        return {name: factor for name, factor in every.items() if factor > 1}
+
+    def log_sds(self) -> Mapping[UncertainHardware, float]:
+        """Returns the standard deviation of the natural logarithm of each uncertain value. Values
+        that are exact are left out."""
+        return {name: log_sd_of(factor) for name, factor in self.factors.items()}
 
     def note(self) -> str:
         """Returns a sentence that names the uncertain hardware and what would settle it; "" if all
         hardware is exact."""
         named = [
-            f"{name.replace('_', ' ')} × or ÷ {getattr(self, name):.3g}" for name in self.log_sds()
+            f"{name.replace('_', ' ')} × or ÷ {factor:.3g}" for name, factor in self.factors.items()
         ]
         return f"uncertain hardware: {', '.join(named)}; {SETTLING}" if named else ""
 

@@ -15,18 +15,21 @@ ASSUMED_UNITS: Mapping[str, str] = {"cores": "1", "frequency": "Hz", "memory": "
 def assumptions(deployment: Deployment) -> list[str]:
     """Returns one sentence for each group of nodes whose processors or memory have the usual values
     of a node, because the values of the place are not known."""
-    usual = NodeGroup()
+    usual = _values(NodeGroup())
     found = []
     for group in deployment.node:
         # Cores and memory of the client's machine were read from its kernel.
         unread = ["frequency"] if "client" in group.roles else list(ASSUMED_UNITS)
-        same = [key for key in unread if getattr(group, key) == getattr(usual, key)]
+        own = _values(group)
+        same = [key for key in unread if own[key] == usual[key]]
         if same:
-            shown = ", ".join(f"{key} {_text(group, key)}" for key in same)
+            shown = ", ".join(
+                f"{key} {units.text(own[key], ASSUMED_UNITS[key], 3).strip()}" for key in same
+            )
             option = f"--set deployment.node.{group.name}.{same[-1]}=VALUE"
             found.append(f"assumed of node {group.name}: {shown}; `predict … {option}` changes it")
     return found
 
 
-def _text(group: NodeGroup, key: str) -> str:
-    return units.text(float(getattr(group, key)), ASSUMED_UNITS[key], 3).strip()
+def _values(group: NodeGroup) -> dict[str, float]:
+    return {"cores": float(group.cores), "frequency": group.frequency, "memory": group.memory}
