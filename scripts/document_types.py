@@ -32,10 +32,16 @@ DOCUMENTS = {
         "python/dfslab/documents/net_definition.py",
         "A net as the engine reads it; generated from core/net/schema.json.",
     ),
+    "core/net/state_schema.json": (
+        "python/dfslab/documents/net_state.py",
+        "What the engine answers about a net; generated from core/net/state_schema.json.",
+    ),
 }
 # The keys are values of `format` of a string in a schema. Each value is (module, name of the type
 # in this module that the generated class uses instead of `str`).
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
+# The types of schemas that another generated module has. They are imported from that module.
+IMPORTED = {"net_state": {"Cell": "dfslab.documents.net_definition"}}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
 REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
@@ -158,7 +164,9 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found: list[str] = []
 
     def add(name: str, above: tuple[str, ...]) -> None:
-        inner = sorted(set(REFERENCE.findall(json.dumps(structs[name]))) - {name})
+        inner = sorted(
+            (set(REFERENCE.findall(json.dumps(structs[name]))) & structs.keys()) - {name}
+        )
         for one in inner:
             if one not in (*above, name):
                 add(one, (*above, name))
@@ -170,13 +178,19 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return found
 
 
-def module_text(schema: Mapping[str, Any], sentence: str) -> str:
+def module_text(
+    schema: Mapping[str, Any], sentence: str, imported_types: Mapping[str, str] | None = None
+) -> str:
     """Returns the source text of a module with a class for each struct of a document. The class of
-    the whole document is last. `sentence` is the module's docstring.
+    the whole document is last. `sentence` is the module's docstring. `imported_types` maps types
+    that are not generated to the modules from which they are imported.
     """
+    elsewhere = imported_types or {}
     structs = {**schema["$defs"], schema["title"]: schema}
+    structs = {name: one for name, one in structs.items() if name not in elsewhere}
     text = json.dumps(structs)
     imports = [f"from {home} import {kind}" for key, (home, kind) in FORMATS.items() if key in text]
+    imports += [f"from {home} import {kind}" for kind, home in elsewhere.items()]
     lines = [f'"""{sentence}"""', "", "from __future__ import annotations", ""]
     bodies: list[str] = []
     for name in in_order(structs):
@@ -200,7 +214,11 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
 def modules() -> dict[Path, str]:
     """Returns the text of each generated module by its path."""
     return {
-        HOME / module: module_text(json.loads((HOME / schema).read_text("utf-8")), sentence)
+        HOME / module: module_text(
+            json.loads((HOME / schema).read_text("utf-8")),
+            sentence,
+            IMPORTED.get(Path(module).stem),
+        )
         for schema, (module, sentence) in DOCUMENTS.items()
     }
 

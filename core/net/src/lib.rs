@@ -9,6 +9,7 @@
 //!
 //! Invariant: this crate does not depend on what a net models.
 
+mod answer;
 mod clock;
 mod cluster;
 mod cluster_run;

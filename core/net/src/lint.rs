@@ -1,33 +1,38 @@
 //! Reports the size of a net and the input arcs that will be slow.
 
-use serde_json::{json, Value as Json};
+use serde_json::Value as Json;
 
+use crate::answer::{json, NetSizes, Scan};
 use crate::compiled::{CompiledNet, Discipline};
 
 /// Reports as JSON the numbers of places, transitions and arcs, and the slow input arcs. An arc is
 /// slow if its tokens are tested one by one instead of being looked up by equal fields.
 pub fn lint(net: &CompiledNet) -> Json {
-    let scans: Vec<Json> = (0..net.transitions.len())
+    let scans: Vec<Scan> = (0..net.transitions.len())
         .flat_map(|at| scans(net, at))
         .collect();
     let arcs = |count: fn(&crate::compiled::Transition) -> usize| {
         net.transitions.iter().map(count).sum::<usize>()
     };
-    json!({
-        "name": net.name(),
-        "places": net.places.len(),
-        "transitions": net.transitions.len(),
-        "input_arcs": arcs(|transition| transition.inputs.len()),
-        "output_arcs": arcs(|transition| transition.outputs.len()),
-        "inhibitor_arcs": arcs(|transition| transition.inhibit.len()),
-        "tokens": net.places.iter().map(|place| place.initial.len()).sum::<usize>(),
-        "row_bytes": net.stride * 8,
-        "joined_transitions": net.transitions.iter().filter(|t| !t.joined.is_empty()).count(),
-        "scans": scans,
+    json(NetSizes {
+        name: net.name().to_owned(),
+        places: net.places.len(),
+        transitions: net.transitions.len(),
+        input_arcs: arcs(|transition| transition.inputs.len()),
+        output_arcs: arcs(|transition| transition.outputs.len()),
+        inhibitor_arcs: arcs(|transition| transition.inhibit.len()),
+        tokens: net.places.iter().map(|place| place.initial.len()).sum(),
+        row_bytes: net.stride * 8,
+        joined_transitions: net
+            .transitions
+            .iter()
+            .filter(|t| !t.joined.is_empty())
+            .count(),
+        scans,
     })
 }
 
-fn scans(net: &CompiledNet, index: usize) -> Vec<Json> {
+fn scans(net: &CompiledNet, index: usize) -> Vec<Scan> {
     let transition = &net.transitions[index];
     let mut found = Vec::new();
     for (arc, input) in transition.inputs.iter().enumerate() {
@@ -51,14 +56,14 @@ fn scans(net: &CompiledNet, index: usize) -> Vec<Json> {
         } else {
             continue;
         };
-        found.push(json!({
-            "page": transition.page,
-            "transition": transition.name,
-            "arc": arc + 1,
-            "place": place,
-            "variable": input.variable,
-            "reason": reason,
-        }));
+        found.push(Scan {
+            page: transition.page.to_string(),
+            transition: transition.name.clone(),
+            arc: arc + 1,
+            place: place.to_owned(),
+            variable: input.variable.clone(),
+            reason: reason.to_owned(),
+        });
     }
     found
 }

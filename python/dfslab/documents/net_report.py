@@ -1,10 +1,13 @@
-"""The engine's report on one replication of a Petri net. Monitors are accessed by name."""
+"""The engine's report on one replication of a Petri net, and the means of a simulation over its
+replications. Monitors are accessed by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from dfslab.documents.document import Document
 
 # A value that a log monitor records. Values of the type list are not recorded.
 Logged = bool | int | float | str | None
@@ -133,6 +136,67 @@ class NetReport:
     logs: Mapping[str, Log]
     counts: Mapping[str, FiringCount]
     values: Mapping[str, ObservedValues]
+
+
+class MeanValue(Document):
+    """The mean of a quantity over the replications of a simulation, and the half-width of its 90 %
+    confidence interval (None for a single replication)."""
+
+    mean: float
+    half_width: float | None
+
+
+class SimulatedPlace(Document):
+    """The number of tokens of a place in a simulation: its mean over time, and the largest number
+    in any replication. The mean is None if no simulated time passed."""
+
+    tokens: MeanValue | None
+    most: int
+
+
+class SimulatedTransition(Document):
+    """How often a transition fired in a simulation: per replication, and per second of simulated
+    time (None if no simulated time passed)."""
+
+    firings: MeanValue
+    rate_per_s: MeanValue | None
+
+
+class MonitoredValue(Document):
+    """What a monitor of the net's file measured in a simulation: the number of observations per
+    replication, their sum and mean, and the least and largest value in any replication.
+
+    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is a
+    mean over time, and there is no sum. Figures are None if nothing was observed.
+    """
+
+    kind: str
+    is_timed: bool
+    count: MeanValue
+    sum: MeanValue | None
+    mean: MeanValue | None
+    least: float | None
+    most: float | None
+
+
+class NetSimulation(Document):
+    """The means of a simulation of a Petri net over its replications, for each place, each
+    transition and each monitor of the net's file by name.
+
+    `end_time_s` is the simulated time at the end of a replication. `ends` maps each reason for an
+    end, such as "end_time", "dead" (nothing can fire any more) or "breakpoint NAME", to the number
+    of replications that ended for it. `refused_monitors` has the reason for each monitor of the
+    file that did not run.
+    """
+
+    net: str
+    replications: int
+    end_time_s: MeanValue
+    ends: dict[str, int]
+    places: dict[str, SimulatedPlace]
+    transitions: dict[str, SimulatedTransition]
+    monitors: dict[str, MonitoredValue] = {}
+    refused_monitors: dict[str, str] = {}
 
 
 def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:

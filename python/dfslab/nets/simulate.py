@@ -9,7 +9,15 @@ from statistics import fmean
 from typing import Unpack
 
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_report import NetReport, ObservedValues
+from dfslab.documents.net_report import (
+    MeanValue,
+    MonitoredValue,
+    NetReport,
+    NetSimulation,
+    ObservedValues,
+    SimulatedPlace,
+    SimulatedTransition,
+)
 from dfslab.documents.net_run import (
     CountMonitor,
     FileMonitor,
@@ -21,13 +29,6 @@ from dfslab.documents.net_run import (
     Until,
     ValueLevel,
     ValueMonitor,
-)
-from dfslab.documents.net_state import (
-    MeanValue,
-    MonitoredValue,
-    NetSimulation,
-    SimulatedPlace,
-    SimulatedTransition,
 )
 from dfslab.nets.engine import estimate, run
 

@@ -17,7 +17,10 @@ use serde_json::{Number, Value};
 use crate::error::{known, NetError, Result};
 pub use field_type::{Element, FieldType};
 use functions::{FunctionDefinition, WrittenFunction};
-use written::{Cell, Constant, WrittenInscription, WrittenToken};
+#[cfg(test)]
+pub(crate) use written::checked_in;
+pub(crate) use written::Cell;
+use written::{Constant, WrittenInscription, WrittenToken};
 
 /// A net. Times are in seconds; rows are lists of field values.
 #[derive(Clone, Debug, Deserialize)]

@@ -44,7 +44,7 @@ pub(crate) enum Constant {
 
 #[cfg(test)]
 #[path = "../../../checked_in.rs"]
-mod checked_in;
+pub(crate) mod checked_in;
 
 #[cfg(test)]
 mod tests {

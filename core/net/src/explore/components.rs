@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
-use serde_json::{json, Value as Json};
 
-use super::{marking_json, Ground, Places};
+use super::{rows_of, Ground, Places};
+use crate::answer::{SccArc, SccGraph, SccNode};
 
 /// Largest number of components whose graph is reported. If there are more, the report has no
 /// graph.
@@ -80,34 +80,35 @@ impl Components {
         first.filter(|_| terminal.next().is_none())
     }
 
-    /// The graph as JSON; null if it has more than `COMPONENTS_SHOWN_MAX` components.
-    pub(super) fn graph_json(&self, net: Ground<'_>, markings: &[Places]) -> Json {
+    /// The graph; None if it has more than `COMPONENTS_SHOWN_MAX` components.
+    pub(super) fn graph(&self, net: Ground<'_>, markings: &[Places]) -> Option<SccGraph> {
         if self.members.len() > COMPONENTS_SHOWN_MAX {
-            return Json::Null;
+            return None;
         }
         let home = self.home();
         let node = |at: usize| {
             let members = &self.members[at];
-            json!({
-                "markings": members.len(),
-                "firings": self.within[at],
-                "terminal": self.is_terminal[at],
-                "trivial": members.len() == 1 && self.within[at] == 0,
-                "home": home == Some(at),
-                "first_marking": marking_json(net, &markings[members[0]]),
-            })
+            SccNode {
+                markings: members.len(),
+                firings: self.within[at],
+                terminal: self.is_terminal[at],
+                trivial: members.len() == 1 && self.within[at] == 0,
+                home: home == Some(at),
+                first_marking: rows_of(net, &markings[members[0]]),
+            }
         };
-        let arc =
-            |(&(from, to), (firings, names)): (&(usize, usize), &(usize, BTreeSet<usize>))| {
-                let names: Vec<&str> = names
-                    .iter()
-                    .map(|&at| net.net.transitions[at].name.as_str())
-                    .collect();
-                json!({"source": from, "target": to, "firings": firings, "transitions": names})
-            };
-        json!({
-            "nodes": (0..self.members.len()).map(node).collect::<Vec<Json>>(),
-            "arcs": self.arcs.iter().map(arc).collect::<Vec<Json>>(),
+        let arc = |((from, to), (firings, names)): (&(usize, usize), &(usize, BTreeSet<usize>))| {
+            let names = names.iter().map(|&at| &net.net.transitions[at].name);
+            SccArc {
+                source: *from,
+                target: *to,
+                firings: *firings,
+                transitions: names.cloned().collect(),
+            }
+        };
+        Some(SccGraph {
+            nodes: (0..self.members.len()).map(node).collect(),
+            arcs: self.arcs.iter().map(arc).collect(),
         })
     }
 }

@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 
-use serde_json::{json, Value as Json};
+use serde_json::Value as Json;
 
-use super::{
-    choice_json, choices, first_places, marking_json, row_json, take, Choice, Ground, Places,
-};
+use super::{binding_of, choices, first_places, row_of, rows_of, take, Choice, Ground, Places};
+use crate::answer::{json, ComingToken, GameState};
 use crate::clock::{nanoseconds, seconds};
 use crate::compiled::CompiledNet;
 use crate::error::{NetError, Result};
@@ -63,19 +62,19 @@ impl Game {
 
     /// The present state as JSON: time, steps, marking, tokens in transit, and enabled bindings.
     pub fn state(&self) -> Json {
-        let coming = self.pending.iter().map(|token| {
-            let row = row_json(self.ground(), token.place, &token.row);
-            let name = &self.net.places[token.place].name;
-            json!({"place": name, "token": row, "time_s": seconds(token.time_ns)})
+        let coming = self.pending.iter().map(|token| ComingToken {
+            place: self.net.places[token.place].name.clone(),
+            token: row_of(self.ground(), token.place, &token.row),
+            time_s: seconds(token.time_ns),
         });
         let enabled = self.choices.iter();
-        let enabled = enabled.map(|choice| choice_json(self.ground(), &self.places, choice));
-        json!({
-            "time_s": seconds(self.now_ns),
-            "steps": self.steps,
-            "marking": marking_json(self.ground(), &self.places),
-            "coming": coming.collect::<Vec<_>>(),
-            "enabled": enabled.collect::<Vec<_>>(),
+        let enabled = enabled.map(|choice| binding_of(self.ground(), &self.places, choice));
+        json(GameState {
+            time_s: seconds(self.now_ns),
+            steps: self.steps,
+            marking: rows_of(self.ground(), &self.places),
+            coming: coming.collect(),
+            enabled: enabled.collect(),
         })
     }
 

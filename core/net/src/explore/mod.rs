@@ -8,10 +8,10 @@ mod game;
 mod space;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use serde_json::{json, Map, Value as Json};
-
+use crate::answer::{Binding as Enabled, TokenRow, TokenRows};
 use crate::compiled::CompiledNet;
 use crate::engine::outputs::{bad_count, TURNS_MAX};
 use crate::error::{NetError, Result};
@@ -258,40 +258,43 @@ fn draws(net: &CompiledNet, value: &Value) -> bool {
     }
 }
 
-fn row_json(net: Ground<'_>, place: usize, row: &[u64]) -> Json {
+fn row_of(net: Ground<'_>, place: usize, row: &[u64]) -> TokenRow {
     let cells = row.iter().zip(&net.places[place].fields);
     let lists = net.lists.borrow();
-    Json::Array(
+    TokenRow(
         cells
             .map(|(&word, field)| word_json(net.net, Some(&lists), word, field.1))
             .collect(),
     )
 }
 
-/// The marking as JSON: for each place with tokens, the list of their field values.
-fn marking_json(net: Ground<'_>, places: &Places) -> Json {
-    let mut marking = Map::new();
-    for (place, rows) in places
+/// A marking: for each place with tokens, the list of their field values.
+fn rows_of(net: Ground<'_>, places: &Places) -> TokenRows {
+    let filled = places
         .iter()
         .enumerate()
-        .filter(|entry| !entry.1.is_empty())
-    {
-        let rows = rows.iter().map(|row| row_json(net, place, row)).collect();
-        marking.insert(net.places[place].name.clone(), Json::Array(rows));
-    }
-    Json::Object(marking)
+        .filter(|entry| !entry.1.is_empty());
+    let marking = filled.map(|(place, rows)| {
+        let rows = rows.iter().map(|row| row_of(net, place, row)).collect();
+        (net.places[place].name.clone(), rows)
+    });
+    TokenRows(marking.collect())
 }
 
-/// A binding as JSON: the transition, and the token that is bound to each of its variables.
-fn choice_json(net: Ground<'_>, places: &Places, choice: &Choice) -> Json {
+/// A binding: the transition, and the token that is bound to each of its variables.
+fn binding_of(net: Ground<'_>, places: &Places, choice: &Choice) -> Enabled {
     let transition = &net.transitions[choice.transition];
-    let mut variables = Map::new();
+    let mut variables = BTreeMap::new();
     for (input, &at) in transition.inputs.iter().zip(&choice.positions) {
         let place = input.place as usize;
         if !input.variable.is_empty() {
-            let row = row_json(net, place, &places[place][at]);
+            let row = row_of(net, place, &places[place][at]);
             variables.insert(input.variable.clone(), row);
         }
     }
-    json!({"page": transition.page, "transition": transition.name, "binding": variables})
+    Enabled {
+        page: transition.page.to_string(),
+        transition: transition.name.clone(),
+        binding: variables,
+    }
 }

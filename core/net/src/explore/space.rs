@@ -2,13 +2,14 @@
 //! properties that follow from it.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use petgraph::graph::{DiGraph, NodeIndex};
-use serde_json::{json, Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::components::Components;
-use super::{choices, draws, first_places, marking_json, take, Ground, Places, Row};
+use super::{choices, draws, first_places, rows_of, take, Ground, Places, Row};
+use crate::answer::{json, StateSpace};
 use crate::compiled::CompiledNet;
 use crate::error::{NetError, Result};
 use crate::stream::Stream;
@@ -48,21 +49,21 @@ pub fn state_space(net: &CompiledNet, markings_max: usize) -> Result<Json> {
                 true => one,
                 false => best,
             });
-        (definition.name.clone(), json!(space.path(net, at)))
+        (definition.name.clone(), space.path(net, at))
     });
-    let mut report = json!({
-        "net": net.name(),
-        "paths_to_most": fullest.collect::<Map<String, Json>>(),
-        "complete": space.complete,
-        "markings": space.markings.len(),
-        "arcs": space.graph.edge_count(),
-        "bounds": bounds(net, &space),
-    });
+    let mut report = StateSpace {
+        net: net.name().to_owned(),
+        paths_to_most: fullest.collect(),
+        complete: space.complete,
+        markings: space.markings.len(),
+        arcs: space.graph.edge_count(),
+        bounds: bounds(net, &space),
+        ..StateSpace::default()
+    };
     if space.complete {
-        let entries = report.as_object_mut().expect("an object");
-        properties(ground, &space, entries);
+        properties(ground, &space, &mut report);
     }
-    Ok(report)
+    Ok(json(report))
 }
 
 fn refuse_draws(net: &CompiledNet) -> Result<()> {
@@ -128,10 +129,10 @@ fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
 impl Space {
     /// The names of the transitions on a shortest path from the initial marking to the marking
     /// `to`.
-    fn path<'n>(&self, net: &'n CompiledNet, to: usize) -> Vec<&'n str> {
+    fn path(&self, net: &CompiledNet, to: usize) -> Vec<String> {
         let (mut path, mut at) = (Vec::new(), to);
         while let Some((before, transition)) = self.reached[at] {
-            path.push(net.transitions[transition].name.as_str());
+            path.push(net.transitions[transition].name.clone());
             at = before;
         }
         path.reverse();
@@ -151,20 +152,20 @@ fn code_of(places: &Places) -> Vec<u64> {
     places.iter().flat_map(of_place).collect()
 }
 
-/// For each place as JSON, the smallest and the largest number of its tokens over all markings.
-fn bounds(net: &CompiledNet, space: &Space) -> Json {
-    let mut found = Map::new();
-    for (place, definition) in net.places.iter().enumerate() {
+/// For each place, the smallest and the largest number of its tokens over all markings.
+fn bounds(net: &CompiledNet, space: &Space) -> BTreeMap<String, (usize, usize)> {
+    let of_place = |place: usize| {
         let counts = || space.markings.iter().map(|marking| marking[place].len());
-        let (least, most) = (counts().min(), counts().max());
-        found.insert(definition.name.clone(), json!([least, most]));
-    }
-    Json::Object(found)
+        // The initial marking is always there.
+        (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+    };
+    let names = net.places.iter().map(|one| one.name.clone());
+    names.zip((0..).map(of_place)).collect()
 }
 
 /// Adds to the report the properties that only a complete state space shows: dead and home
 /// markings, and live transitions.
-fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
+fn properties(net: Ground<'_>, space: &Space, report: &mut StateSpace) {
     let graph = &space.graph;
     let dead: Vec<usize> = graph
         .node_indices()
@@ -182,33 +183,25 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
         .map(|at| fires_in(&components.members[at]))
         .collect();
     let ever: HashSet<usize> = graph.edge_weights().copied().collect();
-    let names = |keep: &dyn Fn(usize) -> bool| -> Vec<&str> {
+    let names = |keep: &dyn Fn(usize) -> bool| -> Vec<String> {
         let kept = net
             .transition_names()
             .enumerate()
             .filter(|entry| keep(entry.0));
-        kept.map(|entry| entry.1).collect()
+        kept.map(|entry| entry.1.to_owned()).collect()
     };
     // A home marking can be reached from every marking. If only one strongly connected component
     // has no edge that leaves it, its markings are the home markings; otherwise there are none.
     let home = components.home().map(|at| components.members[at].len());
     let shown = dead.iter().take(SHOWN_MAX);
-    let paths: Vec<Vec<&str>> = shown.clone().map(|&at| space.path(&net, at)).collect();
-    let shown: Vec<Json> = shown
-        .map(|&at| marking_json(net, &space.markings[at]))
-        .collect();
-    let entries = [
-        ("components", json!(components.members.len())),
-        ("dead_markings", json!(dead.len())),
-        ("dead_markings_shown", json!(shown)),
-        ("dead_paths_shown", json!(paths)),
-        ("home_markings", json!(home.unwrap_or(0))),
-        ("scc_graph", components.graph_json(net, &space.markings)),
-        ("dead_transitions", json!(names(&|at| !ever.contains(&at)))),
-        (
-            "live_transitions",
-            json!(names(&|at| last.iter().all(|set| set.contains(&at)))),
-        ),
-    ];
-    report.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+    let paths = shown.clone().map(|&at| space.path(&net, at)).collect();
+    let markings = shown.map(|&at| rows_of(net, &space.markings[at])).collect();
+    report.components = Some(components.members.len());
+    report.dead_markings = Some(dead.len());
+    report.dead_markings_shown = Some(markings);
+    report.dead_paths_shown = Some(paths);
+    report.home_markings = Some(home.unwrap_or(0));
+    report.scc_graph = components.graph(net, &space.markings);
+    report.dead_transitions = Some(names(&|at| !ever.contains(&at)));
+    report.live_transitions = Some(names(&|at| last.iter().all(|set| set.contains(&at))));
 }

@@ -1,5 +1,5 @@
-//! The thresholds by which regular dependencies are inferred (`rules`). The origin of each one is in
-//! verification/constants.toml.
+//! The thresholds by which regular dependencies are inferred (`rules`). The origin of each one is
+//! in verification/constants.toml.
 
 /// Minimum number of segments in a stream, and of calls with one name on another logical thread,
 /// from which a regular dependency is inferred.
@@ -23,8 +23,8 @@ pub(super) const ONCE_SLACK: f64 = 0.05;
 pub(super) const ONCE_SHARE: f64 = 0.01;
 /// Minimum number of unexplained pauses that an event must explain, whatever their fraction.
 pub(super) const PAUSES_MIN: usize = 3;
-/// A call that is not marked as a wait counts as held up by an event if its median duration, when it
-/// ends right after the event, exceeds that of the other calls by this factor. There must be at
+/// A call that is not marked as a wait counts as held up by an event if its median duration, when
+/// it ends right after the event, exceeds that of the other calls by this factor. There must be at
 /// least `FREE_MIN` other calls.
 pub(super) const HELD_UP_RATIO: f64 = 1.2;
 pub(super) const FREE_MIN: usize = 3;
