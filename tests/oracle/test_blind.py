@@ -19,26 +19,14 @@ from dfslab.spec.input_error import InputError
 from support.clock import ManualClock
 
 from verification import recordings
-from verification.blind import (
-    again,
-    breakdown,
-    campaign,
-    contention,
-    figures,
-    frozen,
-    priority,
-    record,
-    refit,
-    report,
-    space,
-    spread,
-)
+from verification.blind import campaign, figures, frozen, priority, record, report, space
 from verification.blind.__main__ import main
 from verification.blind.configuration import BlindPoint, hardware_refusal, scenario_of, sized
 from verification.blind.drawing import drawn
 from verification.blind.frozen import FrozenPrediction
 from verification.blind.machine import MachineProfile
 from verification.blind.record import About, CampaignFiles, MeasuredPoint, Provenance
+from verification.blind.repeated import again, breakdown, contention, refit, spread
 from verification.figures import bars
 
 MACHINE = MachineProfile(

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from dfslab.cli.quick.doctor import _one_line
+from dfslab.cli.quick.doctor import one_line
 from dfslab.cli.shared import checked_with
 from dfslab.spec import units
 from dfslab.spec.changes.change_language import parse_change
@@ -121,4 +121,4 @@ def test_a_swept_key_that_is_set_is_named(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_path_with_a_newline_is_one_line_of_the_doctor():
-    assert len(_one_line("/mnt/a\nb: files of a run").splitlines()) == 1
+    assert len(one_line("/mnt/a\nb: files of a run").splitlines()) == 1

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from dfslab.spec.input_error import InputError
 
-from verification.blind import again, campaign, report
+from verification.blind import campaign, report
 from verification.blind.machine import MachineProfile
 from verification.blind.record import PREFIX, About, CampaignFiles
+from verification.blind.repeated import again
 from verification.recordings import DATA
 
 

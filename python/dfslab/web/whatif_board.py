@@ -79,7 +79,7 @@ class WhatIfAnswer(Document):
     chart: str
 
 
-class NetAnswer(Document):
+class NetRate(Document):
     """The simulation of the changed configuration by the net: the rate in operations per second
     with its 90 % interval."""
 
@@ -261,7 +261,7 @@ def _by_name(found: _Predicted) -> dict[str, float]:
     return shares
 
 
-def net_answer(board: Board, request: WhatIfRequest) -> NetAnswer:
+def net_answer(board: Board, request: WhatIfRequest) -> NetRate:
     """Simulates the configuration with the changes of the sliders. Raises InputError if the changed
     configuration is not allowed, and RunFailed if the net cannot simulate it."""
     point = board.point(request.point)
@@ -270,7 +270,7 @@ def net_answer(board: Board, request: WhatIfRequest) -> NetAnswer:
     rate = found.metrics.get(metrics.RATE)
     if rate is None:
         raise RunFailed("; ".join(found.notes) or "the net finished no operation")
-    return NetAnswer(rate_per_s=rate.value, low=rate.low, high=rate.high, notes=found.notes)
+    return NetRate(rate_per_s=rate.value, low=rate.low, high=rate.high, notes=found.notes)
 
 
 def source_name(source: str) -> str:

@@ -66,14 +66,14 @@ def doctor(
         as_json,
         document,
         checkup.table(found),
-        *(map(_one_line, lines) if lines else ["killed runs left nothing"]),
+        *(map(one_line, lines) if lines else ["killed runs left nothing"]),
     )
     found_count = len(folders) + len(runs) + len(locks) + len(empty) + len(stale)
     if clean and len(removed) < found_count:
         raise typer.Exit(1)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Returns a text with a symbol in place of each newline, which a path may contain."""
     return text.replace("\n", "\N{SYMBOL FOR NEWLINE}")
 

@@ -46,7 +46,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
-    Part,
+    PartialWork,
     Pipeline,
     Repeat,
     Seq,
@@ -419,7 +419,7 @@ class Trees(Visitor[Standing, EntryArcs]):
             self.flow.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
         return lambda row, delay: body(after(row, {counter: number(0)}), delay)
 
-    def part(self, node: Part, where: Standing) -> EntryArcs:
+    def part(self, node: PartialWork, where: Standing) -> EntryArcs:
         """Adds a body whose demands are multiplied by a share. Returns the entry of the body; for
         a share of 0, nothing is added, and the entry of the following step is returned."""
         context, then = where

@@ -3,7 +3,7 @@ that the uncertain constants of the description do not explain is counted.
 
 The standard deviations of ln(predicted / measured) were estimated from the 102 points of the blind
 campaigns of seeds 7 and 27, before constants were fitted to the same points. They were regularised
-towards the standard deviation of all points (verification/blind/spread.py).
+towards the standard deviation of all points (verification/blind/repeated/spread.py).
 """
 
 from __future__ import annotations

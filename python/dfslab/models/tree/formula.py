@@ -21,7 +21,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
-    Part,
+    PartialWork,
     Pipeline,
     Repeat,
     Seq,
@@ -121,7 +121,7 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
     def repeat(self, node: Repeat, where: str) -> sympy.Expr:
         return node.count * self.visit(node.body, where)
 
-    def part(self, node: Part, where: str) -> sympy.Expr:
+    def part(self, node: PartialWork, where: str) -> sympy.Expr:
         return node.share * self.visit(node.body, where)
 
     def choice(self, node: Choice, where: str) -> sympy.Expr:

@@ -26,7 +26,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
-    Part,
+    PartialWork,
     Pipeline,
     Repeat,
     Seq,
@@ -159,7 +159,7 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
         role, count = where
         return self.visit(node.body, (role, count * node.count))
 
-    def part(self, node: Part, where: tuple[str, sympy.Expr]) -> list[_Site]:
+    def part(self, node: PartialWork, where: tuple[str, sympy.Expr]) -> list[_Site]:
         role, count = where
         return self.visit(node.body, (role, count * node.share))
 
@@ -256,7 +256,7 @@ class _Without(Visitor[None, Node]):
     def repeat(self, node: Repeat, where: None) -> Node:
         return replace(node, body=self.visit(node.body, None))
 
-    def part(self, node: Part, where: None) -> Node:
+    def part(self, node: PartialWork, where: None) -> Node:
         return replace(node, body=self.visit(node.body, None))
 
     def choice(self, node: Choice, where: None) -> Node:

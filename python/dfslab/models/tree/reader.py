@@ -39,7 +39,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
-    Part,
+    PartialWork,
     Pipeline,
     Repeat,
     Seq,
@@ -436,7 +436,7 @@ class TreeReader(Visitor[str, Cost]):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
 
-    def part(self, node: Part, where: str) -> Cost:
+    def part(self, node: PartialWork, where: str) -> Cost:
         """Returns the cost of a body, times the share of its work that is done."""
         return self._held_up(self.visit(node.body, where).times(self.value(node.share)))
 

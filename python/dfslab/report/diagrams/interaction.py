@@ -25,7 +25,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
-    Part,
+    PartialWork,
     Pipeline,
     Repeat,
     Seq,
@@ -341,7 +341,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
             body = [event for step in node.steps for event in self.visit(step, there)]
             yield Operand(chain.name(number), tuple(body))
 
-    def part(self, node: Part, where: _Place) -> list[Event]:
+    def part(self, node: PartialWork, where: _Place) -> list[Event]:
         guard = f"part of the work: {self._names.text(node.share)}"
         return [Fragment("opt", (Operand(guard, tuple(self.visit(node.body, where))),))]
 

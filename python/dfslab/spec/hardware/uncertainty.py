@@ -19,7 +19,7 @@ QUANTILE = NormalDist().inv_cdf(0.95)
 LARGEST_FACTOR = 1e4
 # What a user does about uncertain hardware.
 SETTLING = "`dfslab init PLACE --force` on a quiet machine, or its options, would settle it"
-Factor = Annotated[float, Field(ge=1, le=LARGEST_FACTOR)]
+UncertaintyFactor = Annotated[float, Field(ge=1, le=LARGEST_FACTOR)]
 
 
 class HardwareUncertainty(CheckedModel):
@@ -27,12 +27,20 @@ class HardwareUncertainty(CheckedModel):
     the true value is between value / f and value * f with a probability of 90 %. The factor 1 says
     that the value is exact."""
 
-    disk: Factor = Field(1.0, description="Rates of the disks of servers, or of a local directory")
-    client_link: Factor = Field(1.0, description="Bandwidth of the clients' adapters")
-    server_link: Factor = Field(1.0, description="Bandwidth of the other nodes' adapters")
-    latency: Factor = Field(1.0, description="Latency of the network between nodes")
-    memory: Factor = Field(1.0, description="Rate at which a core copies, and time of a call")
-    calls: Factor = Field(1.0, description="Measured times of calls on a local file system")
+    disk: UncertaintyFactor = Field(
+        1.0, description="Rates of the disks of servers, or of a local directory"
+    )
+    client_link: UncertaintyFactor = Field(1.0, description="Bandwidth of the clients' adapters")
+    server_link: UncertaintyFactor = Field(
+        1.0, description="Bandwidth of the other nodes' adapters"
+    )
+    latency: UncertaintyFactor = Field(1.0, description="Latency of the network between nodes")
+    memory: UncertaintyFactor = Field(
+        1.0, description="Rate at which a core copies, and time of a call"
+    )
+    calls: UncertaintyFactor = Field(
+        1.0, description="Measured times of calls on a local file system"
+    )
 
     @property
     def factors(self) -> Mapping[UncertainHardware, float]:

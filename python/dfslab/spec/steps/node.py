@@ -117,8 +117,8 @@ class Visitor(ABC, Generic[Where, Found]):
         """Returns the result for a `Repeat`: a body that is executed a number of times."""
 
     @abstractmethod
-    def part(self, node: Part, where: Where) -> Found:
-        """Returns the result for a `Part`: a share of a body's work."""
+    def part(self, node: PartialWork, where: Where) -> Found:
+        """Returns the result for a `PartialWork`: a share of a body's work."""
 
     @abstractmethod
     def choice(self, node: Choice, where: Where) -> Found:
@@ -349,7 +349,7 @@ class Repeat(Node):
 
 
 @dataclass(frozen=True)
-class Part(Node):
+class PartialWork(Node):
     """Does the share `share` of the work of `body`, from 0 to 1: every demand and time of the body
     is multiplied by the share.
 
@@ -361,7 +361,7 @@ class Part(Node):
     body: Node
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
-        """Calls the method of `visitor` for a `Part` and returns its result."""
+        """Calls the method of `visitor` for a `PartialWork` and returns its result."""
         return visitor.part(self, where)
 
     def children(self) -> tuple[Node, ...]:

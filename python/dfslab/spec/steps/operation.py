@@ -21,7 +21,7 @@ from dfslab.spec.steps.node import (
     Later,
     Node,
     Par,
-    Part,
+    PartialWork,
     Pipeline,
     Repeat,
     Resource,
@@ -42,7 +42,7 @@ __all__ = [
     "Later",
     "Node",
     "Par",
-    "Part",
+    "PartialWork",
     "Pipeline",
     "Repeat",
     "Resource",
@@ -190,10 +190,10 @@ def repeat(count: Expression, *body: Node, name: str = "", reselect: bool = Fals
     return Repeat(name, _expression(count), seq(*body), reselect)
 
 
-def part(share: Expression, *body: Node, name: str = "") -> Part:
+def part(share: Expression, *body: Node, name: str = "") -> PartialWork:
     """Returns the step that does the share `share` of the work of `body`, from 0 to 1. A body of
     which two steps do parts is work that begins in one step and ends in the other."""
-    return Part(name, _expression(share), seq(*body))
+    return PartialWork(name, _expression(share), seq(*body))
 
 
 def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:

@@ -9,6 +9,7 @@ property of the hardware was probed, assumed or declared wrongly.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
@@ -37,13 +38,14 @@ def doubt(
 ) -> str:
     """Returns a sentence that doubts the facts, with the fact that would explain most if it had
     another value. Returns "" if not many rates are outside their intervals on the same side."""
-    verdicts = [one.verdict for one in rows if one.verdict != "not measured"]
-    side = max(("slower", "faster"), key=verdicts.count)
-    count = verdicts.count(side)
-    if not is_many(count, len(verdicts)):
+    verdicts = Counter(one.verdict for one in rows)
+    side = "slower" if verdicts["slower"] >= verdicts["faster"] else "faster"
+    count = verdicts[side]
+    measured = len(rows) - verdicts["not measured"]
+    if not is_many(count, measured):
         return ""
     found = (
-        f"Doubtful: {count} of {len(verdicts)} rates are {side} than their 90 % intervals; the "
+        f"Doubtful: {count} of {measured} rates are {side} than their 90 % intervals; the "
         f"stated hardware is wrong rather than {count} operations"
     )
     best = likeliest(suspected_facts(planned, facts), expected, measured_per_s)
@@ -51,7 +53,8 @@ def doubt(
 
 
 def is_many(outside: int, of: int) -> bool:
-    """Returns whether so many of the rates are hardly ever outside on one side by chance."""
+    """Returns whether chance puts `outside` of `of` rates or more outside on one side with a
+    probability of less than DOUBT_CHANCE."""
     chance = sum(
         math.comb(of, one) * OUTSIDE**one * (1 - OUTSIDE) ** (of - one)
         for one in range(outside, of + 1)

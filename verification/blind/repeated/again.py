@@ -13,13 +13,14 @@ from statistics import median
 
 from dfslab.quantiles import p90
 
-from verification.blind import breakdown, frozen, refit, spread
-from verification.blind.breakdown import Repeated, moved_class
+from verification.blind import frozen
 from verification.blind.campaign import about_of
-from verification.blind.contention import beside_others
 from verification.blind.figures import Judged, coverage, judged
 from verification.blind.frozen import FrozenPrediction
 from verification.blind.record import CampaignFiles
+from verification.blind.repeated import breakdown, refit, spread
+from verification.blind.repeated.breakdown import Repeated, moved_class
+from verification.blind.repeated.contention import beside_others
 
 NOTICE = (
     "NO BLIND RESULT: the measurements of these seeds were known when the models were last changed"

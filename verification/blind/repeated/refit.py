@@ -16,9 +16,9 @@ from dfslab.models.fit.demand import Calibration, Observation, calibrate_on
 from dfslab.models.tree.prediction import situation_of
 
 from verification.blind.configuration import scenario_of
-from verification.blind.contention import scenario_beside_others
 from verification.blind.figures import Judged
 from verification.blind.machine import MachineProfile
+from verification.blind.repeated.contention import scenario_beside_others
 
 PROCESSOR = "processor"
 FEWEST_POINTS = 5
