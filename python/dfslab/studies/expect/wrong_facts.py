@@ -9,7 +9,6 @@ property of the hardware was probed, assumed or declared wrongly.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
@@ -38,10 +37,10 @@ def doubt(
 ) -> str:
     """Returns a sentence that doubts the facts, with the fact that would explain most if it had
     another value. Returns "" if not many rates are outside their intervals on the same side."""
-    verdicts = Counter(one.verdict for one in rows)
-    side = "slower" if verdicts["slower"] >= verdicts["faster"] else "faster"
-    count = verdicts[side]
-    measured = len(rows) - verdicts["not measured"]
+    verdicts = [one.verdict for one in rows if one.verdict != "not measured"]
+    slower, faster = verdicts.count("slower"), verdicts.count("faster")
+    side, count = ("slower", slower) if slower >= faster else ("faster", faster)
+    measured = len(verdicts)
     if not is_many(count, measured):
         return ""
     found = (
