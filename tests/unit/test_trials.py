@@ -4,6 +4,7 @@ of predictions and measurements. The runs are replaced by a function whose true 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
@@ -299,6 +300,20 @@ def test_an_altered_prediction_is_found_and_a_torn_line_is_skipped(source, tmp_p
     path.write_text(text.replace(f'"gain":{gain}', '"gain":2.5', 1))
     with pytest.raises(InputError, match="altered"):
         read_records(path)
+
+
+def test_a_prediction_of_a_version_that_had_fewer_fields_is_read(source, tmp_path):
+    """The recorded digest covers the fields that the version which wrote the record had."""
+    verified(source, Planted(links), tmp_path, 1)
+    path = tmp_path / "records.jsonl"
+    first, *rest = path.read_text().splitlines()
+    former = json.loads(first)
+    del former["id"], former["predicted"]["hardware_sd"]
+    text = json.dumps(former, separators=(",", ":"), ensure_ascii=False)
+    made = hashlib.sha256(text.encode()).hexdigest()
+    rest = [one.replace(json.loads(first)["id"], made) for one in rest]
+    path.write_text("\n".join([json.dumps({**former, "id": made}), *rest, ""]))
+    assert [one.predicted.id for one in read_records(path)] == [made]
 
 
 @pytest.mark.parametrize("torn", [b'{"event":"pre', b'{"text":"\xe2\x80', b'{"gain":{"gain":1.0}'])

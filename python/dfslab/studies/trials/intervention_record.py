@@ -60,7 +60,12 @@ class PredictedIntervention(BaseModel):
 
     def digest(self) -> str:
         """Returns the SHA-256 digest of all fields except `id`, in hexadecimal digits."""
-        return hashlib.sha256(self.model_dump_json(exclude={"id"}).encode()).hexdigest()
+        return _digest(self.model_dump_json(exclude={"id"}))
+
+    def stored_digest(self) -> str:
+        """Returns the digest of the fields that the record had when it was read from a file. A
+        field that a later version of the package added is no part of the digest."""
+        return _digest(self.model_dump_json(exclude={"id"}, exclude_unset=True))
 
     @property
     def text(self) -> str:
@@ -84,6 +89,10 @@ class MeasuredIntervention(BaseModel):
     gain: MeasuredGain | None = None
     refused: str = ""
     is_interrupted: bool = False
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 RecordLine = Annotated[PredictedIntervention | MeasuredIntervention, Field(discriminator="event")]
@@ -177,7 +186,7 @@ def read_records(path: Path) -> list[Intervention]:
             allowed = f"is no intervention record: {first['msg']}"
             raise InputError(KEY, f"{path}:{number}", allowed) from error
         if isinstance(line, PredictedIntervention):
-            if line.id != line.digest():
+            if line.id != line.stored_digest():
                 raise InputError(KEY, f"{path}:{number}", "was altered after it was written")
             found[line.id] = Intervention(line, None)
         elif line.prediction in found:
