@@ -8,7 +8,7 @@ import pytest
 from dfslab.documents.traces.trace_analysis import PartGain, PartRanking
 from dfslab.instruments.tracing.callprofile import File, merge, since
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90
-from dfslab.studies.traces.parts import ranking
+from dfslab.studies.traces.parts import ThreadWork, pipelines, ranking
 from dfslab.studies.traces.processors import on_one_host, processors
 
 MS = 1_000_000
@@ -276,3 +276,16 @@ def test_a_period_is_what_the_later_snapshot_has_more():
     assert sums == {"work": (20, 20), "part": (3, 6), "new": (7, 7)}
     assert period.processor_ns == 4 * MS
     assert [sum(count for _, count in row.durations) for row in period.nodes] == [20, 3, 7]
+
+
+def test_a_server_before_a_branch_counts_once_over_all_paths():
+    """Client → a → b → c or d, and some calls of b end there. Each server's shares add up to 1."""
+    b = ThreadWork("b", 100, below=[ThreadWork("c", 50), ThreadWork("d", 25)])
+    paths = pipelines(ThreadWork("a", 200, below=[b]))
+    shares = {tuple(work.process for work, _ in path): [one for _, one in path] for path in paths}
+    assert shares == {
+        ("a", "b", "c"): [0.25, 0.5, 1.0],
+        ("a", "b", "d"): [0.125, 0.25, 1.0],
+        ("a", "b"): [0.125, 0.25],
+        ("a",): [0.5],
+    }

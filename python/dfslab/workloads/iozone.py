@@ -67,8 +67,9 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of each client. A test is one operation, but in tests 8,
-        9 and 10 each record is one operation."""
+        """Returns the number of operations of each client. A test is one operation, except
+        `mixed`, `pwrite` and `pread` (iozone's tests 8, 9 and 10), in which each record is one
+        operation."""
         return sum(self.records if test in SINGLE else 1 for test in self.tests)
 
     @property

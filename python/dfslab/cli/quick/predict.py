@@ -125,7 +125,8 @@ def _emit_predictions(as_json: bool, results: Sequence[Result], wide: bool) -> N
     from dfslab.report.answers.predicted_answer import closing_of_predictions
     from dfslab.report.answers.result_tables import result_table, result_tables
 
-    # Only JSON output needs a document. Without it, no serialiser of results has to be built.
+    # The results are converted to plain data only for JSON output. The conversion first builds a
+    # serialiser for `Result`; text output saves that time.
     document = [result.model_dump(mode="json") for result in results] if as_json else None
     shown = [result_table(results)] if wide else result_tables(results)
     emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results)))

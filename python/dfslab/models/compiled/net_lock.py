@@ -26,7 +26,8 @@ PAGE = "locks"
 
 
 class Lock:
-    """The lock of one role. Each instance of the role has a separate lock."""
+    """The part of a net that models the locks of one role: one readers-writer lock for each
+    instance of the role."""
 
     def __init__(self, flow: TokenFlow, station: Station, fair: bool) -> None:
         self._flow, self.station, self._fair = flow, station, fair

@@ -49,8 +49,9 @@ class NotWorthIt(BaseModel):
 class Recommended(BaseModel):
     """The advice for a run or for a description of a deployment. `source`: name of the scenario.
     `basis`: "run" if the advice is based on measurements of a run, else "description". `spared`:
-    actions that gain nothing, although they cost money. `settling`: a sentence with the runs that
-    would measure a gain that is withheld; empty if no gain is withheld."""
+    actions that gain nothing, although they cost money. `settling`: at most one sentence, which
+    states the runs that would measure a gain that is not shown because its prediction is not
+    reliable; an empty list if there is no such gain, or if dfslab proposes no runs for it."""
 
     source: str
     basis: str

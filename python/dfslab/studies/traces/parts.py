@@ -208,9 +208,8 @@ def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
 
 
 def _stream(first: ThreadWork, client: str, observed: Parts) -> None:
-    """Adds to `observed` the pipelines (`chains`) and the links (`edges`) of a thread for which a
-    client waited."""
-    observed.chains += _chains(first)
+    """Adds to `observed` the `chains` and `edges` of a thread for which a client waited."""
+    observed.chains += pipelines(first)
     observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:
         ns = first.send_ns + first.receive_ns
@@ -248,16 +247,17 @@ def _all_below(work: ThreadWork) -> Iterator[ThreadWork]:
         yield from _all_below(below)
 
 
-def _chains(work: ThreadWork, part: float = 1.0) -> list[list[tuple[ThreadWork, float]]]:
-    """Returns all paths through a tree of pipelines. A path is a list of pairs: the work of a
-    server, and the share of the calls that take this path."""
+def pipelines(work: ThreadWork) -> list[list[tuple[ThreadWork, float]]]:
+    """Returns all paths through the tree of servers below the thread `work`. In each path, a server
+    passes the data on to the next. A path is a list of pairs: the work of a server, and the share
+    of this server's calls that take this path to its end. The shares of one server add up to 1."""
     found = []
     left = 1.0
     for below in work.below:
         share = min(left, below.count / work.count)
         left -= share
-        found += [[(work, share * part), *rest] for rest in _chains(below)]
-    return found + ([[(work, left * part)]] if left > 1e-9 else [])
+        found += [[(work, share * rest[0][1]), *rest] for rest in pipelines(below)]
+    return found + ([[(work, left)]] if left > 1e-9 else [])
 
 
 def _thread_steps(node: MergedStep) -> Iterator[MergedStep]:
