@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -30,6 +29,7 @@ from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
 from dfslab.documents.metrics import RATE
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.spec import clock
+from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point
 from dfslab.spec.steps.step_path import StepPath
 
@@ -132,7 +132,7 @@ class Result(BaseModel):
         return self.metrics[metric].value
 
     @property
-    def labels(self) -> Mapping[str, Any]:
+    def labels(self) -> Mapping[str, LevelValue]:
         """Returns the values of the scenario keys that vary in the scenario, by key.
 
         The values are written as in the scenario.

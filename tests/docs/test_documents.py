@@ -350,6 +350,8 @@ def test_the_citation_has_what_its_format_requires():
 def test_decisions_are_numbered_short_records():
     records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     assert [int(path.name[:3]) for path in records] == list(range(1, len(records) + 1))
+    listed = (ROOT / "ARCHITECTURE.md").read_text()
+    assert [path.name for path in records if f"docs/decisions/{path.name}" not in listed] == []
     for path in records:
         text = path.read_text()
         assert text.startswith(f"# {path.name[:3]} "), path

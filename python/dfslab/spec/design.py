@@ -62,7 +62,7 @@ class Factor(CheckedModel):
         each = level if isinstance(level, list) else [level] * len(self.keys)
         return dict(zip(self.keys, each, strict=True))
 
-    def level_of(self, labels: Mapping[str, Any]) -> Level | None:
+    def level_of(self, labels: Mapping[str, LevelValue]) -> Level | None:
         """Returns this factor's level in a configuration, whose varied keys and values are
         `labels`. Returns None if the values match no level.
         """

@@ -119,13 +119,17 @@ class Daemon:
         """
         deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while not self.ready():
-            if self.state() == "dead":
-                assert self._child is not None
-                why = f"ended with status {self._child.wait()} before it was ready"
-                raise self._error("died", why)
+            self.check_alive()
             if self._clock.monotonic_s() > deadline:
                 raise self._error("not_ready", f"not ready after {self.ready_deadline_s:g} s")
             self._clock.sleep(POLL_S)
+
+    def check_alive(self) -> None:
+        """Raises TestbedError with the last lines of the log if the daemon has ended."""
+        if self.state() == "dead":
+            assert self._child is not None
+            why = f"ended with status {self._child.wait()} before it was ready"
+            raise self._error("died", why)
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """Sends SIGTERM, waits up to `grace_s` seconds, then sends SIGKILL.

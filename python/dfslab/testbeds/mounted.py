@@ -124,9 +124,8 @@ class MountedTestbed(HostedTestbed, Mounting):
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = clock.monotonic_s() + limit_s
         while not self.attached(host):
-            if daemon is not None and daemon.state() == "dead":
-                daemon.ready = lambda: False
-                daemon.wait_ready()
+            if daemon is not None:
+                daemon.check_alive()
             if clock.monotonic_s() > deadline:
                 raise TestbedError(
                     "not_ready",

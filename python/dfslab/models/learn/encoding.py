@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dfslab import discover
 from dfslab.arrays import Floats, Integers
 from dfslab.models.tree.prediction import Situation
-from dfslab.spec.design import Factor, number, shapes
+from dfslab.spec.design import Factor, LevelValue, number, shapes
 from dfslab.spec.scenario import Point
 
 SIGNS = {"+": 1, "-": -1, "": 0}
@@ -70,13 +69,13 @@ class Encoding:
         numbers = self.factors[index].numbers
         return self.scale == "log" and numbers is not None and min(numbers) > 0
 
-    def matrix(self, rows: Sequence[Mapping[str, Any]]) -> Floats:
+    def matrix(self, rows: Sequence[Mapping[str, LevelValue]]) -> Floats:
         """Returns the design matrix of shape (rows, columns). Each of `rows` maps dotted keys to
         the configuration's values.
         """
         return np.array([self._row(labels) for labels in rows]).reshape(len(rows), -1)
 
-    def _row(self, labels: Mapping[str, Any]) -> list[float]:
+    def _row(self, labels: Mapping[str, LevelValue]) -> list[float]:
         row = []
         values = [number(labels[factor.keys[0]]) for factor in self.factors]
         for _, index, _, name in self._columns:
@@ -106,11 +105,11 @@ def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
     return tuple(_factor(together, labels) for together in groups.values())
 
 
-def _varies(key: str, labels: Sequence[Mapping[str, Any]]) -> bool:
+def _varies(key: str, labels: Sequence[Mapping[str, LevelValue]]) -> bool:
     return len({str(one.get(key)) for one in labels}) > 1
 
 
-def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
+def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, LevelValue]]) -> Factor:
     levels = {tuple(one[key] for key in keys): None for one in labels}
     shown = sorted((list(level) for level in levels), key=lambda level: str(number(level[0])))
     name = "".join(c if c.isalnum() else "_" for c in keys[0].rsplit(".", 1)[-1].lower())

@@ -41,10 +41,9 @@ NOTE = (
 RESIDUAL_NOTE = "Residuals: the response time by each law, divided by the measured one, minus 1."
 RATIO_NOTE = (
     "The law x ln x of the smallest share and the scores of the processors predict the capacity of "
-    "the other shares (Wu 2013, 4.2.2, corrected). The score is not SPECjvm2008's, but the "
-    "geometric mean of compression and hashing rates, run inside the same limits before the "
-    f"daemons have work. p_max: the largest peak of {PEAK_S:g} s whose mean response stays below "
-    f"{BOUND_S:g} s."
+    "the other shares. The score is the geometric mean of compression and hashing rates, run "
+    "inside the same limits before the daemons have work. p_max: the largest peak of "
+    f"{PEAK_S:g} s whose mean response stays below {BOUND_S:g} s."
 )
 BURST_NOTE = (
     "Real peaks at the stated rate. The capacity q is the capacity of the smallest share by its "
