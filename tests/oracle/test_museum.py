@@ -5,7 +5,8 @@ without faults, no rule reports anything."""
 from __future__ import annotations
 
 import pytest
-from dfslab.studies.checks.rule import rules
+from dfslab.studies.checks.of_results import of_results
+from dfslab.studies.checks.rule import judged, rules
 
 from verification.lies import museum
 
@@ -23,6 +24,16 @@ def test_an_exhibit_is_named_by_its_rule_alone(file):
 @pytest.mark.parametrize("name", museum.honest())
 def test_honest_runs_raise_no_alarm(name):
     assert not museum.alarms(name)
+
+
+@pytest.mark.parametrize("name", ["recorded-nfs", "recorded-local"])
+def test_only_runs_that_state_it_are_named_as_not_compared(name):
+    """The rule that no alarm counts finds exactly the honest runs whose content was not compared by
+    their own statement."""
+    results = museum.runs(name)
+    found = [one.subject for one in judged(of_results(results)) if one.rule == museum.STATED]
+    stated = [one for one in results if one.point.scenario.run.verify == "none"]
+    assert 0 < len(found) == len(stated)
 
 
 def test_the_museum_is_large_and_each_exhibit_has_its_source():
