@@ -6,7 +6,7 @@ their values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from dfslab.spec.deployment import (
@@ -28,12 +28,6 @@ from dfslab.spec.units import parse
 PAGE_BYTES = 4096
 # Assumed fraction of a client's memory that is available to its page cache.
 CACHE_SHARE = 0.5
-# For each symbol of a link, the function that chooses the value of the slowest link of a role.
-SLOWEST_LINK: Mapping[str, Callable[[Sequence[float]], float]] = {
-    "nic_bandwidth": min,
-    "nic_latency": max,
-    "nic_burst": min,
-}
 
 
 def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameters:
@@ -234,9 +228,7 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
 
 
 def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of a role with their values. Values of links are those of the
-    slowest link: a stream between two nodes is as fast as the slower of them, and the mean rate of
-    unequal links is the rate of none. Other values are averaged over the role's processes.
+    """Returns the hardware symbols of a role with their values, averaged over the role's processes.
     `payload`: the fraction of an adapter's bytes that are payload."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
@@ -248,8 +240,6 @@ def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, fl
         f"{role}.{kind}": sum(w * v for w, v in zip(weights, column, strict=True)) / sum(weights)
         for kind, column in columns.items()
     }
-    for kind, slowest in SLOWEST_LINK.items():
-        values[f"{role}.{kind}"] = slowest(columns[kind])
     values[f"{role}.instances"] = float(sum(weights))
     return values
 
