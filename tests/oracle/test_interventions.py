@@ -154,7 +154,7 @@ def test_the_digest_of_frozen_predictions_changes_with_any_of_them():
     first, *others = plan.interventions
     assert others
     altered = [
-        replace(first, predicted=first.predicted.model_copy(update={field: 1.01 * value}))
+        replace(first, predicted=first.predicted.model_copy(update={field: 1.01 * value + 0.01}))
         for field, value in first.predicted.model_dump().items()
         if isinstance(value, float)
     ]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from dfslab.documents import metrics
-from dfslab.documents.table import labels_text
-from dfslab.report import page_table
+from dfslab.documents.table import labels_text, percent_text
 from dfslab.report.answers.first_screen import first_screen
 from dfslab.report.answers.verdict import verdict
 from dfslab.report.sections import summary
@@ -109,7 +108,7 @@ def test_every_study_states_the_same_noise():
     assert noise is not None
     assert {one.noise for one in of_repetitions(run.results)} == {noise}
     assert compare(run.results).noise == noise
-    assert page_table.percent(noise) in str(summary.render(run))
+    assert percent_text(noise) in str(summary.render(run))
     assert noise_table(of_repetitions(run.results)).rows[0][2].value == noise
 
 

@@ -50,7 +50,7 @@ def test_how_fast_is_my_mount(tmp_path):
         for one in found["results"]
     }
     for mode, unit in (("read", "reads"), ("randwrite", "writes")):
-        assert f"{number_text(rates[mode])} {unit}/s ({mode})" in said
+        assert f"{number_text(rates[mode])} {unit}/s ({mode}, page cache)" in said
     assert "Page cache: this machine's memory may have served reads and writes" in said
 
 

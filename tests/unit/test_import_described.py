@@ -23,8 +23,9 @@ name = "sequential_read"
 CLIENTS = (1, 2, 4, 8)
 # Largest relative standard deviation of a fit to planted times. The fit is not exact: the fitted
 # function computes the number of other clients that an operation waits for, while the planted times
-# are linear in the number of clients.
-LARGEST_SD = 0.1
+# are linear in the number of clients. Which of several proportional terms the fit selects depends
+# on the rounding of the machine's linear algebra (0.09 to 0.12 were seen).
+LARGEST_SD = 0.15
 KIB, MIB = 1 << 10, 1 << 20
 
 

@@ -229,7 +229,7 @@ def trace_report(
     """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
     if cohorts and against:
         raise InputError("--cohorts", cohorts, "or --against, one at a time")
-    named = named_output(page, force, as_json, "--page").check() if page is not None else None
+    named = named_output(page, force, as_json, "--page") if page is not None else None
     if named is not None:
         named.check([*files, *(against or ())])
     from dfslab.cli.traces import trace_work as traces
