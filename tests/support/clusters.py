@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import contextlib
 import psutil
 from dfslab.fleet.client_hosts import ClientHost
 from dfslab.spec.streams.plan import LoadPlan
@@ -41,8 +42,18 @@ def plan(
 def agents_of(parent: int) -> list[int]:
     """Returns the PIDs of the load-generator processes that the process `parent` started, in the
     order of their starts."""
-    children = sorted(psutil.Process(parent).children(), key=lambda child: child.create_time())
-    return [child.pid for child in children if "dfslab.fleet.agent" in child.cmdline()]
+    return children_with("dfslab.fleet.agent", parent)
+
+
+def children_with(word: str, parent: int) -> list[int]:
+    """Returns the PIDs of the children of the process `parent` whose command line has `word` as an
+    argument, in the order of their starts. A zombie has ended and is left out."""
+    found = []
+    for child in sorted(psutil.Process(parent).children(), key=lambda child: child.create_time()):
+        with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+            if word in child.cmdline():
+                found.append(child.pid)
+    return found
 
 
 def runs(pid: int) -> bool:

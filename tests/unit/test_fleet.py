@@ -27,7 +27,7 @@ from dfslab.spec.streams.target import HdfsTarget
 from hypothesis import given
 from hypothesis import strategies as some
 from support.clock import ManualClock
-from support.clusters import TWO, agents_of, apart_s, plan
+from support.clusters import TWO, agents_of, apart_s, children_with, plan
 from support.rows import span_rows
 from support.synthetic import scenario, without_times
 from support.waiting import wait_until
@@ -230,7 +230,7 @@ def test_a_prefix_that_does_not_end_after_the_answer_is_not_waited_for(tmp_path)
     report, _, _ = run.run_load(plan(tmp_path, 2), (HERE, lasting))
     assert report.complete
     assert [client.count for client in report.per_client] == [60, 60]
-    assert not [one for one in psutil.Process().children() if "3641" in one.cmdline()]
+    assert children_with("3641", os.getpid()) == []
 
 
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):

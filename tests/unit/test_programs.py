@@ -1,4 +1,4 @@
-"""Tests that installed programs are found whoever looks for them."""
+"""Tests that installed programs are found for every user, root or not."""
 
 from __future__ import annotations
 

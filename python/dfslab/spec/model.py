@@ -121,7 +121,7 @@ def _leaves(annotation: object) -> set[object]:
     annotation with a validator of its own has BeforeValidator among them."""
     if isinstance(annotation, BeforeValidator):
         return {BeforeValidator}
-    parts = (*get_args(annotation), *getattr(annotation, "__metadata__", ()))
+    parts = get_args(annotation)
     return {leaf for part in parts for leaf in _leaves(part)} if parts else {annotation}
 
 

@@ -429,13 +429,9 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(total)
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
-        """Returns the demand in seconds that `count` repetitions put on one token bucket of
-        `station`. `turn` is the cost of one repetition.
-
-        Each repetition selects a server again, so the repetitions are spread evenly over the
-        buckets of all servers. The bucket of a selected server gets at least the demand of one
-        whole repetition. The bucket of a client gets the demand of all repetitions.
-        """
+        """Returns the demand in seconds that `count` repetitions of the cost `turn` put on one
+        token bucket of `station`: of a client all of it; of a server, which each repetition selects
+        again, an equal share, but at least the demand of one repetition."""
         if self._is_clients(station):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))

@@ -425,8 +425,7 @@ class OfColours:
 
     def ran(self, colour: str) -> CpnValue:
         """Returns a value of a colour set, drawn uniformly at each firing. Raises InputError if the
-        set is too large to list, or if its values are compound, such as records, and not plain
-        values, such as numbers or texts."""
+        set is too large to list, or if its values are compound, such as records."""
         members = Items(tuple(self.members(colour)))
         leaf = self.colours.leaf(members, self.evaluator.context)
         kind = kind_of(members.items[0])
