@@ -3,11 +3,11 @@ check what remains afterwards."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import contextlib
 import psutil
 from dfslab.fleet.client_hosts import ClientHost
 from dfslab.spec.streams.plan import LoadPlan
