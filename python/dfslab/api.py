@@ -13,13 +13,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dfslab.cli.predicting import predict as _predict
-from dfslab.cli.quick.directory import Transfers
-from dfslab.cli.quick.directory import scenario as _of_directory
-from dfslab.cli.traces.trace_work import profile as _profile
 from dfslab.documents.table import Value
 from dfslab.documents.traces.trace_analysis import TraceAnalysis
 from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.instruments.discovery.directory import Transfers
+from dfslab.instruments.discovery.directory import scenario as _of_directory
 from dfslab.laboratory import Laboratory, quiet
 from dfslab.nets import files as _nets
 from dfslab.report.answers import trace_answer as _trace_answer
@@ -46,7 +44,9 @@ from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.plans.planning import Planned
 from dfslab.studies.plans.planning import plan as _plan
 from dfslab.studies.plans.targets import parse_targets as _parse_targets
+from dfslab.studies.predicting import predict as _predict
 from dfslab.studies.runs.store import results_of as _results_of
+from dfslab.studies.traces.trace_files import profile as _profile
 
 if TYPE_CHECKING:
     import pandas

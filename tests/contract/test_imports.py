@@ -44,6 +44,14 @@ def test_python_layers_hold():
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
+def test_programs_and_commands_use_the_same_rooms():
+    """`dfslab.api` does not import `dfslab.cli`: what both need is in rooms below them. The layers
+    of pyproject.toml say so."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [one["layers"] for one in table["contracts"] if one["type"] == "layers"]
+    assert set(layers[0].split(" | ")) == {"dfslab.api", "dfslab.cli"}
+
+
 def test_crates_depend_only_downwards():
     for crate, allowed in CRATES.items():
         table = tomllib.loads((ROOT / "core" / crate / "Cargo.toml").read_text())

@@ -17,6 +17,7 @@ from dfslab.documents.table import percent_text as percent
 from dfslab.documents.table import seconds_text as seconds
 from dfslab.spec import units
 from dfslab.spec.files.outputs import Output
+from dfslab.studies.traces import trace_files
 from support.synthetic import spans_of
 
 RECORDING = Path(__file__).parents[2] / "scenarios" / "data" / "hdfs-trace"
@@ -94,7 +95,7 @@ def shown(request, tmp_path_factory) -> tuple[Page, Ask, str]:
     folder = tmp_path_factory.mktemp("traces")
     files = request.param(folder)
     page, tables = folder / "page.html", folder / "tables"
-    trace_work.write_trace_page(trace_work.profile(files), Output("--page", page))
+    trace_work.write_trace_page(trace_files.profile(files), Output("--page", page))
     trace_work.import_traces(files, None, tables, "t")
     text = page.read_text()
     return Page(text), lambda sql: trace_work.query(tables, sql)[1], text

@@ -22,6 +22,7 @@ from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.decisions.paired_runs import compare_runs
 from dfslab.studies.decisions.slider_points import slider_points
 from dfslab.studies.systems import compared
+from dfslab.studies.traces import trace_files
 
 from support import recorded, synthetic
 from verification import recordings
@@ -52,7 +53,7 @@ def of_a_trace(folder: Path) -> Path:
         json.dumps(synthetic.spans_of({"node-1": 1, "node-2": 3, "node-3": 1}, seed=8))
     )
     path = folder / "trace.html"
-    trace_work.write_trace_page(trace_work.profile([spans]), Output("--page", path))
+    trace_work.write_trace_page(trace_files.profile([spans]), Output("--page", path))
     return path
 
 

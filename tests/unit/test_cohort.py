@@ -18,6 +18,7 @@ from dfslab.instruments import trace
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.model import InputError
+from dfslab.studies.traces import trace_files
 from dfslab.studies.traces.cohort import compare, holm, slow_and_fast
 from support.profiles import files, step, tree_node, tree_profile
 from support.synthetic import spans_of
@@ -122,7 +123,7 @@ def document(slow: int) -> dict[str, Any]:
 def test_what_slow_traces_do_longer_is_found(tmp_path):
     path = tmp_path / "trace.json"
     path.write_text(json.dumps(document(slow=5)))
-    found = trace_work.with_cohorts(trace_work.profile([path]), [path], "slow", Reading())
+    found = trace_work.with_cohorts(trace_files.profile([path]), [path], "slow", Reading())
     changed = [str(row.path) for row in found.compared.rows]
     assert changed[0] == "read/disk"
     assert "read/copy" not in changed
@@ -162,7 +163,7 @@ def hosts(folder: Path, *sums: int) -> list[Path]:
 
 def test_the_host_that_differs_is_named(tmp_path):
     paths = hosts(tmp_path, 100, 900, 100)
-    found = trace_work.with_cohorts(trace_work.profile(paths), paths, "hosts", Reading())
+    found = trace_work.with_cohorts(trace_files.profile(paths), paths, "hosts", Reading())
     rows = {row.cohort: row for row in found.compared.rows}
     assert str(rows["datanode-2"].path) == "client:write/datanode:disk"
     assert rows["datanode-2"].change == pytest.approx(8.0)
@@ -170,7 +171,7 @@ def test_the_host_that_differs_is_named(tmp_path):
 
 def by_hosts(path: Path, hosts: dict[str, float], seed: int = 6) -> CohortComparison:
     path.write_text(json.dumps(spans_of(hosts, seed)))
-    found = trace_work.profile([path])
+    found = trace_files.profile([path])
     compared = trace_work.with_cohorts(found, [path], "hosts", Reading()).compared
     assert compared is not None
     return compared
@@ -206,4 +207,4 @@ def test_spans_of_one_host_are_one_line(tmp_path):
 def test_cohorts_that_are_not_there_are_one_line(tmp_path, kind, said):
     paths = hosts(tmp_path, 100)
     with pytest.raises(InputError, match=said):
-        trace_work.with_cohorts(trace_work.profile(paths), paths, kind, Reading())
+        trace_work.with_cohorts(trace_files.profile(paths), paths, kind, Reading())

@@ -8,10 +8,10 @@ import random
 from xml.etree import ElementTree
 
 import pytest
-from dfslab.cli.traces import trace_work
 from dfslab.documents.traces.plain import plain
 from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.spec.model import InputError
+from dfslab.studies.traces import trace_files
 from support.recorded import COUNTERS as FILES
 from support.recorded import RECORDED
 
@@ -73,16 +73,16 @@ def test_known_parts_of_ceph_are_hung_below_the_whole():
 
 
 def test_what_is_not_known_is_not_invented():
-    counted = trace_work.profile([FILES["moosefs"]])
+    counted = trace_files.profile([FILES["moosefs"]])
     row = next(row for row in counted.ranking if row.name == "moosefs-client:write")
     assert (row.count, row.timed, row.mean_s) == (206, 0, None)
-    summed = trace_work.profile([FILES["glusterfs"]])
+    summed = trace_files.profile([FILES["glusterfs"]])
     assert summed.counted
     assert summed.savings is None
     node = next(root for root in summed.roots if root.name == "glusterfs-brick:WRITE")
     assert (node.p50_s, node.p99_s, node.sd_s) == (None, None, None)
     assert 0 < node.min_s < node.total_s / node.count < node.max_s
-    ceph = trace_work.profile([FILES["cephfs"]])
+    ceph = trace_files.profile([FILES["cephfs"]])
     node = next(root for root in ceph.roots if root.name == "cephfs-osd:osd.op_w_latency")
     assert node.min_s is None
     assert node.total_s > 0
@@ -107,8 +107,8 @@ def test_a_written_difference_is_read_as_a_profile(tmp_path):
             one.write_text(callprofile.written(file))
             assert callprofile.is_profile(one)
             assert callprofile.read(one) == file
-    found = trace_work.profile([tmp_path])
-    apart = [trace_work.profile([path]).spans for path in FILES.values()]
+    found = trace_files.profile([tmp_path])
+    apart = [trace_files.profile([path]).spans for path in FILES.values()]
     assert found.spans == sum(apart)
 
 
@@ -135,7 +135,7 @@ def test_damage_is_refused_in_one_line_or_read(system, tmp_path):
 def outcome(path):
     """Returns (profile, "") if the file is read, or (None, reason) if it is refused."""
     try:
-        return trace_work.profile([path]), ""
+        return trace_files.profile([path]), ""
     except InputError as error:
         return None, str(error)
 
@@ -158,6 +158,6 @@ def test_hostile_documents_are_refused(tmp_path):
         path = tmp_path / "evil"
         path.write_text(text)
         with pytest.raises(InputError) as refused:
-            trace_work.profile([path])
+            trace_files.profile([path])
         assert "\n" not in str(refused.value)
         assert "evil" in str(refused.value)

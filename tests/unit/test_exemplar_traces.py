@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.cli.traces import trace_work
 from dfslab.instruments.tracing.exemplar_traces import (
     MOST_SPANS,
     exemplar_files,
@@ -17,6 +16,7 @@ from dfslab.instruments.tracing.exemplar_traces import (
 )
 from dfslab.report import page
 from dfslab.report.timeline import TITLE
+from dfslab.studies.traces import trace_files
 
 MS = 1_000_000
 
@@ -131,7 +131,7 @@ def test_exemplar_traces_are_in_the_folder_of_their_profile(tmp_path):
 def test_the_report_of_a_trace_draws_them(tmp_path):
     hostile = "<b onclick=x>"
     path = written(tmp_path / "a.json", document(*WRITE, span(9, 1, hostile, 1, 1)))
-    profile = trace_work.profile([path])
+    profile = trace_files.profile([path])
     text = page.render_trace(profile, "Trace", "a trace")
     section = text[text.index(TITLE) : text.index("Steps by self time")]
     assert section.count('role="row"') == 5

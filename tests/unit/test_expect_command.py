@@ -9,10 +9,9 @@ import os
 import tempfile
 
 import pytest
-from dfslab.cli.quick import directory
 from dfslab.instruments.calibration import sustained_disk
 from dfslab.instruments.calibration.file_calls import UNITS
-from dfslab.instruments.discovery import machine_load, probes
+from dfslab.instruments.discovery import directory, machine_load, probes
 from dfslab.instruments.discovery.machine_load import MachineLoad
 from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import DiskProbe, FilesProbe, MemoryProbe

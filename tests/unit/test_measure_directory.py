@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from dfslab.cli.quick.directory import Transfers, scenario
 from dfslab.documents.measured_load import MeasuredLoad
+from dfslab.instruments.discovery.directory import Transfers, scenario
 from dfslab.instruments.measure import only_time_was_up
 from dfslab.spec import units
 from dfslab.spec.check import check

@@ -18,7 +18,7 @@ from dfslab.report import repeats
 from dfslab.report.sections.traced_runs import body
 from dfslab.report.terminal_traces import ranking_tables
 from dfslab.spec.model import InputError
-from dfslab.studies.traces import trace_store
+from dfslab.studies.traces import trace_files, trace_store
 from support.command import dfslab
 from support.recorded import RECORDED
 from support.rows import span_table
@@ -61,7 +61,7 @@ def run(*words):
 
 
 def test_failed_attempts_are_places_of_their_own(otlp, tmp_path):
-    found = trace_work.profile([otlp], reading(calls=_rules(tmp_path)))
+    found = trace_files.profile([otlp], reading(calls=_rules(tmp_path)))
     assert (found.trees, found.shapes) == (3, 1)
     (root,) = found.roots
     last, failed = sorted(root.children, key=lambda node: node.again)
@@ -69,7 +69,7 @@ def test_failed_attempts_are_places_of_their_own(otlp, tmp_path):
     assert (failed.count, failed.errors, failed.total_ns) == (3, 3, 300)
     assert failed.times == Times(callers=2, least=1, p50=1, most=2)
     assert repeats.retries(found) == [(CallPath.read("write/attempt"), 3, 6, 300)]
-    assert repeats.loops(trace_work.profile([otlp])) == []
+    assert repeats.loops(trace_files.profile([otlp])) == []
     page = str(body(found))
     assert repeats.RETRIES in page
     assert "attempt (failed, made again)" in page
@@ -102,7 +102,7 @@ def test_loops_are_recognised_by_their_counts(tmp_path):
         number += packets + 1
     path = tmp_path / "trace"
     _core.trace_write(span_table(spans), "load", str(path), "protobuf")
-    found = trace_work.profile([path])
+    found = trace_files.profile([path])
     assert repeats.loops(found) == [(CallPath.read("write/packet"), 2, 5, 300, 3)]
     assert repeats.LOOPS in str(body(found))
 
@@ -119,14 +119,14 @@ def test_omissions_are_reported_everywhere(otlp, tmp_path):
     assert trace_work.query(tmp_path / "tables", ask)[1] == [("attempt", 6, 600, 420)]
     stacks = "write 2820\nwrite;Hdfs.send 60\nwrite;Local.send 120\n"
     assert trace_work.folded([otlp], dropped) == stacks
-    kept = trace_work.profile([otlp], reading(keep=["*send"]))
+    kept = trace_files.profile([otlp], reading(keep=["*send"]))
     assert {str(row.path) for row in kept.ranking} == {"Hdfs.send", "Local.send"}
     assert kept.left_out["not among those to keep"].without_caller == 9
 
 
 def test_names_of_many_classes_become_one_step(otlp, tmp_path):
     rules = _rules(tmp_path, 'drop = ["attempt"]\n[steps]\nsend = ["*.send"]\n')
-    found = trace_work.profile([otlp], reading(calls=rules))
+    found = trace_files.profile([otlp], reading(calls=rules))
     assert {str(row.path): row.count for row in found.ranking} == {"write": 3, "write/send": 6}
     assert {str(step.step) for step in found.savings.steps} == {"write", "send"}
 
@@ -144,7 +144,7 @@ def test_names_of_many_classes_become_one_step(otlp, tmp_path):
 )
 def test_a_wrong_choice_is_one_line(otlp, reported, named):
     as_pprof = partial(trace_work.exported, form="pprof")
-    for ask in (trace_work.profile, trace_work.folded, as_pprof):
+    for ask in (trace_files.profile, trace_work.folded, as_pprof):
         with pytest.raises(InputError, match=re.escape(named)) as caught:
             ask([otlp], reading=reading(**reported))
         assert "\n" not in str(caught.value)
@@ -170,17 +170,17 @@ def test_a_format_that_the_beginning_hides_can_be_named(tmp_path):
     call = '101 1700000000.000100 read(3, "x", 4096) = 4096 <0.000050>\n'
     path.write_text(noise + call)
     with pytest.raises(InputError, match="neither OTLP JSON nor OTLP protobuf"):
-        trace_work.profile([path])
-    found = trace_work.profile([path], Reading(format="strace"))
+        trace_files.profile([path])
+    found = trace_files.profile([path], Reading(format="strace"))
     assert (found.spans, found.losses["other_lines"]) == (1, 20)
     with pytest.raises(InputError, match="line 1"):
-        trace_work.profile([path], Reading(format="otlp-json"))
+        trace_files.profile([path], Reading(format="otlp-json"))
 
 
 def test_sums_of_servers_know_no_single_calls():
     path = RECORDED / "glusterfs-profile.xml"
     for option in ("drop", "keep"):
-        for ask in (trace_work.profile, trace_work.folded):
+        for ask in (trace_files.profile, trace_work.folded):
             with pytest.raises(InputError, match=f"--{option} = 'read': is for spans"):
                 ask([path], reading(**{option: ["read"]}))
 

@@ -15,6 +15,7 @@ from dfslab.instruments import trace
 from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report.sections.traced_runs import body
 from dfslab.report.timeline import TITLE
+from dfslab.studies.traces import trace_files
 from support.profiles import tree_node, tree_profile
 from support.rows import span_table
 
@@ -85,7 +86,7 @@ def test_otlp_reads_back_as_what_was_read(tmp_path):
     assert written.note == ""
     chosen = reading(drop=["block"])
     again.write_bytes(trace_work.exported([path], "otlp", chosen).document)
-    assert trace.profile([again]).roots == trace_work.profile([path], chosen).roots
+    assert trace.profile([again]).roots == trace_files.profile([path], chosen).roots
 
 
 def test_otlp_beyond_its_size_holds_whole_trees_and_says_so(tmp_path, monkeypatch):

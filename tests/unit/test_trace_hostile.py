@@ -5,9 +5,8 @@ import json
 
 import pytest
 from dfslab import _core
-from dfslab.cli.traces import trace_work
 from dfslab.instruments.tracing.reading import Reading
-from dfslab.studies.traces import trace_store
+from dfslab.studies.traces import trace_files, trace_store
 from support.command import dfslab
 from support.rows import span_table
 
@@ -148,7 +147,7 @@ def test_a_rate_of_sampling_scales_counts_and_is_reported(tmp_path):
     assert (
         "about 1,900 spans, estimated from 19 that were recorded with probability 0.01" in reported
     )
-    found = trace_work.profile([path], Reading(sampled=0.01))
+    found = trace_files.profile([path], Reading(sampled=0.01))
     assert (found.ranking[0].count, found.ranking[0].read) == (1900, 19)
     rows = trace_store.tables(found)["calls"]
     assert [(row["count"], row["read"], row["estimated"]) for row in rows] == [(1900, 19, True)]

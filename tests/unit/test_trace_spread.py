@@ -9,7 +9,6 @@ import random
 
 import pytest
 from dfslab import _core
-from dfslab.cli.traces import trace_work
 from dfslab.documents.traces.plain import plain
 from dfslab.fleet import workers
 from dfslab.fleet.client_hosts import ClientHost
@@ -18,6 +17,7 @@ from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
+from dfslab.studies.traces import trace_files
 from support.recorded import COUNTERS as FILES
 from support.rows import span_table
 
@@ -63,7 +63,7 @@ def test_the_bytes_are_those_of_a_serial_merge(scheduler, files):
         draw.shuffle(files)
         assert text(trace.spread(files, scheduler)) == one
     assert json.loads(one)["spans"] == trace.profile(files).spans
-    sampled = trace_work.profile(files, Reading(sampled=0.5), scheduler)
+    sampled = trace_files.profile(files, Reading(sampled=0.5), scheduler)
     assert sampled.ranking[0].count == 2 * json.loads(one)["ranking"][0]["count"]
 
 
@@ -99,9 +99,9 @@ def test_profiles_and_counters_of_many_processes(scheduler, tmp_path):
         for number, (_, file) in enumerate(counter_profiles.read(path)):
             paths.append(tmp_path / f"{place}-{number}{callprofile.SUFFIX}")
             paths[-1].write_text(callprofile.written(file))
-    one = text(trace_work.profile(paths))
+    one = text(trace_files.profile(paths))
     random.Random(SEED).shuffle(paths)
-    assert text(trace_work.profile(paths, scheduler=scheduler)) == one
+    assert text(trace_files.profile(paths, scheduler=scheduler)) == one
 
 
 def test_what_a_node_cannot_read_is_refused_in_one_line(scheduler, files, tmp_path):

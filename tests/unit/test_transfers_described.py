@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from dfslab.cli.quick import directory
+from dfslab.instruments.discovery import directory
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError

@@ -132,7 +132,7 @@ def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Sce
     from `Transfers`. Raises InputError if both --cold and --direct are given."""
     if given["--cold"] and given["--direct"]:
         raise InputError("--direct", None, "and --cold exclude each other: give one of them")
-    from dfslab.cli.quick import directory as directories
+    from dfslab.instruments.discovery import directory as directories
 
     usual = directories.Transfers()
     cache = "cold" if given["--cold"] else "direct" if given["--direct"] else usual.cache

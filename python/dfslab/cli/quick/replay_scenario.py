@@ -7,14 +7,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfslab.cli.quick.directory import (
+from dfslab.imports.survey import TraceSurvey
+from dfslab.instruments.discovery.directory import (
     SPACE_SHARE,
     check_directory,
     folder_name,
     positive_quantity,
     this_machine,
 )
-from dfslab.imports.survey import TraceSurvey
 from dfslab.spec import units
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build

@@ -70,9 +70,9 @@ def replay(
 
     The calls go to a folder that dfslab makes in the directory and removes afterwards.
     """
-    from dfslab.cli.quick import directory as directories
     from dfslab.cli.quick import replay_scenario as scenarios
     from dfslab.imports import survey as surveys
+    from dfslab.instruments.discovery import directory as directories
 
     directories.check_directory(directory)
     requested = surveys.TraceRequest(form, root, started_in, clients)

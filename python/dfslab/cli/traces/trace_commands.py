@@ -233,6 +233,7 @@ def trace_report(
     if named is not None:
         named.check([*files, *(against or ())])
     from dfslab.cli.traces import trace_work as traces
+    from dfslab.studies.traces import trace_files
 
     with (
         inputs.seekable("trace", files) as found,
@@ -241,7 +242,7 @@ def trace_report(
         if folded or export:
             _print_other_form(found, "" if folded else export, how, scheduler)
             return
-        profile = traces.profile(found, how, scheduler)
+        profile = trace_files.profile(found, how, scheduler)
         if earlier:
             profile = traces.against(profile, earlier, how)
         if cohorts:

@@ -15,7 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
-from dfslab.cli.traces.trace_work import RECEIVED, profile
+from dfslab.cli.traces.trace_work import RECEIVED
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import ReceivedProfile
 from dfslab.documents.traces.trace_profile import Entry, TraceProfile
@@ -26,6 +26,7 @@ from dfslab.report.paths import path_end
 from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
+from dfslab.studies.traces.trace_files import profile
 
 # Time in seconds that the view waits for new processes, such as the processes of the next command,
 # after all processes have ended.

@@ -32,8 +32,8 @@ from dfslab.spec.files import scratch
 from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, new_folder, write_atomically
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import merged_profile
 from dfslab.studies.traces import cohort, trace_store, traced_steps
+from dfslab.studies.traces.trace_files import existing, of_jvms, profile, read_profiles
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Counting, Traceable
 from dfslab.testbeds.found import testbed_class
@@ -138,24 +138,6 @@ def _record_mounted(
     return profile([folder])
 
 
-def profile(
-    files: Sequence[Path], reading: Reading | None = None, scheduler: str = ""
-) -> TraceProfile:
-    """Returns the merged profile of OTLP files, or of files that traced JVMs wrote.
-
-    If a `scheduler` is given, the workers of its Dask cluster read the files.
-    """
-    reading = reading or Reading()
-    found = _existing(files)
-    if reading.format or not _of_jvms(found):
-        if scheduler:
-            return tracing.spread(found, scheduler, reading)
-        return tracing.profile(found, reading)
-    reading.refuse_for_sums()
-    read = _spread(found, scheduler) if scheduler else _profiles(found)
-    return merged_profile.of_programs(read, found)
-
-
 def against(
     found: TraceProfile, files: Sequence[Path], reading: Reading | None = None
 ) -> TraceAnalysis:
@@ -176,9 +158,9 @@ def with_cohorts(
 
     `kind`: how the calls are grouped, such as "slow" (slow traces against the others).
     """
-    here = _existing(files)
-    of_jvms = not reading.format and _of_jvms(here)
-    compared = trace_cohorts.compared(found, here, of_jvms, kind, reading)
+    here = existing(files)
+    has_sums = not reading.format and of_jvms(here)
+    compared = trace_cohorts.compared(found, here, has_sums, kind, reading)
     return TraceAnalysis.of(found).model_copy(update={"compared": compared})
 
 
@@ -208,10 +190,10 @@ def write_trace_page(found: TraceProfile, output: Output) -> None:
 
 def folded(files: Sequence[Path], reading: Reading) -> str:
     """The merged call trees of the files as folded stacks, the text format of flame graph tools."""
-    found = _existing(files)
-    if not reading.format and _of_jvms(found):
+    found = existing(files)
+    if not reading.format and of_jvms(found):
         reading.refuse_for_sums()
-        return callprofile.folded(callprofile.merge(_profiles(found)))
+        return callprofile.folded(callprofile.merge(read_profiles(found)))
     return tracing.folded(found, reading)
 
 
@@ -220,8 +202,8 @@ def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str 
     cannot represent. `form` is the name of the exporter. Raises InputError if the exporter cannot
     convert these files."""
     exporter = chosen(form)
-    found = _existing(files)
-    of_spans = bool(reading.format) or not _of_jvms(found)
+    found = existing(files)
+    of_spans = bool(reading.format) or not of_jvms(found)
     if of_spans and exporter.write_spans is not None:
         return exporter.write_spans(found, reading)
     if exporter.write is None:
@@ -304,67 +286,4 @@ def receive(
     trace_store.write(found, folder, "received")
     if not found.spans:
         raise RunFailed(f"{folder}: no span came; refused: {found.received.refused}")
-    return found
-
-
-def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
-    """Reads the profiles of traced JVMs. Returns pairs of a file name and the profile.
-
-    Files with server counters are converted to profiles.
-    """
-    found = []
-    for path in files:
-        whole = callprofile.is_profile(path)
-        found += [(str(path), callprofile.read(path))] if whole else counter_profiles.read(path)
-    return found
-
-
-def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
-    """Lets the workers of a Dask cluster read profiles. Returns pairs of a file name and the
-    profile, sorted by file name. `scheduler` is the address of the cluster. Raises InputError if a
-    worker could not read a file."""
-    # Importing Dask takes half a second, so it is imported only if it is used.
-    from dfslab.fleet import dask
-
-    found = []
-    for answer in dask.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
-        if isinstance(answer, str):
-            raise InputError("trace", None, answer)
-        found += answer
-    return found
-
-
-def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
-    """Returns the profiles in a file. A worker of the Dask cluster calls this function.
-
-    An error is returned as its message, because exceptions of dfslab cannot be pickled.
-    """
-    try:
-        return _profiles([Path(path)])
-    except (InputError, OSError) as error:
-        return str(error)
-
-
-def _of_jvms(files: Sequence[Path]) -> bool:
-    """Returns whether the files contain sums of calls instead of single calls (spans). Traced JVMs
-    and server counters give such sums.
-
-    Raises InputError if only some of the files contain sums.
-    """
-    profiles = [
-        path for path in files if callprofile.is_profile(path) or counter_profiles.recognise(path)
-    ]
-    if profiles and len(profiles) < len(files):
-        other = next(path for path in files if path not in profiles)
-        raise InputError("trace", str(other), "spans and profiles are reported apart")
-    return bool(profiles)
-
-
-def _existing(files: Sequence[Path]) -> list[Path]:
-    found = callprofile.expand(files)
-    if not found:
-        raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")
-    for path in found:
-        if not path.is_file():
-            raise InputError("trace", str(path), "no such file")
     return found
