@@ -36,6 +36,10 @@ DOCUMENTS = {
         "python/dfslab/documents/net_state.py",
         "What the engine answers about a net; generated from core/net/state_schema.json.",
     ),
+    "core/net/report_schema.json": (
+        "python/dfslab/documents/net_report.py",
+        "The engine's report on a run of a net; generated from core/net/report_schema.json.",
+    ),
 }
 # The keys are values of `format` of a string in a schema. Each value is (module, name of the type
 # in this module that the generated class uses instead of `str`).
@@ -68,6 +72,8 @@ def python_type(schema: Mapping[str, Any]) -> str:
         return f"dict[str, {python_type(schema['additionalProperties'])}]"
     if kind == "string" and schema.get("format") in FORMATS:
         return FORMATS[str(schema["format"])][1]
+    if kind == "string" and "const" in schema:
+        return f"Literal[{json.dumps(schema['const'])}]"
     if kind in PLAIN:
         return PLAIN[str(kind)]
     raise ValueError(f"no type for {schema}")
@@ -114,20 +120,67 @@ def base_of(schema: Mapping[str, Any]) -> str:
 
 def is_struct(schema: Mapping[str, Any]) -> bool:
     """Returns whether the schema describes a struct, from which a class is made. From any other
-    schema, an alias of a union of types is made.
+    schema, an alias is made.
     """
     return "properties" in schema
 
 
-def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the source lines of a type alias `name` for a union of types: the schema's description
-    as a comment, then the alias. The union may refer to itself.
-    """
-    indent = "# "
-    yield from textwrap.wrap(
-        text_of(schema), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
+def is_enumeration(schema: Mapping[str, Any]) -> bool:
+    """Returns whether the schema describes an enum without fields, each of whose variants has a
+    description: a choice of texts."""
+    return all("const" in one for one in schema.get("oneOf", ())) and "oneOf" in schema
+
+
+def is_tagged(schema: Mapping[str, Any]) -> bool:
+    """Returns whether the schema describes a tagged union: an enum of structs, each of which has a
+    field that names it (the tag)."""
+    return all("$ref" in one for one in schema.get("oneOf", ())) and "oneOf" in schema
+
+
+def with_tags(structs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Returns the structs with the tags of the tagged unions as required fields of the structs
+    that the unions name."""
+    found = dict(structs)
+    for union in filter(is_tagged, structs.values()):
+        for one in union["oneOf"]:
+            struct = found[python_type(one)]
+            found[python_type(one)] = {
+                **struct,
+                "properties": {**one["properties"], **struct["properties"]},
+                "required": [*one["required"], *struct.get("required", ())],
+            }
+    return found
+
+
+def comment_lines(schema: Mapping[str, Any], indent: str = "") -> list[str]:
+    """Returns the description of a schema as the lines of a comment."""
+    return textwrap.wrap(
+        text_of(schema), COLUMNS - 2, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# "
     )
-    yield f'{name} = TypeAliasType("{name}", "{python_type(schema)}")'
+
+
+def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the source lines of a type alias `name` for a union of types or a choice of texts: the
+    schema's description as a comment, then the alias. A union may refer to itself.
+    """
+    yield from comment_lines(schema)
+    if is_enumeration(schema):
+        yield f"{name} = Literal["
+        for one in schema["oneOf"]:
+            yield from comment_lines(one, "    ")
+            yield f"    {json.dumps(one['const'])},"
+        yield "]"
+    elif is_tagged(schema):
+        (tag,) = schema["oneOf"][0]["properties"]
+        yield f"{name} = Annotated["
+        types = f"    {' | '.join(python_type(one) for one in schema['oneOf'])},"
+        field = f'Field(discriminator="{tag}")'
+        # The formatter joins the two lines if they fit.
+        is_short = len(f"{types} {field}") <= COLUMNS
+        yield from [f"{types} {field}"] if is_short else [types, f"    {field},"]
+        yield "]"
+    else:
+        yield f'{name} = TypeAliasType("{name}", "{python_type(schema)}")'
 
 
 def text_of(schema: Mapping[str, Any]) -> str:
@@ -149,10 +202,7 @@ def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for key, one in schema["properties"].items():
         if "description" in one:
-            indent = "    # "
-            yield from textwrap.wrap(
-                text_of(one), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
-            )
+            yield from comment_lines(one, "    ")
         kind = python_type(one)
         yield from field_lines(
             key, kind, None if key in schema.get("required", ()) else default_of(kind, one)
@@ -187,7 +237,7 @@ def module_text(
     """
     elsewhere = imported_types or {}
     structs = {**schema["$defs"], schema["title"]: schema}
-    structs = {name: one for name, one in structs.items() if name not in elsewhere}
+    structs = with_tags({name: one for name, one in structs.items() if name not in elsewhere})
     text = json.dumps(structs)
     imports = [f"from {home} import {kind}" for key, (home, kind) in FORMATS.items() if key in text]
     imports += [f"from {home} import {kind}" for kind, home in elsewhere.items()]
@@ -202,6 +252,9 @@ def module_text(
     pydantic = [
         word for word in ("AliasChoices", "Field") if any(f"{word}(" in one for one in bodies)
     ]
+    typing = [word for word in ("Annotated", "Literal") if any(f"{word}[" in one for one in bodies)]
+    if typing:
+        lines += [f"from typing import {', '.join(typing)}", ""]
     imported = [f"from pydantic import {', '.join(pydantic)}"] if pydantic else []
     if any("TypeAliasType(" in one for one in bodies):
         imported.append("from typing_extensions import TypeAliasType")

@@ -11,8 +11,9 @@ import pytest
 from dfslab import _core
 from dfslab.documents import former, metrics
 from dfslab.documents.load_report import LoadReport
+from dfslab.documents.named_net_report import net_reports
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_report import net_report
+from dfslab.documents.net_report import RunReport
 from dfslab.documents.net_run import CountMonitor, LogMonitor, MarkingMonitor, SojournMonitor
 from dfslab.documents.traces.plain import plain, plain_trees
 from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
@@ -38,7 +39,7 @@ def generator():
 def test_generated_types_are_those_of_the_schemas():
     """The committed modules equal the output of `python scripts/document_types.py`."""
     texts = generator().modules()
-    assert len(texts) == 4
+    assert len(texts) == 5
     for path, text in texts.items():
         assert path.read_text(encoding="utf-8") == text, path.name
 
@@ -203,9 +204,28 @@ def test_monitors_of_a_net_are_read_by_name_in_whatever_order(turn):
     assert report.firings == 3
     assert report.counts["served"].count == 3
     assert (report.markings["waiting"].most, report.markings["waiting"].last) == (3, 0)
-    assert [row.values for row in report.logs["order"].rows] == [(3,), (1,), (2,)]
+    assert [values for _, values in report.logs["order"].rows] == [[3], [1], [2]]
     assert report.sojourns["stays"].count == 2
-    with pytest.raises(ValueError, match="argument"):
-        net_report({"monitors": [{"kind": "count", "count": 1, "rate_per_s": None}]}, names)
+    run = RunReport(net="queue", seed=0, replications=[report])
+    with pytest.raises(ValueError, match="4 monitors reported, 3 requested"):
+        net_reports(run, names[1:])
     with pytest.raises(ValueError, match="one name"):
-        net_report({"monitors": []}, ["x"] * 4)
+        net_reports(run, ["x"] * 4)
+
+
+def test_a_real_report_of_a_net_is_read_without_a_field_lost():
+    options = {
+        "laws": True,
+        "monitors": [one.model_dump(by_alias=True, exclude_none=True) for one in MONITORS.values()],
+    }
+    reported = json.loads(_core.net_run(json.dumps(NET), json.dumps(options)))
+    report = RunReport.model_validate(reported)
+    assert report.model_dump(mode="json", exclude_unset=True) == reported
+    assert report.replications[0].reason == "dead"
+
+
+def test_a_report_with_a_kind_of_monitor_that_no_type_stands_for_is_refused():
+    reported = json.loads(_core.net_run(json.dumps(NET), "{}"))
+    reported["replications"][0]["monitors"] = [{"kind": "other"}]
+    with pytest.raises(ValueError, match="tag 'other'"):
+        RunReport.model_validate(reported)

@@ -11,9 +11,6 @@ from dfslab.documents import metrics
 
 PYTHON = Path(__file__).parents[2] / "python" / "dfslab"
 HOME = "documents/metrics.py"
-# The types of the net engine's report, which scripts/document_types.py generates. One field of the
-# report, a rate of transitions, has the name of a metric, but is not a metric of a workload.
-OTHERS = {"documents/net_report.py"}
 # Matches the name of a metric, or the beginning of a metric's name or key.
 NAME = re.compile(rf"^({metrics.RATE}|{metrics.THROUGHPUT}|(latency|response)_s(_\w*)?\.?)$")
 
@@ -31,7 +28,7 @@ def test_keys_of_metrics_have_one_home():
     wrong = []
     for path in sorted(PYTHON.rglob("*.py")):
         name = path.relative_to(PYTHON).as_posix()
-        if name != HOME and name not in OTHERS:
+        if name != HOME:
             wrong += [f"{name}:{line}" for line in spelled(path.read_text())]
     assert not wrong, wrong
 

@@ -176,7 +176,7 @@ def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     reports = engine.run(
         cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
     )
-    waits = [[row.values[0] for row in report.logs["waits"].rows] for report in reports]
+    waits = [[values[0] for _, values in report.logs["waits"].rows] for report in reports]
     assert all(9_000 < len(one) < 11_000 for one in waits)
     found = engine.estimate([fmean(one) for one in waits])
     assert found.half_width < 4

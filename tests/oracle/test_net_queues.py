@@ -181,7 +181,7 @@ def test_finite_room():
     for answer in answers:
         inside.append(answer["monitors"][0]["mean"])
         blocked.append(answer["monitors"][5]["count"] / answer["monitors"][6]["count"])
-        assert answer["monitors"][0]["max"] == 10
+        assert answer["monitors"][0]["most"] == 10
     near(*_swap(mean_and_error(inside), 2.966314))
     near(*_swap(mean_and_error(blocked), 0.023493))
 

@@ -163,8 +163,8 @@ def test_the_net_is_given_the_same_bytes_as_the_real_target(workload):
     log = LogMonitor(transition=BEGINS, fields=list(map(text, ENTERING)), limit=10_000)
     (report,) = fire(net, {"begins": log}, seed=1, replications=1)
     entered: dict[int, bytes] = {}
-    for logged in report.logs["begins"].rows:
-        client, index, kind, *rest = map(int, logged.values)
+    for _, values in report.logs["begins"].rows:
+        client, index, kind, *rest = map(int, values)
         row = struct.pack("<IIQQQQQII", client, CODES.index(names[kind]), index, *rest)
         entered[client] = entered.get(client, b"") + row
     for client in range(3):

@@ -264,7 +264,7 @@ def test_every_client_takes_its_own_operations():
     fields = ["a.client", "b.client", "b.index"]
     log = LogMonitor(transition=BEGINS, fields=fields, limit=100)
     (report,) = fire(net, {"begins": log}, seed=1, replications=1)
-    rows = [row.values for row in report.logs["begins"].rows]
+    rows = [values for _, values in report.logs["begins"].rows]
     assert len(rows) == 60
     assert all(taker == owner for taker, owner, _ in rows)
     for client in range(3):

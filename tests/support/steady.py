@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.documents.net_report import NetReport
+from dfslab.documents.named_net_report import NetReport
 from dfslab.models.compiled.net_job import Watched
 
 
@@ -16,9 +16,9 @@ def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[f
     return [
         _rate_per_s(
             sorted(
-                (row.time_ns, *row.values)
+                (time_ns, *values)
                 for name in watched.ends
-                for row in report.logs[name].rows
+                for time_ns, values in report.logs[name].rows
             )
         )
         for report in reports

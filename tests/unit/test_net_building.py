@@ -7,7 +7,7 @@ import random
 import xml.etree.ElementTree as ET
 
 import pytest
-from dfslab.documents.net_report import NetReport
+from dfslab.documents.named_net_report import NetReport
 from dfslab.documents.net_run import CountMonitor, LogMonitor
 from dfslab.method import RunFailed
 from dfslab.nets import draw
@@ -238,8 +238,8 @@ def test_lists_that_are_dropped_make_room():
         transition="turn", when="r.turn % 50000 == 3", fields=["at(r.ids, 0)", "at(r.ids, 2)"]
     )
     (report,) = run(net, {"order": log}, max_firings=150_000)
-    rows = [row.values for row in report.logs["order"].rows]
-    assert rows == [(0, 2), (50_000, 50_002), (100_000, 100_002)]
+    rows = [values for _, values in report.logs["order"].rows]
+    assert rows == [[0, 2], [50_000, 50_002], [100_000, 100_002]]
 
 
 def test_enumerations_and_records_within_records():
@@ -260,7 +260,7 @@ def test_enumerations_and_records_within_records():
     assert game.enabled()[0].binding == {"r": ["read", 0, 3]}
     assert game.step().marking == {"todo": [["write", 4, 9]], "done": [["write", 0, 3]]}
     net.watch("flips", LogMonitor(transition="flip", fields=["r.kind"]))
-    assert run(net)[0].logs["flips"].rows == [(0, ("read",))]
+    assert run(net)[0].logs["flips"].rows == [(0, ["read"])]
     with pytest.raises(InputError, match="monitor flips: is declared twice"):
         net.watch("flips", CountMonitor(transition="flip"))
 

@@ -160,8 +160,8 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
     (report,) = petri.fire(net, {"begins": log}, seed=1, replications=1)
     names = document_kinds(situation)
     begun = [
-        dict(zip([one.label for one in ENTERING], row.values, strict=True))
-        for row in report.logs["begins"].rows
+        dict(zip([one.label for one in ENTERING], values, strict=True))
+        for _, values in report.logs["begins"].rows
     ]
     fired = [
         (

@@ -1,10 +1,14 @@
 //! The reasons for which a replication ends.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// Number of firings between two checks whether the caller has set the flag that stops a run.
 pub(crate) const STOP_INTERVAL: u64 = 1 << 16;
 
 /// The reason for which a replication ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The simulated end time was reached.
     EndTime,
@@ -16,17 +20,4 @@ pub enum Reason {
     Until,
     /// The caller set the flag that stops the run.
     Stopped,
-}
-
-impl Reason {
-    /// The reason's name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Reason::EndTime => "end_time",
-            Reason::MaxFirings => "max_firings",
-            Reason::Dead => "dead",
-            Reason::Until => "until",
-            Reason::Stopped => "stopped",
-        }
-    }
 }

@@ -31,6 +31,7 @@ mod options;
 mod random_nets;
 #[cfg(any(test, feature = "reference"))]
 pub mod reference;
+mod report;
 mod run;
 mod stream;
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Mutex;
 
-use serde_json::{json, Value as Json};
+use serde_json::Value as Json;
 
+use crate::answer;
 use crate::clock::{nanoseconds, seconds};
 use crate::cluster_run::{self, Limits, Pause};
 use crate::compiled::CompiledNet;
@@ -16,6 +17,7 @@ use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::monitor::{plan, Plan, Window};
 use crate::options::RunOptions;
+use crate::report::{MonitorReport, ReplicationReport, RunReport};
 
 /// Number of firings observed after a livelock is detected, to find its most frequent transitions.
 const LIVELOCK_SAMPLE: u64 = 100_000;
@@ -30,7 +32,7 @@ pub fn run(net: &CompiledNet, options: &RunOptions, stop: &AtomicBool) -> Result
     let plans = plan(net, &options.monitors)?;
     let stations = stations(net, options)?;
     let next = AtomicU32::new(0);
-    let done: Mutex<BTreeMap<u32, Result<Json>>> = Mutex::new(BTreeMap::new());
+    let done: Mutex<BTreeMap<u32, Result<ReplicationReport>>> = Mutex::new(BTreeMap::new());
     let work = || loop {
         let replication = next.fetch_add(1, Ordering::Relaxed);
         if replication >= options.replications {
@@ -59,8 +61,12 @@ pub fn run(net: &CompiledNet, options: &RunOptions, stop: &AtomicBool) -> Result
     let done = done
         .into_inner()
         .expect("no replication panics with the lock");
-    let results: Result<Vec<Json>> = done.into_values().collect();
-    Ok(json!({ "net": net.name(), "seed": options.seed, "replications": results? }))
+    let replications: Result<Vec<ReplicationReport>> = done.into_values().collect();
+    Ok(answer::json(RunReport {
+        net: net.name().to_owned(),
+        seed: options.seed,
+        replications: replications?,
+    }))
 }
 
 fn replicate(
@@ -69,7 +75,7 @@ fn replicate(
     options: &RunOptions,
     replication: u32,
     stop: &AtomicBool,
-) -> Result<Json> {
+) -> Result<ReplicationReport> {
     let in_replication = |error: NetError| NetError {
         context: format!("replication {replication}, {}", error.context),
         ..error
@@ -78,11 +84,10 @@ fn replicate(
     run.engine.watch_stations(stations);
     let reason = run.finish(stop).map_err(in_replication)?;
     let stations = run.engine.check_laws().map_err(in_replication)?;
-    let mut result = run.result(replication, reason);
-    if options.laws {
-        result["stations"] = Json::Array(stations);
-    }
-    Ok(result)
+    Ok(ReplicationReport {
+        stations: options.laws.then_some(stations),
+        ..run.report(replication, reason)
+    })
 }
 
 struct Replication<'n> {
@@ -244,7 +249,8 @@ impl<'n> Replication<'n> {
         format!("at {} s", seconds(self.engine.marking.now_ns))
     }
 
-    fn result(&self, replication: u32, reason: Reason) -> Json {
+    /// The report on the replication, without its stations.
+    fn report(&self, replication: u32, reason: Reason) -> ReplicationReport {
         let engine = &self.engine;
         let end_ns = engine.marking.now_ns;
         let start_ns = if engine.observes {
@@ -260,31 +266,33 @@ impl<'n> Replication<'n> {
         };
         let area = |place: usize| (engine.marking.area(place), engine.marking.counts[place]);
         let monitors = engine.monitors.iter();
-        let monitors: Vec<Json> = monitors
-            .map(|monitor| monitor.result(self.net, window, area))
+        let monitors: Vec<MonitorReport> = monitors
+            .map(|monitor| monitor.report(self.net, window, area))
             .collect();
-        let mut result = json!({
-            "replication": replication,
-            "end_time_ns": end_ns,
-            "firings": engine.firings,
-            "reason": reason.name(),
-            "warmed_up": engine.observes,
-            "monitors": monitors,
-        });
-        if reason == Reason::Dead {
-            result["left"] = self.left();
+        let left = match reason {
+            Reason::Dead => self.left(),
+            _ => BTreeMap::new(),
+        };
+        ReplicationReport {
+            replication,
+            end_time_ns: end_ns,
+            firings: engine.firings,
+            reason,
+            warmed_up: engine.observes,
+            monitors,
+            left,
+            stations: None,
         }
-        result
     }
 
     /// The places with the most tokens when nothing can fire any more, with their numbers of
-    /// tokens, as JSON.
-    fn left(&self) -> Json {
+    /// tokens.
+    fn left(&self) -> BTreeMap<String, usize> {
         let totals = self.engine.marking.totals();
         let mut places: Vec<usize> = (0..totals.len()).filter(|&at| totals[at] > 0).collect();
         places.sort_by_key(|&at| (std::cmp::Reverse(totals[at]), at));
         places.truncate(LEFT_MAX);
-        let one = |at: usize| (self.net.places[at].name.clone(), json!(totals[at]));
-        Json::Object(places.into_iter().map(one).collect())
+        let one = |at: usize| (self.net.places[at].name.clone(), totals[at]);
+        places.into_iter().map(one).collect()
     }
 }

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dfslab.documents.document import Document
-    from dfslab.documents.net_report import MeanValue, MonitoredValue, NetSimulation
     from dfslab.documents.net_run import RunLimits
+    from dfslab.documents.net_simulation import MeanValue, MonitoredValue, NetSimulation
     from dfslab.documents.net_state import NetSizes, StateSpace
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)

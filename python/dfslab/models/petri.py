@@ -22,8 +22,9 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import StreamSimulation
+from dfslab.documents.named_net_report import NetReport
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_report import LogRow, NetReport
+from dfslab.documents.net_report import Logged
 from dfslab.documents.net_run import DeclaredStation, MonitorDefinition, RunLimits
 from dfslab.documents.rows import PlannedOperation
 from dfslab.method import CONFIDENCE, RunFailed
@@ -355,7 +356,7 @@ class _Replication:
     ) -> None:
         spans = {name: report.sojourns[monitor] for name, monitor in watched.spans.items()}
         logs = [report.logs[monitor] for monitor in watched.ends]
-        ends = sorted((row.time_ns, _client(row)) for log in logs for row in log.rows)
+        ends = sorted((time_ns, _client(values)) for log in logs for time_ns, values in log.rows)
         self.firings = report.firings
         self.counts = {name: span.count for name, span in spans.items()}
         last_s, net_s = ends[-1][0] / 1e9, report.end_time_ns / 1e9
@@ -383,9 +384,9 @@ class _Replication:
         }
 
 
-def _client(row: LogRow) -> int:
+def _client(values: Sequence[Logged]) -> int:
     """Returns the number of the client whose completed operation a log row records."""
-    (client,) = row.values
+    (client,) = values
     assert isinstance(client, int), f"{client!r} is no client"
     return client
 

@@ -11,8 +11,9 @@ from statistics import fmean, stdev
 from typing import Unpack
 
 from dfslab import _core, quantiles
+from dfslab.documents.named_net_report import NetReport, net_reports
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_report import Logged, NetReport, net_report
+from dfslab.documents.net_report import Logged, RunReport
 from dfslab.documents.net_run import (
     CountMonitor,
     DeclaredStation,
@@ -102,8 +103,8 @@ def run(
         options["until"] = {"monitor": names.index(until.monitor), "count": until.count}
     definition = definition_of(net)
     with _Errors(definition.name):
-        answer = json.loads(_core.net_run(json_text(definition), json.dumps(options)))
-    return [net_report(one, names) for one in answer["replications"]]
+        answer = _core.net_run(json_text(definition), json.dumps(options))
+    return net_reports(RunReport.model_validate_json(answer), names)
 
 
 def collect(
@@ -123,7 +124,7 @@ def collect(
     monitor = LogMonitor(transition=transition, fields=fields, when=str(written(when)) or None)
     reports = run(net, {ADDED: monitor}, **limits)
     rows = [report.logs[ADDED].rows for report in reports]
-    return [[(row.time_ns / 1e9, row.values[0]) for row in each] for each in rows]
+    return [[(time_ns / 1e9, values[0]) for time_ns, values in each] for each in rows]
 
 
 def run_to_breakpoint(

@@ -8,16 +8,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Unpack
 
+from dfslab.documents.named_net_report import NetReport
 from dfslab.documents.net_definition import NetDefinition
-from dfslab.documents.net_report import (
-    MeanValue,
-    MonitoredValue,
-    NetReport,
-    NetSimulation,
-    ObservedValues,
-    SimulatedPlace,
-    SimulatedTransition,
-)
+from dfslab.documents.net_report import ObservedValues
 from dfslab.documents.net_run import (
     CountMonitor,
     FileMonitor,
@@ -29,6 +22,13 @@ from dfslab.documents.net_run import (
     Until,
     ValueLevel,
     ValueMonitor,
+)
+from dfslab.documents.net_simulation import (
+    MeanValue,
+    MonitoredValue,
+    NetSimulation,
+    SimulatedPlace,
+    SimulatedTransition,
 )
 from dfslab.nets.engine import estimate, run
 
@@ -125,7 +125,7 @@ def _monitored_value(one: FileMonitor, found: Sequence[ObservedValues]) -> Monit
         kind=one.kind,
         is_timed=one.is_timed,
         count=_mean([float(each.count) for each in found]),
-        sum=None if one.is_timed else _mean([each.sum for each in found]),
+        sum=None if one.is_timed else _mean_of_known([each.sum for each in found]),
         mean=_mean_of_known(means),
         least=min((each.least for each in found if each.least is not None), default=None),
         most=max((each.most for each in found if each.most is not None), default=None),

@@ -4,8 +4,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde_json::{json, Value as Json};
-
 use super::law_sums::{Laws, Station};
 use crate::clock::seconds;
 use crate::compiled::CompiledNet;
@@ -13,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::{known, NetError, Result};
 use crate::marking::bucket::NONE;
 use crate::options::{RunOptions, StationDefinition};
+use crate::report::StationReport;
 
 /// The stations of a run: first those that the options name, then those found in the structure of
 /// the net. Empty if the options do not ask for checks of the laws.
@@ -116,9 +115,9 @@ impl Engine<'_> {
         };
     }
 
-    /// Checks all laws at the end of a replication. Returns the measured values of each station as
-    /// JSON. Panics if a law is violated, since the engine is then wrong.
-    pub(crate) fn check_laws(&self) -> Result<Vec<Json>> {
+    /// Checks all laws at the end of a replication. Returns the measured values of each station.
+    /// Panics if a law is violated, since the engine is then wrong.
+    pub(crate) fn check_laws(&self) -> Result<Vec<StationReport>> {
         self.assert_flow();
         self.assert_little();
         let stations = self.laws.stations.iter().enumerate();
@@ -144,9 +143,8 @@ impl Engine<'_> {
     }
 
     /// Asserts the utilisation law U T = n S for a station. U T is the busy time of its servers; n
-    /// is the number of services and S their mean service time. Returns the station's figures as
-    /// JSON.
-    fn utilisation(&self, at: usize, station: &Station) -> Result<Json> {
+    /// is the number of services and S their mean service time. Returns the station's figures.
+    fn utilisation(&self, at: usize, station: &Station) -> Result<StationReport> {
         let now_ns = self.marking.now_ns;
         let definition = &self.net.places[station.idle];
         let servers = definition.initial.len() as u128;
@@ -170,14 +168,14 @@ impl Engine<'_> {
         let (lasted_s, count) = (seconds(now_ns), self.laws.services[at]);
         let over = |amount: f64, by: f64| (by > 0.0).then(|| amount / by);
         let busy_s = busy_ns.unwrap_or_default() as f64 / 1e9;
-        Ok(json!({
-            "idle": definition.name,
-            "served": served,
-            "servers": definition.initial.len(),
-            "services": count,
-            "service_s_mean": over(self.laws.service_ns[at] as f64 / 1e9, count as f64),
-            "utilisation": over(busy_s, servers as f64 * lasted_s),
-        }))
+        Ok(StationReport {
+            idle: definition.name.clone(),
+            served: served.clone(),
+            servers: definition.initial.len(),
+            services: count,
+            service_s_mean: over(self.laws.service_ns[at] as f64 / 1e9, count as f64),
+            utilisation: over(busy_s, servers as f64 * lasted_s),
+        })
     }
 
     /// The sum in ns of the remaining service times of all tokens that are in service at the end of
@@ -230,12 +228,14 @@ impl Engine<'_> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::definition::NetDefinition;
 
     /// Runs a queue with two servers and Poisson arrivals for 1,000 simulated seconds, lets
     /// `tamper` change the engine's sums, and checks the laws.
-    fn queue(tamper: impl Fn(&mut Engine<'_>)) -> Result<Vec<Json>> {
+    fn queue(tamper: impl Fn(&mut Engine<'_>)) -> Result<Vec<StationReport>> {
         let definition = json!({
             "name": "queue", "colours": {"unit": []},
             "places": [
@@ -263,20 +263,18 @@ mod tests {
     #[test]
     fn stations_show_themselves_and_keep_the_laws() {
         let found = queue(|_| {}).expect("the laws hold");
-        let names: Vec<&str> = found
-            .iter()
-            .filter_map(|one| one["idle"].as_str())
-            .collect();
+        let names: Vec<&str> = found.iter().map(|one| one.idle.as_str()).collect();
         assert_eq!(names, ["source", "servers"]);
-        assert_eq!(found[0]["utilisation"], json!(1.0));
-        let utilisation = found[1]["utilisation"].as_f64().expect("a share");
+        assert_eq!(found[0].utilisation, Some(1.0));
+        let utilisation = found[1].utilisation.expect("a share");
         // The utilisation in theory is 1 / 1.4; the tolerance is five standard errors.
         assert!((utilisation - 1.0 / 1.4).abs() < 0.15, "{utilisation}");
     }
 
     #[test]
     fn an_additional_service_breaks_the_utilisation_law() {
-        let error = queue(|engine| engine.laws.service_ns[1] += 1).expect_err("broken");
+        let broken = queue(|engine| engine.laws.service_ns[1] += 1);
+        let error = broken.err().expect("broken");
         assert!(error.to_string().contains("utilisation law"), "{error}");
     }
 

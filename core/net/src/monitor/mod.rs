@@ -17,6 +17,7 @@ use crate::expression::{Binding, Fault, Value};
 use crate::lists::Lists;
 use crate::marking::Area;
 use crate::options::{MonitorDefinition, ValueDefinition};
+use crate::report::{FiringCount, Log, LogRow, Logged, MonitorReport, PlaceMarking, Sojourn};
 use crate::stream::Stream;
 use inscription::{inscription, names_of, observed_inscription};
 use observation::{Observed, ValuePlan};
@@ -40,7 +41,6 @@ pub(crate) enum PlanKind {
     Log {
         transition: usize,
         when: Option<Value>,
-        names: Vec<String>,
         fields: Vec<(Value, FieldType)>,
         limit: u64,
     },
@@ -117,7 +117,6 @@ fn plan_one(net: &CompiledNet, monitor: &MonitorDefinition, context: &str) -> Re
             PlanKind::Log {
                 transition,
                 when,
-                names: names.clone(),
                 fields,
                 limit: *limit,
             }
@@ -327,74 +326,51 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// The results of the monitor as JSON. `area` returns, for the index of a place, the time
-    /// integral of the number of tokens in the place, and their number at the end.
-    pub(crate) fn result(
+    /// What the monitor measured. `area` returns, for the index of a place, the time integral of
+    /// the number of tokens in the place, and their number at the end.
+    pub(crate) fn report(
         &self,
         net: &CompiledNet,
         window: Window,
         area: impl Fn(usize) -> (Area, u32),
-    ) -> Json {
+    ) -> MonitorReport {
         let lasted_ns = window.end_ns - window.start_ns;
-        let lasted_s = seconds(lasted_ns);
+        let window_s = seconds(lasted_ns);
         match &self.plan.kind {
-            PlanKind::Count { transition, .. } => json!({
-                "kind": "count",
-                "transition": net.transitions[*transition].name,
-                "count": self.count,
-                "window_s": lasted_s,
-                "rate_per_s": over(self.count as f64, lasted_s),
+            PlanKind::Count { .. } => MonitorReport::Count(FiringCount {
+                count: self.count,
+                window_s,
+                rate_per_s: over(self.count as f64, window_s),
             }),
             PlanKind::Marking { place } => {
                 let (area, last) = area(*place);
-                json!({
-                    "kind": "marking",
-                    "place": net.places[*place].name,
-                    "mean": over(area.token_ns as f64, lasted_ns as f64),
-                    "max": area.most,
-                    "last": last,
-                    "window_s": lasted_s,
+                MonitorReport::Marking(PlaceMarking {
+                    mean: over(area.token_ns as f64, lasted_ns as f64),
+                    most: area.most,
+                    last,
+                    window_s,
                 })
             }
-            PlanKind::Log {
-                transition,
-                names,
-                fields,
-                ..
-            } => {
-                let width = fields.len() + 1;
-                let rows = self
-                    .rows
-                    .chunks(width)
-                    .map(|row| row_json(net, row, fields));
-                let rows: Vec<Json> = rows.collect();
-                json!({
-                    "kind": "log",
-                    "transition": net.transitions[*transition].name,
-                    "fields": names,
-                    "count": self.count,
-                    "dropped": self.count - rows.len() as u64,
-                    "rows": rows,
+            PlanKind::Log { fields, .. } => {
+                let rows = self.rows.chunks(fields.len() + 1);
+                let rows: Vec<LogRow> = rows.map(|row| log_row(net, row, fields)).collect();
+                MonitorReport::Log(Log {
+                    count: self.count,
+                    dropped: self.count - rows.len() as u64,
+                    rows,
                 })
             }
-            PlanKind::Sojourn { from, to, .. } => {
+            PlanKind::Sojourn { .. } => {
                 let stays = self.stays.as_ref().expect("made with the plan");
-                let mut result = json!({
-                    "kind": "sojourn",
-                    "from": net.transitions[*from].name,
-                    "to": net.transitions[*to].name,
-                    "unmatched": self.unmatched,
-                    "open": self.open.len(),
-                    "histogram": stays.buckets(),
-                });
-                if let Json::Object(summary) = json!(Summary::from(stays)) {
-                    result.as_object_mut().expect("just made").extend(summary);
-                }
-                result
+                MonitorReport::Sojourn(Box::new(Sojourn {
+                    times: Summary::from(stays),
+                    unfinished: self.open.len(),
+                    unmatched: self.unmatched,
+                }))
             }
             PlanKind::Value(_) => {
                 let observed = self.observed.as_ref().expect("made with the plan");
-                observed.result(window.end_ns, window.is_begun)
+                MonitorReport::Value(observed.report(window.end_ns, window.is_begun))
             }
         }
     }
@@ -412,22 +388,31 @@ fn holds(
     })
 }
 
-/// `amount` divided by the duration of the observation, `lasted`; null if the duration is zero.
-fn over(amount: f64, lasted: f64) -> Json {
-    match lasted > 0.0 {
-        true => json!(amount / lasted),
-        false => Json::Null,
-    }
+/// `amount` divided by the duration of the observation, `lasted`; None if the duration is zero.
+fn over(amount: f64, lasted: f64) -> Option<f64> {
+    (lasted > 0.0).then(|| amount / lasted)
 }
 
-/// A row of a log as JSON: the time of the firing in nanoseconds, then the values of the logged
-/// expressions.
-fn row_json(net: &CompiledNet, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
-    let values = row[1..]
-        .iter()
-        .zip(fields)
-        .map(|(&word, (_, kind))| word_json(net, None, word, *kind));
-    Json::Array(std::iter::once(json!(row[0])).chain(values).collect())
+/// A row of a log: the time of the firing, then the values of the logged expressions.
+fn log_row(net: &CompiledNet, row: &[u64], fields: &[(Value, FieldType)]) -> LogRow {
+    let words = row[1..].iter().zip(fields);
+    let values = words.map(|(&word, (_, kind))| {
+        single_value(net, word, *kind).expect("the plan refuses fields that are no single values")
+    });
+    LogRow(row[0], values.collect())
+}
+
+/// A word of a token as a value of its type; None if the type is a list, record or text.
+fn single_value(net: &CompiledNet, word: u64, kind: FieldType) -> Option<Logged> {
+    Some(match kind {
+        FieldType::Int => Logged::Integer(word as i64),
+        FieldType::Real => Logged::Real(Some(f64::from_bits(word)).filter(|one| one.is_finite())),
+        FieldType::Bool => Logged::Boolean(word != 0),
+        FieldType::Enum(at) => {
+            Logged::Text(net.definition.enums[at as usize].1[word as usize].clone())
+        }
+        FieldType::Text | FieldType::List(_) | FieldType::Record(_) => return None,
+    })
 }
 
 /// A field's value as JSON. A real that is not a number becomes null. `lists` may be None if the
@@ -439,10 +424,9 @@ pub(crate) fn word_json(
     kind: FieldType,
 ) -> Json {
     match kind {
-        FieldType::Int => json!(word as i64),
-        FieldType::Real => json!(f64::from_bits(word)),
-        FieldType::Bool => json!(word != 0),
-        FieldType::Enum(at) => json!(net.definition.enums[at as usize].1[word as usize]),
+        FieldType::Int | FieldType::Real | FieldType::Bool | FieldType::Enum(_) => {
+            json!(single_value(net, word, kind))
+        }
         FieldType::Text => {
             let lists = lists.expect("who shows rows has their lists");
             json!(lists.string(word))

@@ -1,13 +1,12 @@
 //! Value monitors: they observe a number whenever certain transitions fire, and report its mean
 //! over the observations and its mean over time.
 
-use serde_json::{json, Value as Json};
-
 use crate::clock::seconds;
 use crate::definition::FieldType;
 use crate::error::{NetError, Result};
 use crate::expression::{Binding, Fault, Value};
 use crate::options::ValueDefinition;
+use crate::report::ObservedValues;
 use crate::stream::Stream;
 
 /// Largest number of levels, and largest number of observations, that one monitor may have.
@@ -211,34 +210,27 @@ impl Observed {
         self.most = self.most.max(value);
     }
 
-    /// The results as JSON at the time `end_ns`. `is_begun` is false if the warm-up never ended.
-    pub(crate) fn result(&self, end_ns: u64, is_begun: bool) -> Json {
+    /// What was observed until the time `end_ns`. `is_begun` is false if the warm-up never ended.
+    pub(crate) fn report(&self, end_ns: u64, is_begun: bool) -> ObservedValues {
         let mut area_ns = self.area_ns;
         let mut lasted_ns = self.lasted_ns;
         if let (Some(value), true) = (self.value, is_begun) {
             area_ns += value * (end_ns - self.since_ns) as f64;
             lasted_ns += end_ns - self.since_ns;
         }
-        let any = |value: f64, least_count: u64| match self.count >= least_count {
-            true => json!(value),
-            false => Json::Null,
-        };
+        let any = |value: f64, least_count: u64| (self.count >= least_count).then_some(value);
         let variance = self.squares / self.count.saturating_sub(1) as f64;
-        json!({
-            "kind": "value",
-            "count": self.count,
-            "mean": any(self.mean, 1),
-            "sd": any(variance.max(0.0).sqrt(), 2),
-            "min": any(self.least, 1),
-            "max": any(self.most, 1),
-            "sum": self.sum,
-            "last": self.value,
-            "time_mean": match lasted_ns > 0 {
-                true => json!(area_ns / lasted_ns as f64),
-                false => Json::Null,
-            },
-            "known_s": seconds(lasted_ns),
-        })
+        ObservedValues {
+            count: self.count,
+            sum: self.sum,
+            mean: any(self.mean, 1),
+            sd: any(variance.max(0.0).sqrt(), 2),
+            least: any(self.least, 1),
+            most: any(self.most, 1),
+            last: self.value,
+            time_mean: (lasted_ns > 0).then(|| area_ns / lasted_ns as f64),
+            known_s: seconds(lasted_ns),
+        }
     }
 }
 
@@ -276,7 +268,10 @@ mod tests {
         // The firings are at 0, 2 and 4 s, with the values 11 * 1 + 0, none, and 13 * 3 + 4.
         let found = results(&json!({"end_time_s": 5.0, "monitors": [monitor(None)]}));
         assert_eq!(found["count"], 2);
-        assert_eq!((&found["min"], &found["max"]), (&json!(11.0), &json!(43.0)));
+        assert_eq!(
+            (&found["least"], &found["most"]),
+            (&json!(11.0), &json!(43.0))
+        );
         assert_eq!(
             (&found["mean"], &found["sum"]),
             (&json!(27.0), &json!(54.0))

@@ -1,0 +1,66 @@
+"""The means of a simulation of a Petri net over its replications."""
+
+from __future__ import annotations
+
+from dfslab.documents.document import Document
+
+
+class MeanValue(Document):
+    """The mean of a quantity over the replications of a simulation, and the half-width of its 90 %
+    confidence interval (None for a single replication)."""
+
+    mean: float
+    half_width: float | None
+
+
+class SimulatedPlace(Document):
+    """The number of tokens of a place in a simulation: its mean over time, and the largest number
+    in any replication. The mean is None if no simulated time passed."""
+
+    tokens: MeanValue | None
+    most: int
+
+
+class SimulatedTransition(Document):
+    """How often a transition fired in a simulation: per replication, and per second of simulated
+    time (None if no simulated time passed)."""
+
+    firings: MeanValue
+    rate_per_s: MeanValue | None
+
+
+class MonitoredValue(Document):
+    """What a monitor of the net's file measured in a simulation: the number of observations per
+    replication, their sum and mean, and the least and largest value in any replication.
+
+    `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is a
+    mean over time, and there is no sum. Figures are None if nothing was observed.
+    """
+
+    kind: str
+    is_timed: bool
+    count: MeanValue
+    sum: MeanValue | None
+    mean: MeanValue | None
+    least: float | None
+    most: float | None
+
+
+class NetSimulation(Document):
+    """The means of a simulation of a Petri net over its replications, for each place, each
+    transition and each monitor of the net's file by name.
+
+    `end_time_s` is the simulated time at the end of a replication. `ends` maps each reason for an
+    end, such as "end_time", "dead" (nothing can fire any more) or "breakpoint NAME", to the number
+    of replications that ended for it. `refused_monitors` has the reason for each monitor of the
+    file that did not run.
+    """
+
+    net: str
+    replications: int
+    end_time_s: MeanValue
+    ends: dict[str, int]
+    places: dict[str, SimulatedPlace]
+    transitions: dict[str, SimulatedTransition]
+    monitors: dict[str, MonitoredValue] = {}
+    refused_monitors: dict[str, str] = {}
