@@ -197,3 +197,14 @@ def product(*factors: float | None) -> float | None:
             return None
         found *= one
     return found
+
+
+def line_bytes_per_s(hardware: Hardware) -> float | None:
+    """Returns the total line rate in bytes per second of all clients or of all servers, whichever
+    is lower; None if neither is known."""
+    return least(
+        [
+            product(hardware.client_nodes, hardware.client_line),
+            product(hardware.server_nodes, hardware.server_line),
+        ]
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from dfslab.imports import plain_file
 from dfslab.imports.applications import darshan_log, parser_text
 from dfslab.imports.applications.io_counters import IoCounters
+from dfslab.imports.darshan_calls import is_binary_log
 from dfslab.spec.input_error import InputError
 
 KEY = "FILE"
@@ -23,7 +24,7 @@ def is_log(path: Path) -> bool:
         head = plain_file.beginning(path, HEAD_BYTES)
     except OSError:
         return False
-    return darshan_log.recognises(head) or parser_text.recognises(head)
+    return is_binary_log(head) or parser_text.recognises(head)
 
 
 def read(path: Path) -> IoCounters:
@@ -33,7 +34,7 @@ def read(path: Path) -> IoCounters:
     needs a package that is not installed.
     """
     try:
-        if darshan_log.recognises(plain_file.beginning(path, HEAD_BYTES)):
+        if is_binary_log(plain_file.beginning(path, HEAD_BYTES)):
             return darshan_log.read(path)
         text = plain_file.content(path, MOST_BYTES, KEY).decode(errors="replace")
         return parser_text.read(text)

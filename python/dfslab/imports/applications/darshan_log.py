@@ -12,13 +12,11 @@ from pydantic import TypeAdapter
 
 from dfslab.imports.applications.darshan_counters import LogContent, counters_of
 from dfslab.imports.applications.io_counters import IoCounters
-from dfslab.imports.formats import darshan as darshan_format
 
 DECODER = "dfslab.imports.applications.darshan_decoder"
 # The decoding of a log is aborted after this number of seconds. Decoding a log of 100 MB takes some
 # 10 s.
 DECODE_LIMIT_S = 300.0
-recognises = darshan_format.recognises
 
 
 def read(path: Path) -> IoCounters:

@@ -3,32 +3,24 @@ logs."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dfslab.imports import contract
 from dfslab.imports.contract import CallImporter, FileCall, Recording
-from dfslab.imports.formats.dxt import MPIIO, POSIX, ModuleCall, calls_of_lowest
+from dfslab.imports.darshan_calls import MPIIO, POSIX, ModuleCall, calls_of_lowest, is_binary_log
 from dfslab.spec.streams.vocabulary import OperationName
 
 if TYPE_CHECKING:
     from darshan import DarshanReport
 
 TITLE = "Darshan's log with extended traces (DXT)"
-# Pattern of the first bytes of a log. A log begins with the version of its format, such as "3.41".
-MAGIC = re.compile(rb"\d+\.\d+\0")
 # Operations, each with the key under which a DXT record lists the calls of that operation.
 SEGMENTS: tuple[tuple[OperationName, Literal["read_segments", "write_segments"]], ...] = (
     ("pread", "read_segments"),
     ("pwrite", "write_segments"),
 )
-
-
-def recognises(head: bytes) -> bool:
-    """Whether the bytes are the beginning of a Darshan log."""
-    return MAGIC.match(head) is not None
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
@@ -37,7 +29,7 @@ def read(path: Path, recording: Recording) -> list[FileCall]:
     Raises ValueError if the file is no log, or if it was recorded without DXT.
     """
     with path.open("rb") as file:
-        if not recognises(file.read(contract.HEAD_BYTES)):
+        if not is_binary_log(file.read(contract.HEAD_BYTES)):
             raise ValueError("is no Darshan log")
     from darshan import DarshanReport  # imported here, because the import takes a second
 
@@ -79,4 +71,4 @@ def _records(report: DarshanReport, module: str) -> Iterator[ModuleCall]:
                 )
 
 
-IMPORTER = CallImporter(TITLE, recognises, read)
+IMPORTER = CallImporter(TITLE, is_binary_log, read)

@@ -1,9 +1,5 @@
 """Imports the text form of Darshan's extended traces (DXT), which lists every read and write by
-rank and file.
-
-DXT records an MPI-IO call and the POSIX calls that the MPI-IO call made. For files with both kinds
-of calls, only the POSIX calls are kept, because these reached the file system.
-"""
+rank and file."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from pathlib import Path
 
 from dfslab.imports import plain_file
 from dfslab.imports.contract import CallImporter, FileCall, Recording
+from dfslab.imports.darshan_calls import ModuleCall, calls_of_lowest
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Darshan's extended trace (DXT): the text of darshan-dxt-parser"
@@ -22,10 +19,6 @@ LINE = re.compile(
     r"\s+([\d.]+)\s+([\d.]+)"
 )
 MARK = b"# DXT, file_id: "
-POSIX, MPIIO = "POSIX", "MPIIO"
-# A recorded call, as a pair: the name of the Darshan module that recorded it (POSIX or MPIIO), and
-# the call.
-ModuleCall = tuple[str, FileCall]
 
 
 def recognises(head: bytes) -> bool:
@@ -65,17 +58,6 @@ def _lines(lines: Iterable[str]) -> Iterator[ModuleCall]:
                     duration_s=end_s - start_s,
                 ),
             )
-
-
-def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
-    """Returns the calls that reached the file system, sorted by start time.
-
-    If a file has POSIX calls, its MPI-IO calls are left out, because they made those POSIX calls.
-    """
-    calls = [one for one in recorded if one[1].size_bytes > 0]
-    observed = {done.path for module, done in calls if module == POSIX}
-    found = [done for module, done in calls if module == POSIX or done.path not in observed]
-    return sorted(found, key=lambda done: done.start_s)
 
 
 IMPORTER = CallImporter(TITLE, recognises, read)

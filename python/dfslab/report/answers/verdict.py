@@ -26,7 +26,7 @@ from dfslab.report.answers.predicted_answer import (
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration
 from dfslab.spec.design import LevelValue
 from dfslab.studies.checks.noise import TOO_NOISY, noise_of, noisiest
-from dfslab.studies.checks.rules.generator import OTHERS
+from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 

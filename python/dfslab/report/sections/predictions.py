@@ -8,24 +8,14 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import (
-    Name,
-    Tab,
-    Table,
-    TableCell,
-    absent,
-    heads,
-    number_text,
-    signed_text,
-    words,
-)
+from dfslab.documents.table import Name, Tab, Table, heads, number_text, signed_text, words
 from dfslab.method import BASELINES
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
+from dfslab.report.metric_cell import estimated
 from dfslab.report.page_table import FAR_OFF, drawn, note
-from dfslab.result import Metric
 from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
@@ -62,18 +52,6 @@ def _table(comparison: Comparison, methods: Sequence[str], name: Name) -> Table:
         rows.append([words(labels), estimated(row.measured), *cells])
     held = frozenset(place for place, row in enumerate(comparison.rows) if row.held_out)
     return Table(TITLE, heads("configuration", "measured", *methods), rows, marked=held)
-
-
-def estimated(metric: Metric | None, error: float | None = None) -> TableCell:
-    """Returns the cell of a metric with its interval below, and with `error` if the metric is a
-    prediction whose signed relative error is known. Without a metric, the cell has a dash."""
-    if metric is None:
-        return absent()
-    interval = ""
-    if metric.low is not None and metric.high is not None:
-        interval = f"{number_text(metric.low)} to {number_text(metric.high)}"
-    text = number_text(metric.value)
-    return TableCell(metric.value, text, interval, metric.low, metric.high, error=error)
 
 
 def _drawable(value: float) -> bool:

@@ -14,10 +14,10 @@ from dfslab.documents.table import Tab, Table, TableCell, count, heads, number, 
 from dfslab.models.learn.features import describe
 from dfslab.report.charts.figure import Axis, Mark, Panel, Series
 from dfslab.report.charts.svg import figure
+from dfslab.report.client_placement import PROCESSES, THREADS, rest, way
 from dfslab.report.contract import PageSection
+from dfslab.report.metric_cell import estimated
 from dfslab.report.page_table import drawn, note
-from dfslab.report.sections.predictions import estimated
-from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.result import Metric
 from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.contract import FinishedRun

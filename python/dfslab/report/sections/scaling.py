@@ -22,6 +22,7 @@ from dfslab.documents.table import (
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
 from dfslab.report.charts.svg import figure
+from dfslab.report.client_placement import KEYS, PROCESSES, THREADS, rest, way
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import contents, note
 from dfslab.result import Result
@@ -32,14 +33,12 @@ from dfslab.studies.runs.means import geometric_mean
 TITLE = "Scaling"
 ORDER = 25
 EMPTY = "Neither clients, processes nor nodes were varied."
-KEYS = {"nodes": "workload.nodes", "processes": "workload.processes", "clients": "workload.clients"}
 NOTE = (
     "Speed-up is the measured rate divided by the rate of the fewest clients, each the geometric "
     "mean over repetitions. Small points are repetitions, divided by the same rate. On the dotted "
     "line the rate grows as much as the number of clients. Efficiency is the speed-up divided by "
     "the growth of the number of clients."
 )
-THREADS, PROCESSES = "threads", "processes"
 Places = dict[int, list[Result]]
 # The series (curves of a chart) by name. A series has the results of its configurations, by number
 # of clients.
@@ -93,15 +92,6 @@ def render(study: FinishedRun) -> Markup | None:
     return note(NOTE) + chart + contents(table)
 
 
-def way(result: Result) -> str:
-    """Returns how the clients of a result are distributed: over nodes, over processes, or as
-    threads of one process."""
-    requested = result.point.scenario.workload
-    if KEYS["nodes"] in result.labels:
-        return f"{PROCESSES if requested.processes > 1 else THREADS} of several nodes"
-    return f"{PROCESSES} of one node" if requested.processes > 1 or _one_each(result) else THREADS
-
-
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
     """Adds a first point to each curve in `panel_of` whose clients run on several nodes: the
     results of a run on one node.
@@ -117,22 +107,6 @@ def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
             known = panel_of.get(alone, {}).get(name, {})
             if len(of_each) == 1 and (count := of_each.pop()) in known:
                 places.setdefault(int(count), known[int(count)])
-
-
-def _one_each(result: Result) -> bool:
-    """Returns whether a result belongs to the series over processes although it may have only one
-    process with one client.
-
-    The first point of the series over processes and the first point of the series over threads both
-    have one client. So the decision depends on whether the scenario varies the number of processes.
-    """
-    return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
-
-
-def rest(result: Result, study: FinishedRun) -> str:
-    """Returns the varied keys of a result other than clients, processes and nodes, as text."""
-    labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
-    return study.name(labels) if labels else "measured"
 
 
 def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dfslab.documents.evidence import Evidence, Hardware, Work, least, product
+from dfslab.documents.evidence import Evidence, Hardware, Work, least, line_bytes_per_s, product
 from dfslab.spec import units
 from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
+from dfslab.studies.checks.thresholds import SLACK
 
 NAMES = (
     "faster_than_line",
@@ -14,9 +15,6 @@ NAMES = (
     "more_than_clients_allow",
     "shorter_than_round_trip",
 )
-# A figure contradicts a limit only if it is beyond the limit by more than this factor. The rates of
-# a testbed are within 5 % of the declared rates, and tools round to three digits.
-SLACK = 1.05
 # Upper limit of one thread's throughput in bytes per second. A thread copies each byte at least
 # once, and no present processor copies at this rate.
 THREAD_BYTES_PER_S = 100e9
@@ -53,17 +51,6 @@ def must_reach_disks(work: Work, hardware: Hardware) -> bool:
         return work.cache in ("cold", "direct")
     return work.operation == "read" and outgrows(
         work.data_size, hardware.server_nodes, hardware.server_memory
-    )
-
-
-def line_bytes_per_s(hardware: Hardware) -> float | None:
-    """Returns the total line rate in bytes per second of all clients or of all servers, whichever
-    is lower; None if neither is known."""
-    return least(
-        [
-            product(hardware.client_nodes, hardware.client_line),
-            product(hardware.server_nodes, hardware.server_line),
-        ]
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dfslab.documents.evidence import Evidence, product
+from dfslab.documents.evidence import Evidence, line_bytes_per_s, product
 from dfslab.spec import units
 from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
-from dfslab.studies.checks.rules.bounds import SLACK, line_bytes_per_s
+from dfslab.studies.checks.thresholds import SLACK
 
 NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_writes")
 # Largest share of the data that may remain cached at the start of a cold run. Directories and the

@@ -6,6 +6,7 @@ from dfslab.documents.evidence import Evidence
 from dfslab.spec import units
 from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
+from dfslab.studies.checks.thresholds import OTHERS
 
 NAMES = (
     "generator_saturated",
@@ -28,9 +29,6 @@ KEPT = 0.95
 # Largest accepted fraction of processor time that is stolen or throttled. Repetitions of storage
 # runs differ by some per cent anyway.
 STOLEN = 0.1
-# Largest accepted fraction of the processors' time that other programs use. Above one quarter, the
-# load generator and the servers wait for processors.
-OTHERS = 0.25
 # Largest error in seconds of a duration that is computed from dates of start and end, which are
 # whole seconds.
 STAMP_S = 2.0

@@ -1,0 +1,35 @@
+"""How the clients of a result are placed: as threads of one process, as several processes, or on
+several nodes."""
+
+from __future__ import annotations
+
+from dfslab.result import Result
+from dfslab.studies.contract import FinishedRun
+
+KEYS = {"nodes": "workload.nodes", "processes": "workload.processes", "clients": "workload.clients"}
+THREADS, PROCESSES = "threads", "processes"
+
+
+def way(result: Result) -> str:
+    """Returns how the clients of a result are distributed: over nodes, over processes, or as
+    threads of one process."""
+    requested = result.point.scenario.workload
+    if KEYS["nodes"] in result.labels:
+        return f"{PROCESSES if requested.processes > 1 else THREADS} of several nodes"
+    return f"{PROCESSES} of one node" if requested.processes > 1 or _one_each(result) else THREADS
+
+
+def _one_each(result: Result) -> bool:
+    """Returns whether a result belongs to the series over processes although it may have only one
+    process with one client.
+
+    The first point of the series over processes and the first point of the series over threads both
+    have one client. So the decision depends on whether the scenario varies the number of processes.
+    """
+    return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
+
+
+def rest(result: Result, study: FinishedRun) -> str:
+    """Returns the varied keys of a result other than clients, processes and nodes, as text."""
+    labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
+    return study.name(labels) if labels else "measured"
