@@ -9,21 +9,18 @@ and the output say so.
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import shlex
-import statistics
 import xml.etree.ElementTree as xml
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import urlparse
 
 from dfslab import discover
-from dfslab.cli.exchange import iozone_arguments, mdtest_flags
+from dfslab.cli.exchange import iozone_arguments, mdtest_arguments, mdtest_flags
 from dfslab.cli.exchange.tools import elbencho, fio_jobs, ior
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.documents.metrics import THROUGHPUT
@@ -299,105 +296,22 @@ def say_iozone(results: Sequence[Result]) -> str:
     return iozone_arguments.summary(list(rates.items()), clients)
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    """An argument parser that raises errors of one line instead of printing its usage."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(self.prog, None, message)
-
-
-class _MdtestOptions(argparse.Namespace):
-    """The options of mdtest, named by their letters.
-
-    `tasks` is the number of processes that `mpirun -np` starts.
-    """
-
-    tasks: int
-    n: int
-    I: int  # noqa: E741
-    w: int
-    e: int
-    z: int
-    b: int
-    N: int
-    i: int
-    d: str
-    a: str
-    F: bool
-    D: bool
-    u: bool
-    L: bool
-    t: bool
-    P: bool
-    y: bool
-    C: bool
-    T: bool
-    E: bool
-    r: bool
-
-
 def mdtest(words: Sequence[str]) -> Scenario:
     """Returns the scenario for the command-line options of mdtest.
 
     Raises InputError for an option that a scenario cannot express.
     """
-    parser = _ArgumentParser(prog="mdtest", add_help=False, allow_abbrev=False)
-    # `mpirun -np` sets the number of mdtest's processes, so `-np` is accepted together with
-    # mdtest's options.
-    parser.add_argument("-np", type=int, default=1, dest="tasks")
-    for flag, kind, default in (
-        ("-n", int, 0),
-        ("-I", int, 0),
-        ("-w", int, 0),
-        ("-e", int, 0),
-        ("-z", int, 0),
-        ("-b", int, 1),
-        ("-N", int, 0),
-        ("-i", int, 1),
-        ("-d", str, ""),
-        ("-a", str, "POSIX"),
-    ):
-        parser.add_argument(flag, type=kind, default=default, dest=flag[1])
-    for flag in ("-F", "-D", "-u", "-L", "-t", "-P", "-y", "-C", "-T", "-E", "-r"):
-        parser.add_argument(flag, action="store_true", dest=flag[1])
-    # These options only set how much mdtest prints, so their values are not used.
-    parser.add_argument("-v", action="count")
-    parser.add_argument("-V", type=int)
-    mdtest_flags.refuse(words)
-    given = parser.parse_args(list(words), _MdtestOptions())
-    if given.a.upper() != "POSIX":
-        raise InputError(
-            "mdtest.-a", given.a, "must be POSIX: the directory of -d is a mounted one"
-        )
-    if given.D:
-        raise InputError("mdtest", "-D", "directories alone are not run; files with -F, or a tree")
-    if given.e not in (0, given.w):
-        raise InputError("mdtest.-e", given.e, "what is read is what was written: the same as -w")
-    if "@" in given.d:
-        raise InputError("mdtest.-d", given.d, "must be one directory, not several joined by @")
-    if given.L and given.z:
-        raise InputError("mdtest", "-L", "files are in all directories of a tree, not its leaves")
-    directories = sum(given.b**level for level in range(given.z + 1))
-    items = given.n or given.I * directories
-    if items < 1:
-        raise InputError("mdtest", None, "needs -n or -I, from 1 on")
-    workload: dict[str, LevelValue] = {
-        "clients": given.tasks,
-        "processes": given.tasks if given.tasks > 1 else 0,
-        "items": items,
-        "file_size": f"{given.w}{BYTES}",
-        "fsync": given.y,
-        "read": given.E or not (given.C or given.T or given.r),
-    }
-    # A tree of directories is created if -z asks for one, or if -F does not limit the run to files.
-    if given.z or not given.F:
-        if given.N:
-            raise InputError("mdtest.-N", given.N, "only with -F and without -z")
-        workload |= {"name": "mdtest_tree", "depth": given.z, "branches": given.b}
-    else:
-        name = "mdtest_easy" if given.u else "mdtest_hard"
-        workload |= {"name": name, "neighbour": given.N % given.tasks}
-    return _scenario("mdtest", "", given.d, workload, {"repetitions": given.i})
+    wanted = mdtest_arguments.requested(words)
+    return _scenario(
+        "mdtest", "", wanted.directory, wanted.workload, {"repetitions": wanted.repetitions}
+    )
+
+
+def say_mdtest(results: Sequence[Result], phases: str = "") -> str:
+    """Returns mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate
+    of each phase. `phases`: letters by which mdtest names the phases to list; "" for all phases."""
+    rates = [(one.phase, one.rate_per_s) for result in results for one in rates_of(result)]
+    return mdtest_arguments.summary(rates, len(results), phases)
 
 
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
@@ -427,44 +341,6 @@ def _only_time_was_over(result: Result) -> bool:
     no process was lost. False if there is no report of the run."""
     load = result.load
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
-
-
-# The phases of the workload, each with the name of its line in mdtest's summary.
-LINES = {
-    "directory create": "Directory creation",
-    "directory remove": "Directory removal",
-    "create": "File creation",
-    "file create": "File creation",
-    "stat": "File stat",
-    "file stat": "File stat",
-    "read": "File read",
-    "file read": "File read",
-    "remove": "File removal",
-    "file remove": "File removal",
-}
-
-
-def say_mdtest(results: Sequence[Result], phases: str = "") -> str:
-    """Returns mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate
-    of each phase. `phases`: letters by which mdtest names the phases to list; "" for all phases."""
-    rows: dict[str, list[float]] = {}
-    for result in results:
-        for one in rates_of(result):
-            if mdtest_flags.is_named(LINES[one.phase], phases):
-                rows.setdefault(LINES[one.phase], []).append(one.rate_per_s)
-    columns = "".join(f"{name:>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
-    rules = "".join(f"{'-' * len(name):>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
-    lines = [
-        f"SUMMARY rate (in ops/sec): (of {len(results)} iterations)",
-        f"   {'Operation':<21}{columns}",
-        f"   {'---------':<21}{rules}",
-    ]
-    for name, rates in rows.items():
-        numbers = (max(rates), min(rates), statistics.mean(rates), statistics.pstdev(rates))
-        lines.append(f"   {name:<21}" + "".join(f"{number:>15.3f}" for number in numbers))
-    if phases:
-        lines.append(mdtest_flags.OTHERS)
-    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
