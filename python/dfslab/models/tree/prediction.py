@@ -58,6 +58,7 @@ class Situation:
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
+        self.constants = self.prior_medians()
         self.operations = len(stream.given) or own.operations() * scenario.workload.clients
         if self.trace is not None:
             self.environment.update(self.trace.environment())
@@ -75,10 +76,10 @@ class Situation:
         self.caches = CacheWalk(scenario, self.system, stream, self.parameters, self.phases)
         self.phases = self.caches.phases(self._times(self.constants))
 
-    @cached_property
-    def constants(self) -> dict[str, float]:
-        """The prior medians of the calibrated constants in this configuration's trees: those that
-        the profile of the clients' machine holds, else those of the description."""
+    def prior_medians(self) -> dict[str, float]:
+        """Returns the prior medians of the calibrated constants in the trees of the operations in
+        `mix`: those that the profile of the clients' machine holds, else those of the description.
+        """
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         usual = {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
@@ -182,9 +183,9 @@ class Situation:
     def alone(self, index: int) -> Situation:
         """Returns a copy of this configuration whose only phase is the one with number `index`."""
         found = copy(self)
-        found.__dict__.pop("constants", None)
         found.phases, found.caches = [replace(self.phases[index], weight=1.0)], None
         found.mix = dict(self.phases[index].mix)
+        found.constants = found.prior_medians()
         return found
 
     def costs(
