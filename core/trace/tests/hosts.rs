@@ -4,7 +4,9 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use dfslab_trace::{rank, Forest, Report, ReportOptions, SpanProfile, SpanStore, TreeNode};
+use dfslab_trace::{
+    rank, Forest, NodeKind, Report, ReportOptions, SpanProfile, SpanStore, TreeNode,
+};
 use support::{random_forest, Random};
 
 const HOSTS: u64 = 4;
@@ -145,9 +147,9 @@ fn what_the_recorder_calls_a_wait_is_one() {
     let report = Report::of(&profile, &ReportOptions::default());
     for root in &report.roots {
         let kind = if root.name == "call 1" {
-            "blocked"
+            NodeKind::Blocked
         } else {
-            "service"
+            NodeKind::Service
         };
         assert_eq!(root.kind, kind);
     }

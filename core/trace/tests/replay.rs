@@ -5,7 +5,7 @@
 mod pipeline;
 mod support;
 
-use dfslab_trace::{savings, Forest, ReportOptions, Saving, Savings, Span, SpanStore};
+use dfslab_trace::{savings, Forest, ReportOptions, Saving, Savings, Span, SpanStore, Verdict};
 use pipeline::Pipeline;
 
 fn predicted(store: SpanStore) -> Savings {
@@ -48,9 +48,11 @@ fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     let best = components.iter().max_by(by_truth).expect("components");
     assert_eq!(&found.steps[0].step, best, "{planted:?}");
     assert_eq!(
-        found.steps[0].verdict, "faster",
+        found.steps[0].verdict,
+        Verdict::Faster,
         "{planted:?} {:?} {:?}",
-        found.steps[0], found.unexplained
+        found.steps[0],
+        found.unexplained
     );
     found
 }
@@ -168,7 +170,7 @@ fn a_back_off_that_nobody_ends_is_named_and_not_the_server() {
     exactly("server:create", 600.0);
     exactly("server:complete", 200.0);
     exactly("client:rpc_create", 200.0);
-    assert_eq!(of(&found, "client:back_off").verdict, "faster");
+    assert_eq!(of(&found, "client:back_off").verdict, Verdict::Faster);
 }
 
 #[test]
@@ -200,7 +202,7 @@ fn a_pause_that_nothing_ends_gives_no_verdict() {
     let unexplained = found.unexplained.unwrap();
     assert!(unexplained > 0.5, "{unexplained}");
     let one = of(&found, "client:prepare");
-    assert_eq!(one.verdict, "cannot tell", "{one:?}");
+    assert_eq!(one.verdict, Verdict::CannotTell, "{one:?}");
     assert!(one.low < 0.01 && one.high > 0.14, "{one:?}");
 }
 

@@ -167,8 +167,10 @@ pub struct TreeNode {
     /// How many calls of this node one call of the parent node contains, as a distribution over the
     /// calls of the parent node. None for root calls.
     pub times: Option<Times>,
-    /// "blocked" if the recorder classifies most of the node's calls as waits, else "service".
-    pub kind: &'static str,
+    /// What most of the node's calls do: "blocked" or "service". In profiles of processes, this is
+    /// a cost class.
+    #[schemars(with = "String")]
+    pub kind: NodeKind,
     /// Number of calls with known durations, if some servers only count calls. None if all
     /// durations are known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,16 +192,36 @@ pub struct TreeNode {
     pub children: Vec<TreeNode>,
 }
 
+/// What most calls of a node of a trace do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeKind {
+    /// The recorder classifies the calls as waits.
+    Blocked,
+    /// All other calls.
+    Service,
+}
+
 /// Sums over the recorded calls of one host: number of calls, self time (ns), bytes, sum of
 /// durations (ns) and standard deviation of durations (ns).
 pub type OfHost = (u64, u128, u128, u128, f64);
+
+/// Why a call was kept as an exemplar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExemplarKind {
+    /// It is one of the slowest calls of its node.
+    Slowest,
+    /// It was drawn at random among the calls of its node.
+    Sampled,
+}
 
 /// A call that can be looked up in the trace (an exemplar). Its ids are hexadecimal, as in OTLP
 /// JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExemplarNote {
-    /// Why the call was kept as an exemplar: "slowest" or "sampled".
-    pub kind: &'static str,
+    /// Why the call was kept.
+    pub kind: ExemplarKind,
     /// Trace id of the call, 32 hexadecimal digits.
     pub trace_id: String,
     /// Span id of the call, 16 hexadecimal digits.
@@ -316,8 +338,8 @@ fn tree_node(
             .map(|call| ExemplarNote::of(kind, call))
             .collect()
     };
-    let mut exemplars = of_kind("slowest", statistics.slowest());
-    exemplars.extend(of_kind("sampled", statistics.sampled()));
+    let mut exemplars = of_kind(ExemplarKind::Slowest, statistics.slowest());
+    exemplars.extend(of_kind(ExemplarKind::Sampled, statistics.sampled()));
     let all = statistics.estimated();
     TreeNode {
         name: profile.name(node).to_owned(),
@@ -337,9 +359,9 @@ fn tree_node(
         again: node.again,
         times: node.repeats.distribution(),
         kind: if statistics.mostly_waits() {
-            "blocked"
+            NodeKind::Blocked
         } else {
-            "service"
+            NodeKind::Service
         },
         timed: None,
         served_ns: None,
@@ -351,7 +373,7 @@ fn tree_node(
 }
 
 impl ExemplarNote {
-    fn of(kind: &'static str, call: &Exemplar) -> Self {
+    fn of(kind: ExemplarKind, call: &Exemplar) -> Self {
         Self {
             kind,
             trace_id: format!("{:032x}", call.trace_id),

@@ -42,6 +42,20 @@ const NOTABLE: f64 = 0.02;
 /// Half-width of a 90 % confidence interval in standard errors.
 const Z90: f64 = 1.645;
 
+/// Whether a faster step shortens the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The confidence interval of the saving excludes zero.
+    Faster,
+    /// The saving is not distinguishable from zero, or too small to matter.
+    #[serde(rename = "no gain")]
+    NoGain,
+    /// The confidence interval of the saving is wide.
+    #[serde(rename = "cannot tell")]
+    CannotTell,
+}
+
 /// The estimated end-to-end gain from making one step faster.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
@@ -55,9 +69,8 @@ pub struct Saving {
     pub low: f64,
     /// Upper end of the 90 % confidence interval of the saving.
     pub high: f64,
-    /// "faster" if the interval excludes zero; otherwise "no gain", or "cannot tell" if the
-    /// interval is wide.
-    pub verdict: &'static str,
+    /// Whether a faster step shortens the whole, according to the interval.
+    pub verdict: Verdict,
     /// Seconds of the step's self time that were work or an unexplained delay.
     pub work_s: f64,
     /// Seconds of the step's self time that were spent waiting for other steps.
@@ -242,15 +255,15 @@ fn predict(forest: &Forest, options: &ReportOptions, left_out: u64) -> Savings {
     }
 }
 
-fn verdict(low: f64, high: f64) -> &'static str {
+fn verdict(low: f64, high: f64) -> Verdict {
     if high < NOTABLE / 2.0 {
-        "no gain"
+        Verdict::NoGain
     } else if high - low > WIDE * high && high - low > NOTABLE {
-        "cannot tell"
+        Verdict::CannotTell
     } else if low <= 0.0 {
-        "no gain"
+        Verdict::NoGain
     } else {
-        "faster"
+        Verdict::Faster
     }
 }
 

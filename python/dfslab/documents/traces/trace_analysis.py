@@ -10,7 +10,7 @@ from pydantic import field_serializer
 
 from dfslab.documents.document import Document
 from dfslab.documents.traces.call_path import CallPath
-from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_profile import TraceProfile, Verdict
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
@@ -36,8 +36,8 @@ class PartGain(Document):
     # end.
     low: float
     high: float
-    # The verdict, "faster", "no gain" or "cannot tell", according to the bounds.
-    verdict: str
+    # According to the bounds.
+    verdict: Verdict
     # Busy time divided by the life time of the process. It exceeds 1 with several threads, and is
     # None for links.
     utilisation: float | None

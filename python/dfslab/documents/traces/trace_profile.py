@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from dfslab.documents.document import Document
@@ -69,6 +71,15 @@ class Entry(Document):
     total_s: float
 
 
+# Why a call was kept as an exemplar.
+ExemplarKind = Literal[
+    # It is one of the slowest calls of its node.
+    "slowest",
+    # It was drawn at random among the calls of its node.
+    "sampled",
+]
+
+
 class ExemplarNote(Document):
     """A call that can be looked up in the trace (an exemplar). Its ids are hexadecimal, as in OTLP
     JSON.
@@ -76,8 +87,8 @@ class ExemplarNote(Document):
 
     # Duration of the call, seconds.
     duration_s: float
-    # Why the call was kept as an exemplar: "slowest" or "sampled".
-    kind: str
+    # Why the call was kept.
+    kind: ExemplarKind
     # Span id of the call, 16 hexadecimal digits.
     span_id: str
     # Trace id of the call, 32 hexadecimal digits.
@@ -148,6 +159,17 @@ class Sampling(Document):
     spans_weighted: int
 
 
+# Whether a faster step shortens the whole.
+Verdict = Literal[
+    # The confidence interval of the saving excludes zero.
+    "faster",
+    # The saving is not distinguishable from zero, or too small to matter.
+    "no gain",
+    # The confidence interval of the saving is wide.
+    "cannot tell",
+]
+
+
 class Saving(Document):
     """The estimated end-to-end gain from making one step faster."""
 
@@ -178,9 +200,8 @@ class Saving(Document):
     # Work of the step divided by the elapsed time of the logical threads that do it. Only in
     # traces of spans.
     utilisation: float | None = None
-    # "faster" if the interval excludes zero; otherwise "no gain", or "cannot tell" if the
-    # interval is wide.
-    verdict: str
+    # Whether a faster step shortens the whole, according to the interval.
+    verdict: Verdict
     # Whether the name of the step's calls marks them as waits.
     wait: bool
     # Seconds of the step's self time that were spent waiting for other steps.
@@ -283,7 +304,8 @@ class TreeNode(Document):
     exemplars: list[ExemplarNote]
     # The processes that made the calls. Only in profiles of processes.
     instances: list[str] = Field(default_factory=list)
-    # "blocked" if the recorder classifies most of the node's calls as waits, else "service".
+    # What most of the node's calls do: "blocked" or "service". In profiles of processes, this is
+    # a cost class.
     kind: str
     # Longest duration, seconds; none if a server reported sums only.
     max_s: float | None

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field
 
 from dfslab.documents.traces.call_path import CallPath
-from dfslab.documents.traces.trace_profile import Saving, Savings
+from dfslab.documents.traces.trace_profile import Saving, Savings, Verdict
 from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
@@ -205,8 +205,8 @@ def _saving(
     )
 
 
-def verdict(low: float, high: float) -> str:
-    """Returns the verdict on an interval of savings: "faster", "no gain", or "cannot tell"."""
+def verdict(low: float, high: float) -> Verdict:
+    """Returns the verdict on an interval of savings."""
     if high < NOTABLE / 2:
         return "no gain"
     if high - low > WIDE * high and high - low > NOTABLE:
