@@ -43,8 +43,8 @@ from dfslab.studies.designs.design_plan import plan as _planned_design
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.plans.planning import Planned
 from dfslab.studies.plans.planning import plan as _plan
+from dfslab.studies.plans.predicting import predict as _predict
 from dfslab.studies.plans.targets import parse_targets as _parse_targets
-from dfslab.studies.predicting import predict as _predict
 from dfslab.studies.runs.store import results_of as _results_of
 from dfslab.studies.traces.trace_files import profile as _profile
 

@@ -11,10 +11,10 @@ import pytest
 from dfslab import _core
 from dfslab.documents import former, metrics
 from dfslab.documents.load_report import LoadReport
-from dfslab.documents.named_net_report import net_reports
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import RunReport
 from dfslab.documents.net_run import CountMonitor, LogMonitor, MarkingMonitor, SojournMonitor
+from dfslab.documents.nets.named_net_report import net_reports
 from dfslab.documents.traces.plain import plain, plain_trees
 from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.nets import engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.documents.named_net_report import NetReport
+from dfslab.documents.nets.named_net_report import NetReport
 from dfslab.models.compiled.net_job import Watched
 
 

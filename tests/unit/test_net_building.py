@@ -7,8 +7,8 @@ import random
 import xml.etree.ElementTree as ET
 
 import pytest
-from dfslab.documents.named_net_report import NetReport
 from dfslab.documents.net_run import CountMonitor, LogMonitor
+from dfslab.documents.nets.named_net_report import NetReport
 from dfslab.method import RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Net, Page, Put, Take

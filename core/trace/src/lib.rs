@@ -29,7 +29,7 @@ pub use profile::repeats::{Repeats, Times};
 pub use profile::shards::{merge_parts, sharing, Part};
 pub use profile::statistics::{Exemplar, Statistics};
 pub use profile::{ProfileNode, SpanProfile};
-pub use replay::{savings, savings_of_sample, Saving, Savings, Verdict};
+pub use replay::{savings, savings_of_sample, Saving, SavingVerdict, Savings};
 pub use selection::{CallChoice, LeftOut, Selection};
 pub use span::identity::assign_trace_ids;
 pub use span::losses::SpanLosses;

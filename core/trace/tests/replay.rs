@@ -5,7 +5,9 @@
 mod pipeline;
 mod support;
 
-use dfslab_trace::{savings, Forest, ReportOptions, Saving, Savings, Span, SpanStore, Verdict};
+use dfslab_trace::{
+    savings, Forest, ReportOptions, Saving, SavingVerdict, Savings, Span, SpanStore,
+};
 use pipeline::Pipeline;
 
 fn predicted(store: SpanStore) -> Savings {
@@ -49,7 +51,7 @@ fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     assert_eq!(&found.steps[0].step, best, "{planted:?}");
     assert_eq!(
         found.steps[0].verdict,
-        Verdict::Faster,
+        SavingVerdict::Faster,
         "{planted:?} {:?} {:?}",
         found.steps[0],
         found.unexplained
@@ -170,7 +172,7 @@ fn a_back_off_that_nobody_ends_is_named_and_not_the_server() {
     exactly("server:create", 600.0);
     exactly("server:complete", 200.0);
     exactly("client:rpc_create", 200.0);
-    assert_eq!(of(&found, "client:back_off").verdict, Verdict::Faster);
+    assert_eq!(of(&found, "client:back_off").verdict, SavingVerdict::Faster);
 }
 
 #[test]
@@ -202,7 +204,7 @@ fn a_pause_that_nothing_ends_gives_no_verdict() {
     let unexplained = found.unexplained.unwrap();
     assert!(unexplained > 0.5, "{unexplained}");
     let one = of(&found, "client:prepare");
-    assert_eq!(one.verdict, Verdict::CannotTell, "{one:?}");
+    assert_eq!(one.verdict, SavingVerdict::Inconclusive, "{one:?}");
     assert!(one.low < 0.01 && one.high > 0.14, "{one:?}");
 }
 

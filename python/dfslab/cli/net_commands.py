@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from dfslab.documents.document import Document
     from dfslab.documents.net_run import RunLimits
-    from dfslab.documents.net_simulation import MeanValue, MonitoredValue, NetSimulation
     from dfslab.documents.net_state import NetSizes, StateSpace
+    from dfslab.documents.nets.net_simulation import MeanValue, MonitoredValue, NetSimulation
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]

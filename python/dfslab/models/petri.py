@@ -22,10 +22,10 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import StreamSimulation
-from dfslab.documents.named_net_report import NetReport
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import Logged
 from dfslab.documents.net_run import DeclaredStation, MonitorDefinition, RunLimits
+from dfslab.documents.nets.named_net_report import NetReport
 from dfslab.documents.rows import PlannedOperation
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result

@@ -11,7 +11,6 @@ from statistics import fmean, stdev
 from typing import Unpack
 
 from dfslab import _core, quantiles
-from dfslab.documents.named_net_report import NetReport, net_reports
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import Logged, RunReport
 from dfslab.documents.net_run import (
@@ -23,6 +22,7 @@ from dfslab.documents.net_run import (
     Until,
 )
 from dfslab.documents.net_state import Binding, GameState, NetSizes, StateSpace
+from dfslab.documents.nets.named_net_report import NetReport, net_reports
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Net, definition_of

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Unpack
 
-from dfslab.documents.named_net_report import NetReport
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import ObservedValues
 from dfslab.documents.net_run import (
@@ -23,7 +22,8 @@ from dfslab.documents.net_run import (
     ValueLevel,
     ValueMonitor,
 )
-from dfslab.documents.net_simulation import (
+from dfslab.documents.nets.named_net_report import NetReport
+from dfslab.documents.nets.net_simulation import (
     MeanValue,
     MonitoredValue,
     NetSimulation,

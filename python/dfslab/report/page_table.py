@@ -7,7 +7,17 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Column, Paragraph, Section, Table, TableCell, signed_text
+from dfslab.documents.table import (
+    Column,
+    Paragraph,
+    Section,
+    Table,
+    TableCell,
+    absent,
+    number_text,
+    signed_text,
+)
+from dfslab.result import Metric
 
 # Predictions whose relative error is larger than this are coloured.
 FAR_OFF = 0.25
@@ -115,3 +125,15 @@ def folded(title: str, body: Markup, opened: bool = False) -> Markup:
 def note(text: str) -> Markup:
     """Returns the HTML of a sentence that explains a chart or a table."""
     return Markup('<p class="soft">{}</p>').format(text)
+
+
+def estimated(metric: Metric | None, error: float | None = None) -> TableCell:
+    """Returns the cell of a metric with its interval below, and with `error` if the metric is a
+    prediction whose signed relative error is known. Without a metric, the cell has a dash."""
+    if metric is None:
+        return absent()
+    interval = ""
+    if metric.low is not None and metric.high is not None:
+        interval = f"{number_text(metric.low)} to {number_text(metric.high)}"
+    text = number_text(metric.value)
+    return TableCell(metric.value, text, interval, metric.low, metric.high, error=error)

@@ -45,7 +45,7 @@ const Z90: f64 = 1.645;
 /// Whether a faster step shortens the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum SavingVerdict {
     /// The confidence interval of the saving excludes zero.
     Faster,
     /// The saving is not distinguishable from zero, or too small to matter.
@@ -53,7 +53,7 @@ pub enum Verdict {
     NoGain,
     /// The confidence interval of the saving is wide.
     #[serde(rename = "cannot tell")]
-    CannotTell,
+    Inconclusive,
 }
 
 /// The estimated end-to-end gain from making one step faster.
@@ -70,7 +70,7 @@ pub struct Saving {
     /// Upper end of the 90 % confidence interval of the saving.
     pub high: f64,
     /// Whether a faster step shortens the whole, according to the interval.
-    pub verdict: Verdict,
+    pub verdict: SavingVerdict,
     /// Seconds of the step's self time that were work or an unexplained delay.
     pub work_s: f64,
     /// Seconds of the step's self time that were spent waiting for other steps.
@@ -255,15 +255,15 @@ fn predict(forest: &Forest, options: &ReportOptions, left_out: u64) -> Savings {
     }
 }
 
-fn verdict(low: f64, high: f64) -> Verdict {
+fn verdict(low: f64, high: f64) -> SavingVerdict {
     if high < NOTABLE / 2.0 {
-        Verdict::NoGain
+        SavingVerdict::NoGain
     } else if high - low > WIDE * high && high - low > NOTABLE {
-        Verdict::CannotTell
+        SavingVerdict::Inconclusive
     } else if low <= 0.0 {
-        Verdict::NoGain
+        SavingVerdict::NoGain
     } else {
-        Verdict::Faster
+        SavingVerdict::Faster
     }
 }
 

@@ -86,7 +86,7 @@ def predict(
             if text != usual:
                 raise InputError(option, text, "goes with --metadata-server")
     method = method or USUAL_METHOD
-    from dfslab.studies import predicting
+    from dfslab.studies.plans import predicting
 
     predicting.check_method(method)
     chosen = read_scenario(scenario, sets, methods=[method])

@@ -10,7 +10,7 @@ from pydantic import field_serializer
 
 from dfslab.documents.document import Document
 from dfslab.documents.traces.call_path import CallPath
-from dfslab.documents.traces.trace_profile import TraceProfile, Verdict
+from dfslab.documents.traces.trace_profile import SavingVerdict, TraceProfile
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class PartGain(Document):
     low: float
     high: float
     # According to the bounds.
-    verdict: Verdict
+    verdict: SavingVerdict
     # Busy time divided by the life time of the process. It exceeds 1 with several threads, and is
     # None for links.
     utilisation: float | None

@@ -160,7 +160,7 @@ class Sampling(Document):
 
 
 # Whether a faster step shortens the whole.
-Verdict = Literal[
+SavingVerdict = Literal[
     # The confidence interval of the saving excludes zero.
     "faster",
     # The saving is not distinguishable from zero, or too small to matter.
@@ -201,7 +201,7 @@ class Saving(Document):
     # traces of spans.
     utilisation: float | None = None
     # Whether a faster step shortens the whole, according to the interval.
-    verdict: Verdict
+    verdict: SavingVerdict
     # Whether the name of the step's calls marks them as waits.
     wait: bool
     # Seconds of the step's self time that were spent waiting for other steps.

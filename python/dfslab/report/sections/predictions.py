@@ -14,8 +14,7 @@ from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.metric_cell import estimated
-from dfslab.report.page_table import FAR_OFF, drawn, note
+from dfslab.report.page_table import FAR_OFF, drawn, estimated, note
 from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 

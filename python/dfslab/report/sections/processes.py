@@ -12,12 +12,11 @@ from markupsafe import Markup
 from dfslab.documents.metrics import RATE
 from dfslab.documents.table import Tab, Table, TableCell, count, heads, number, number_text, words
 from dfslab.models.learn.features import describe
+from dfslab.report.answers.client_placement import PROCESSES, THREADS, rest, way
 from dfslab.report.charts.figure import Axis, Mark, Panel, Series
 from dfslab.report.charts.svg import figure
-from dfslab.report.client_placement import PROCESSES, THREADS, rest, way
 from dfslab.report.contract import PageSection
-from dfslab.report.metric_cell import estimated
-from dfslab.report.page_table import drawn, note
+from dfslab.report.page_table import drawn, estimated, note
 from dfslab.result import Metric
 from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.contract import FinishedRun

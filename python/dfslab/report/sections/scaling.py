@@ -19,10 +19,10 @@ from dfslab.documents.table import (
     rate,
     words,
 )
+from dfslab.report.answers.client_placement import KEYS, PROCESSES, THREADS, rest, way
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Panel, Series
 from dfslab.report.charts.svg import figure
-from dfslab.report.client_placement import KEYS, PROCESSES, THREADS, rest, way
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import contents, note
 from dfslab.result import Result

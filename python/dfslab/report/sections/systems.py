@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from dfslab import discover
 from dfslab.documents.table import Tab, naming, number_text
+from dfslab.report.answers.client_placement import KEYS, PROCESSES, THREADS
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
 from dfslab.report.charts.svg import figure
-from dfslab.report.client_placement import KEYS, PROCESSES, THREADS
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import contents, folded, note
 from dfslab.spec.design import LevelValue

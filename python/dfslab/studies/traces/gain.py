@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field
 
 from dfslab.documents.traces.call_path import CallPath
-from dfslab.documents.traces.trace_profile import Saving, Savings, Verdict
+from dfslab.documents.traces.trace_profile import Saving, Savings, SavingVerdict
 from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
@@ -205,7 +205,7 @@ def _saving(
     )
 
 
-def verdict(low: float, high: float) -> Verdict:
+def verdict(low: float, high: float) -> SavingVerdict:
     """Returns the verdict on an interval of savings."""
     if high < NOTABLE / 2:
         return "no gain"

@@ -1,0 +1,1 @@
+"""What simulations of nets measured, for the rooms that read it."""
