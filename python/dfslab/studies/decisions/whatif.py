@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from dfslab.arrays import Floats
 from dfslab.documents.table import Column, Table, TableCell, absent, labels_text, shared_text, words
 from dfslab.models.tree.hardware_draws import hardware_draws
-from dfslab.models.tree.limits import limit_text, limits_of
+from dfslab.models.tree.limit_text import text_of
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change import Change, possible_log_gain
@@ -404,7 +405,7 @@ def _rows(
                 times=first.times,
                 before_per_s=first.before_per_s,
                 after_per_s=first.after_per_s,
-                limit=limit_text(limits, after) if limits else "",
+                limit=text_of(limits) if limits else "",
                 parts=len(changes),
                 withheld=trust.reasons([one.kind for one in changes]),
             )
