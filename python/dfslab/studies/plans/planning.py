@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from dfslab import discover, quantiles
 from dfslab.arrays import Floats
+from dfslab.documents.operation_names import counted
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.method import CONFIDENCE
 from dfslab.models.fit.demand import UNCALIBRATED_FREEDOM
@@ -120,7 +121,7 @@ class Planned(BaseModel):
             f"copies), {best.price:,.0f}; bottleneck: {best.bottleneck}; "
             f"sure: {best.sureness}.{memory}",
             f"Simulated on {check.servers} servers with {check.clients} clients: "
-            f"{check.simulated_per_s:.4g} {check.operation}s a second (computed "
+            f"{check.simulated_per_s:.4g} {counted(check.operation)}/s (computed "
             f"{check.computed_per_s:.4g}, standard error {check.standard_error:.1%}).",
         ]
 
