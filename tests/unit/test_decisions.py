@@ -28,6 +28,7 @@ from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.trust import trust_in
 from dfslab.studies.decisions.whatif import PairedModel, whatif
+from dfslab.web.whatif_board import Board, WhatIfRequest, answer
 from support import synthetic
 from support.command import dfslab
 from support.recorded import recorded_run
@@ -204,6 +205,27 @@ def test_nothing_of_a_withheld_gain_is_printed():
     advice = recommend(evidence, "rate", prices_of())
     assert advice.spared == []
     assert advice.table().rows == []
+
+
+def test_json_of_a_withheld_gain_has_its_reason_and_no_figure():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    for row in recommend(evidence, "rate", prices_of()).document()["rows"]:
+        assert row["withheld"]
+        assert [row[key] for key in ("gain", "limit", "next_limit")] == [None] * 3
+    for row in whatif(evidence, ["clients x2"]).document()["rows"]:
+        assert row["withheld"]
+        assert [row[key] for key in ("rate", "times", "after_per_s", "limit")] == [None] * 4
+
+
+def test_the_board_prints_nothing_of_a_withheld_gain():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    board = Board(evidence_in(Path("run"), scenario, results))
+    found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 0}))
+    if not found.withheld:
+        found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 1}))
+    assert found.withheld
+    assert (found.gain, found.after_per_s, found.times, found.limit) == (None, None, [], "")
 
 
 def test_the_smallest_set_of_changes_with_the_gain_is_named(gigabit):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab.arrays import Floats
 from dfslab.documents.table import Column, Table, TableCell, absent, labels_text, shared_text, words
@@ -61,6 +61,15 @@ class ChangedOperation(BaseModel):
     withheld: list[str]
     parts: int = 1
 
+    def document(self) -> dict[str, JsonValue]:
+        """The JSON document. If the gain is withheld, all figures are null."""
+        found: dict[str, JsonValue] = self.model_dump(mode="json")
+        return {**found, **dict.fromkeys(_UNRELIABLE)} if self.withheld else found
+
+
+# What is withheld if the predictions for a change are not reliable.
+_UNRELIABLE = ("rate", "times", "before_per_s", "after_per_s", "limit")
+
 
 class WhatIf(BaseModel):
     """The gains of changes. `basis`: "run" if the predictions are calibrated on a run, else
@@ -100,6 +109,12 @@ class WhatIf(BaseModel):
         more = "" if adds else " (the other changes add hardly anything)"
         text = f"Gains most: {best.change}, × {best.rate.gain:.2f} for {'+'.join(best.operations)}"
         return f"{text}{more}."
+
+    def document(self) -> dict[str, JsonValue]:
+        """The JSON document that commands print. Figures of withheld gains are null; `withheld` has
+        the reasons."""
+        found: dict[str, JsonValue] = self.model_dump(mode="json")
+        return {**found, "rows": [one.document() for one in self.rows]}
 
     def table(self) -> Table:
         """Returns a table with one row for each change and group of configurations. A group has the
