@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.hardware.undeclared import undeclared
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.expect.place_scenario import _written
 from support.command import dfslab
 
 SCENARIO = """
@@ -55,3 +61,20 @@ def test_predict_lists_what_is_not_declared(declared, assumed, tmp_path):
     assert f"assumed of server, client: {assumed}" in note
     assert note in shown
     assert "--set deployment.node.server.memory=VALUE" in note
+
+
+def test_what_init_assumes_is_not_written_as_declared():
+    roles = {"client": 1, "storage": 1}
+    group = NodeGroup(name="machine", roles=roles).model_copy(update={"cores": 2})
+    table = {
+        "name": "place",
+        "deployment": _written(Deployment(node=[group])),
+        "file_system": {"name": "local"},
+        "workload": {"name": "sequential_read"},
+    }
+    written = build(Scenario, tomllib.loads(build(Scenario, table).brief_toml()))
+    assert written.deployment.node[0].cores == 2
+    assert "cores" in written.deployment.node[0].model_fields_set
+    assert "assumed of machine: frequency 2.5 GHz, memory 8 GiB" in " ".join(
+        undeclared(written.deployment, "client")
+    )

@@ -226,8 +226,9 @@ class Scenario(CheckedModel):
         tables = found.get("deployment", {}).get("node", [])
         for group, table in zip(self.deployment.node, tables, strict=False):
             # An assumed value is left out, so that readers of the text see that nobody declared it.
-            if "frequency" not in group.model_fields_set:
-                table.pop("frequency", None)
+            for key in ("frequency", "memory"):
+                if key not in group.model_fields_set:
+                    table.pop(key, None)
             if "cores" in group.model_fields_set:
                 table["cores"] = group.cores
         return tomlkit.dumps(found)
