@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dfslab.models.tree.limit_text import text_of
+from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import CLIENTS_HELP, IDLE, limits_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.changes.change_language import apply, parse_change

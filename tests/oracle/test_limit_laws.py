@@ -7,7 +7,7 @@ import math
 import random
 
 import pytest
-from dfslab.models.tree.limit_text import text_of
+from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import NETWORK, limits_of
 from dfslab.models.tree.prediction import Situation
 from support.drawn_scenarios import configuration, drawn

@@ -10,7 +10,7 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.hardware.undeclared import undeclared
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.expect.place_scenario import _written
+from dfslab.studies.expect.assumptions import without_assumed
 from support.command import dfslab
 
 SCENARIO = """
@@ -68,7 +68,7 @@ def test_what_init_assumes_is_not_written_as_declared():
     group = NodeGroup(name="machine", roles=roles).model_copy(update={"cores": 2})
     table = {
         "name": "place",
-        "deployment": _written(Deployment(node=[group])),
+        "deployment": without_assumed(Deployment(node=[group])),
         "file_system": {"name": "local"},
         "workload": {"name": "sequential_read"},
     }

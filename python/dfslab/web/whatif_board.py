@@ -13,7 +13,7 @@ from dfslab.documents import metrics
 from dfslab.documents.document import Document, StrictDocument
 from dfslab.documents.table import labels_text
 from dfslab.method import Model, RunFailed
-from dfslab.models.tree.limit_text import text_of
+from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation

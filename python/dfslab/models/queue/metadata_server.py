@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dfslab.documents.operation_names import counted
+from dfslab.documents.metrics import counted
 from dfslab.models.fit.demand import NOT_CALIBRATED, Calibration, uncalibrated
 from dfslab.models.queue import burst
 from dfslab.models.queue.lock import Locks

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dfslab.documents.metrics import LATENCY, RESPONSE, operations_with
-from dfslab.documents.operation_names import ANY, counted
+from dfslab.documents.metrics import ANY, LATENCY, RESPONSE, counted, operations_with
 from dfslab.result import Result
 from dfslab.spec import units
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from dfslab.documents.table import shared_text
-from dfslab.models.tree.limit_text import text_of
+from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of

@@ -12,8 +12,8 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab.arrays import Floats
 from dfslab.documents.table import Column, Table, TableCell, absent, labels_text, shared_text, words
+from dfslab.models.limit_text import text_of
 from dfslab.models.tree.hardware_draws import hardware_draws
-from dfslab.models.tree.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of

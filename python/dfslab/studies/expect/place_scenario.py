@@ -24,7 +24,7 @@ from dfslab.spec.systems.standard import recordable, recorded
 from dfslab.spec.systems.stored_copies import copies_at, copies_parameter, setting_for
 from dfslab.spec.toml import TomlTable
 from dfslab.studies.expect import hardware_facts as facts
-from dfslab.studies.expect.assumptions import ASSUMED_UNITS, assumptions
+from dfslab.studies.expect.assumptions import assumptions, without_assumed
 from dfslab.studies.expect.grid import operations_of, sweep_of
 from dfslab.studies.expect.hardware_facts import (
     KNOWN_SD,
@@ -101,7 +101,7 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
             "schema": 1,
             "name": _name(place.text),
             "title": f"What should {place.text} deliver?",
-            "deployment": _written(recordable(deployment)),
+            "deployment": without_assumed(recordable(deployment)),
             "file_system": {"name": system.name, "access": _access(place), **written},
             "workload": {"name": "sequential_write"},
             "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 3},
@@ -327,17 +327,6 @@ class _ThisMachine:
         """Returns a node group with the cores, memory and call time of this machine."""
         own = {"cores": self.cores, "memory": float(self.memory_bytes), "call_time": self.call_s}
         return group.model_copy(update=own)
-
-
-def _written(deployment: Deployment) -> TomlTable:
-    """Returns a deployment as a table without the processors and memory that are only assumed, so
-    that predictions for the scenario list them as not declared."""
-    table = deployment.model_dump(mode="json")
-    for group, written in zip(deployment.node, table["node"], strict=True):
-        for key in ASSUMED_UNITS:
-            if key not in group.model_fields_set:
-                del written[key]
-    return table
 
 
 def _group(name: str, count: int, roles: dict[str, int], disk: Disk) -> NodeGroup:

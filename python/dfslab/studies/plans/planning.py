@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from dfslab import discover, quantiles
 from dfslab.arrays import Floats
-from dfslab.documents.operation_names import counted
+from dfslab.documents.metrics import counted
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.method import CONFIDENCE
 from dfslab.models.fit.demand import UNCALIBRATED_FREEDOM
