@@ -7,7 +7,8 @@ import math
 import random
 
 import pytest
-from dfslab.models.tree.limits import NETWORK, limits_of, text_of
+from dfslab.models.limit_text import text_of
+from dfslab.models.tree.limits import NETWORK, limits_of
 from dfslab.models.tree.prediction import Situation
 from support.drawn_scenarios import configuration, drawn
 from support.predicted import situation_of

@@ -365,6 +365,18 @@ def test_capacity_names_what_is_full():
     assert found["stat"].low_per_s < found["stat"].rate_per_s < found["stat"].high_per_s
 
 
+def test_bursts_have_the_interval_that_the_capacity_gives_them():
+    found = limits(scenario("hdfs"))
+    rates = {one.operation: one for one in found.capacity}
+    for peak in found.peaks:
+        low, high = peak.interval_per_s
+        assert low < peak.largest_per_s < high
+        assert low >= rates[peak.operation].low_per_s
+        assert peak.drain_interval_s[0] <= peak.drain_s <= peak.drain_interval_s[1]
+        assert peak.unit == rates[peak.operation].unit
+    assert rates["create"].unit == "files created"
+
+
 def test_a_file_system_without_a_metadata_server_says_so():
     with pytest.raises(InputError, match="has no metadata server"):
         limits(scenario("glusterfs"))
@@ -386,7 +398,7 @@ def test_the_command_answers(monkeypatch, capsys, tmp_path):
     assert "that fit hdfs's namenode with 16 GiB" in shown
     assert "assumed: outside bursts, 50% of the capacity is in use" in shown
     assert "call queue" in " ".join(shown.split())
-    assert "The lowest limit of requests is that of write" in shown
+    assert "The lowest limit is that of write" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 

@@ -4,8 +4,9 @@ predictions for them."""
 from __future__ import annotations
 
 from dfslab import discover
+from dfslab.models.limit_text import text_of
 from dfslab.models.petri import simulate
-from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build

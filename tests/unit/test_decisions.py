@@ -28,6 +28,7 @@ from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.trust import trust_in
 from dfslab.studies.decisions.whatif import PairedModel, whatif
+from dfslab.web.whatif_board import Board, WhatIfRequest, answer
 from support import synthetic
 from support.command import dfslab
 from support.recorded import recorded_run
@@ -206,6 +207,27 @@ def test_nothing_of_a_withheld_gain_is_printed():
     assert advice.table().rows == []
 
 
+def test_json_of_a_withheld_gain_has_its_reason_and_no_figure():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    for row in recommend(evidence, "rate", prices_of()).document()["rows"]:
+        assert row["withheld"]
+        assert [row[key] for key in ("gain", "limit", "next_limit")] == [None] * 3
+    for row in whatif(evidence, ["clients x2"]).document()["rows"]:
+        assert row["withheld"]
+        assert [row[key] for key in ("rate", "times", "after_per_s", "limit")] == [None] * 4
+
+
+def test_the_board_prints_nothing_of_a_withheld_gain():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    board = Board(evidence_in(Path("run"), scenario, results))
+    found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 0}))
+    if not found.withheld:
+        found = answer(board, WhatIfRequest(source="run", positions={"workload.clients": 1}))
+    assert found.withheld
+    assert (found.gain, found.after_per_s, found.times, found.limit) == (None, None, [], "")
+
+
 def test_the_smallest_set_of_changes_with_the_gain_is_named(gigabit):
     names = ["servers x2", "server disk x2", "client link x2"]
     found = whatif(evidence_of(gigabit), names)
@@ -228,8 +250,9 @@ def test_whatif_and_advice_judge_a_change_by_the_same_words(gigabit):
 def test_idle_processors_explain_why_more_of_them_do_not_help():
     found = recommend(evidence_of(SCENARIOS / "quickstart.toml"), "rate", prices_of())
     row = next(one for one in found.rows if one.change == "clients x2")
-    assert "50 % of the processors are busy: faster ones help, more ones do not" in row.limit
-    assert "busy" not in row.next_limit
+    helps = "more clients or faster processors help, more processors do not"
+    assert f"(50 % busy): {helps}" in row.limit
+    assert "saturated" in row.next_limit
 
 
 def test_advice_is_given_if_the_measured_scaling_agrees():

@@ -33,27 +33,35 @@ operations_per_client = 2
 [run]
 methods = ["sequence"]
 """
-# For each case: link of the server, network latency, file size, and the limit.
+# For each case: link of the server, network latency, file size, the limit and its kind.
 CASES = {
-    "equal links": ("1 Gbit/s", "50 us", "256 MiB", "server.nic.in and client.nic.out"),
-    "the client's link": ("10 Gbit/s", "50 us", "256 MiB", "client.nic.out"),
-    "a long way": ("10 Gbit/s", "30 ms", "4 KiB", "network latency"),
+    "equal links": (
+        "1 Gbit/s",
+        "50 us",
+        "256 MiB",
+        "server.nic.in and client.nic.out",
+        "latency-bound",
+    ),
+    "the client's link": ("10 Gbit/s", "50 us", "256 MiB", "client.nic.out", "latency-bound"),
+    "a long way": ("10 Gbit/s", "30 ms", "4 KiB", "network latency", "latency-bound"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_terminal_json_advice_and_page_name_the_same_limit(case, tmp_path):
-    server, latency, size, limit = CASES[case]
+    server, latency, size, limit, kind = CASES[case]
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(server=server, latency=latency, size=size))
     (result,) = json.loads(dfslab("predict", file, "--json").stdout)
     assert result["limits"][0]["name"] == limit
     assert result["bottleneck"].startswith(limit)
     shown = dfslab("predict", file).stdout
-    assert f"The limit by sequence, in 1 of 1 configurations: {limit}." in " ".join(shown.split())
+    summary = f"The limit by sequence, in 1 of 1 configurations: {limit}, {kind}."
+    assert summary in " ".join(shown.split())
+    assert f", {kind}" in result["bottleneck"]
     advice = json.loads(dfslab("advise", file, "--json").stdout)
     assert {row["limit"] for row in advice["rows"]} == {result["bottleneck"]}
     made = dfslab("run", file, "--out", tmp_path / "runs")
     assert made.returncode == 0, made.stderr
     (page,) = {one.resolve() for one in (tmp_path / "runs").glob("*/*/report.html")}
-    assert limit in page.read_text()
+    assert f"{limit}, {kind}" in page.read_text()

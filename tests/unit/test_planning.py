@@ -4,14 +4,18 @@ their memory, and the command itself."""
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
+from dfslab.models.fit.demand import uncalibrated
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.plans.deployments import PlanLayout, layouts, scenario_of, usual_systems
 from dfslab.studies.plans.planning import plan
-from dfslab.studies.plans.sizing import HEADROOM, fewest_servers, load_of, memory_bytes
+from dfslab.studies.plans.sizing import HEADROOM, fewest_servers, load_of, memory_bytes, workload_of
 from dfslab.studies.plans.targets import LatencyTarget, parse_targets
 from support.command import dfslab
 
@@ -153,3 +157,39 @@ def test_an_impossible_target_is_one_line():
 def test_the_command_prints_one_document():
     done = dfslab("plan", "write >= 1 GB/s", "--file-system", "glusterfs", "--json")
     assert json.loads(done.stdout)["rows"][0]["system"] == "glusterfs"
+
+
+def _log_width(low, high):
+    return math.log(high / low)
+
+
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_a_plan_is_as_uncertain_as_a_prediction_of_its_deployment(factor):
+    """The links limit, so their uncertainty widens both intervals alike."""
+    stated = HardwareUncertainty(client_link=factor, server_link=factor)
+    target = "write >= 1 GB/s"
+    (row, *_) = plan(target, parse_targets(target), ["glusterfs"], 1, prices_of(), stated).rows
+    layout = next(one for one in layouts(("glusterfs",), 1, stated) if one.text == row.hardware)
+    workload = {**workload_of("write", parse_targets(target)), "clients": 16}
+    given = situation_of(scenario_of(layout, row.servers, row.clients, workload))
+    width = 2 * math.log(uncalibrated(given).interval_factor(given))
+    assert "nic" in row.bottleneck
+    assert _log_width(row.low, row.high) == pytest.approx(width, rel=0.35)
+
+
+def test_uncertain_hardware_widens_a_plan_and_a_line_says_so():
+    target = "write >= 1 GB/s"
+    asked = ("plan", target, "--file-system", "glusterfs", "--copies", "1", "--json")
+    links = ("--uncertain", "client_link=3", "--uncertain", "server_link=3")
+    shown = [json.loads(dfslab(*asked, *more).stdout) for more in ((), links)]
+    widths = [_log_width(one["rows"][0]["low"], one["rows"][0]["high"]) for one in shown]
+    assert widths[1] > 1.3 * widths[0]
+    assert any("taken as exact" in one for one in shown[0]["notes"])
+    assert any("client link × or ÷ 3" in one for one in shown[1]["notes"])
+
+
+@pytest.mark.parametrize("text", ["disc=2", "disk", "disk=0.5", "disk=much"])
+def test_a_wrong_uncertainty_is_named(text):
+    found = dfslab("plan", "write >= 1 GB/s", "--uncertain", text)
+    assert found.returncode == 2
+    assert "--uncertain" in found.stderr

@@ -5,7 +5,7 @@ fitted regressions, and how much was simulated.
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
@@ -81,12 +81,31 @@ class Limit(Document):
     `share` tells by how many per cent the time per operation grows if this factor takes one per
     cent more time. `round_trips` is for network latency only: for each operation, the number of
     round trips on its critical path.
+
+    `busy` is the utilisation of a resource, from 0 to 1; None for a latency or a wait. `bound` is
+    "saturated" if the resource is busy nearly all the time, so that only more or faster resources
+    help. It is "latency" if clients wait for the factor although nothing is saturated, so that more
+    clients help. Otherwise it is "". `step` is the step of an operation that takes most of the
+    factor's time.
     """
 
     name: str
     share: float
     meaning: str = ""
     round_trips: dict[str, float] = {}
+    busy: float | None = None
+    bound: Literal["", "saturated", "latency"] = ""
+    step: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, followed by "saturated" or "latency-bound" if one of them holds."""
+        return f"{self.name}, {self.bound_word}" if self.bound_word else self.name
+
+    @property
+    def bound_word(self) -> str:
+        """ "saturated", "latency-bound" or ""."""
+        return "latency-bound" if self.bound == "latency" else self.bound
 
 
 class PredictedPhase(Document):

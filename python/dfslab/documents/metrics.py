@@ -117,3 +117,28 @@ PATTERN = (
     rf"^({RATE}|{THROUGHPUT}"
     rf"|({LATENCY}|{RESPONSE})_s_({'|'.join(STATISTICS)})\.[a-z_]+)$"
 )
+
+
+ANY = "operations"
+# The unit in which the rate of each operation is counted. Operations that are not listed are
+# counted as "operations".
+NAMES = {
+    "pread": "reads",
+    "pwrite": "writes",
+    "read": "files read",
+    "write": "files written",
+    "overwrite": "files overwritten",
+    "append": "appends",
+    "create": "files created",
+    "delete": "files deleted",
+    "stat": "stats",
+    "list": "listings",
+    "rename": "renames",
+    "mkdir": "directories made",
+    "command": "program runs",
+}
+
+
+def counted(operation: str) -> str:
+    """Returns what the rate of an operation counts."""
+    return NAMES.get(operation, ANY)

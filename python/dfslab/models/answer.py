@@ -20,7 +20,7 @@ from dfslab.documents.answers import (
 )
 from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE
 from dfslab.models.fit.demand import Calibration
-from dfslab.models.tree.limits import text_of
+from dfslab.models.limit_text import text_of
 from dfslab.models.tree.predicted import OpenPrediction, Prediction
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.scenario import Point

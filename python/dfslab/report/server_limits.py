@@ -18,10 +18,7 @@ from dfslab.models.queue.metadata_server import Capacity, Peak, ServerLimits
 from dfslab.spec import units
 
 MEMORY_SOURCES = "Sources differ in the memory that a file and its blocks take."
-NO_INTERVALS = (
-    "Bursts: intervals are not computed; the rates are at least as uncertain as those of the table "
-    "of most requests per second."
-)
+INTERVALS = "In brackets: 90 % interval, from the interval of the most operations per second."
 PEAK_NOTE = (
     "Largest rate during a burst of the given length at which the call queue refuses no call and "
     "the mean response stays within {bound}."
@@ -51,14 +48,14 @@ def _sentences(limits: ServerLimits) -> list[str]:
     if limits.capacity:
         least = min(limits.capacity, key=lambda one: one.rate_per_s)
         found.append(
-            f"The lowest limit of requests is that of {least.operation}: "
-            f"{_many(least.rate_per_s)}/s (90 %: {_interval(least)}), limited by "
+            f"The lowest limit is that of {least.operation}: {_many(least.rate_per_s)} "
+            f"{least.unit}/s (90 %: {_interval(least)}), limited by "
             f"{least.bottleneck}."
         )
         peaks = [one for one in limits.peaks if one.operation == least.operation]
         if peaks:
-            rates = [f"{_many(_largest(one))}/s for {_length(one)}" for one in peaks]
-            found.append(f"Largest bursts of {least.operation}: {', '.join(rates)}.")
+            rates = [f"{_largest(one)} for {_length(one)}" for one in peaks]
+            found.append(f"Largest bursts, {least.unit}/s (90 %): {', '.join(rates)}.")
     return found
 
 
@@ -87,11 +84,14 @@ def _files(limits: ServerLimits) -> Table:
 
 
 def _capacity(limits: ServerLimits) -> Table:
-    title = f"Most requests per second of {_servers(limits)}"
-    columns = heads("operation", "requests/s", "90 % interval", "limit", left=["limit"])
+    title = f"Most operations per second of {_servers(limits)}"
+    columns = heads(
+        "operation", "counted", "rate/s", "90 % interval", "limit", left=["counted", "limit"]
+    )
     rows = [
         (
             words(one.operation),
+            words(one.unit),
             TableCell(
                 one.rate_per_s, _many(one.rate_per_s), low=one.low_per_s, high=one.high_per_s
             ),
@@ -112,17 +112,18 @@ def _peaks(limits: ServerLimits) -> Table:
     rows = [[words(name), *_rates(name, list(by_length.values()))] for name in _operations(limits)]
     note = PEAK_NOTE.format(bound=units.text(limits.bound_s, "s"))
     return Table(
-        "Largest bursts, requests/s",
+        "Largest bursts, operations/s as counted above",
         columns,
         rows,
-        [note, NO_INTERVALS, "--wide has all quantiles."],
+        [note, INTERVALS, "--wide has all quantiles."],
     )
 
 
 def _rates(operation: str, lengths: Sequence[dict[str, Peak]]) -> list[TableCell]:
     found = [length.get(operation) for length in lengths]
     return [
-        absent() if one is None else TableCell(_largest(one), _many(_largest(one))) for one in found
+        absent() if one is None else _with_interval(one.largest_per_s, one.interval_per_s)
+        for one in found
     ]
 
 
@@ -135,21 +136,27 @@ def _all_peaks(limits: ServerLimits) -> Table:
     columns += [Column("limit", "left"), Column("drain time")]
     rows = []
     for one in limits.peaks:
-        within = [one.within_per_s[name] for name in ("mean", "p95", "p99", "all")]
         held = one.queue_per_s
+        queue_interval = one.queue_interval_per_s
         rows.append(
             [
                 words(one.operation),
                 quantity(one.length_s, "s"),
-                *(TableCell(rate, _many(rate)) for rate in within),
-                absent() if held is None else TableCell(held, _many(held)),
+                *(
+                    _with_interval(one.within_per_s[name], one.within_interval_per_s[name])
+                    for name in ("mean", "p95", "p99", "all")
+                ),
+                absent()
+                if held is None or queue_interval is None
+                else _with_interval(held, queue_interval),
                 words(one.limit),
-                quantity(one.drain_s, "s"),
+                _drain(one),
             ]
         )
     title = f"Largest burst answered within {bound} (network {network}, queue {queue})"
     note = "Drain time: until the queue of the burst is empty, at half of the capacity's load."
-    return Table(title, columns, rows, [note, NO_INTERVALS])
+    counted = "Rates are operations/s as counted above."
+    return Table(title, columns, rows, [note, counted, INTERVALS])
 
 
 def _operations(limits: ServerLimits) -> list[str]:
@@ -160,11 +167,23 @@ def _length(one: Peak) -> str:
     return units.text(one.length_s, "s")
 
 
-def _largest(one: Peak) -> float:
-    """Returns the largest rate of a burst, in requests per second, at which the mean response stays
-    within the bound and the call queue refuses no request."""
-    mean = one.within_per_s["mean"]
-    return mean if one.queue_per_s is None else min(mean, one.queue_per_s)
+def _largest(one: Peak) -> str:
+    """Returns the largest rate of a burst with its 90 % interval as text."""
+    return _with_interval(one.largest_per_s, one.interval_per_s).text
+
+
+def _with_interval(rate_per_s: float, interval_per_s: tuple[float, float]) -> TableCell:
+    """Returns a cell with a rate and its interval."""
+    low, high = interval_per_s
+    text = f"{_many(rate_per_s)} ({_many(low)}–{_many(high)})"
+    return TableCell(rate_per_s, text, low=low, high=high)
+
+
+def _drain(one: Peak) -> TableCell:
+    """Returns a cell with the time to drain the queue of a burst, and its interval."""
+    low, high = one.drain_interval_s
+    shown = [units.text(time_s, "s", 2) for time_s in (one.drain_s, low, high)]
+    return TableCell(one.drain_s, f"{shown[0]} ({shown[1]}–{shown[2]})", low=low, high=high)
 
 
 def _interval(one: Capacity) -> str:

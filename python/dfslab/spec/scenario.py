@@ -222,7 +222,16 @@ class Scenario(CheckedModel):
         of_testbeds = {"capacity", "file_system", "medium", "iops"}
         disks = {"deployment": {"node": {"__all__": {"disk": of_testbeds}}}}
         left_out = None if self.file_system.access.testbed else disks
-        return tomlkit.dumps(self.model_dump(mode="json", exclude_defaults=True, exclude=left_out))
+        found = self.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
+        tables = found.get("deployment", {}).get("node", [])
+        for group, table in zip(self.deployment.node, tables, strict=False):
+            # An assumed value is left out, so that readers of the text see that nobody declared it.
+            for key in ("frequency", "memory"):
+                if key not in group.model_fields_set:
+                    table.pop(key, None)
+            if "cores" in group.model_fields_set:
+                table["cores"] = group.cores
+        return tomlkit.dumps(found)
 
     @property
     def emulation(self) -> Emulation | None:

@@ -13,7 +13,8 @@ from dfslab.documents import metrics
 from dfslab.documents.document import Document, StrictDocument
 from dfslab.documents.table import labels_text
 from dfslab.method import Model, RunFailed
-from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.models.limit_text import text_of
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation
 from dfslab.report.charts import palette
@@ -64,14 +65,15 @@ class WhatIfAnswer(Document):
 
     `gain`: factor by which the rate changes, with its 90 % interval `low` to `high`. `limit`: what
     limits the rate after the changes. `withheld`: why the gain is not reliable; empty if it is.
+    Figures after the changes are None, and `times` is empty, if the gain is withheld.
     `chart`: HTML with the utilisation of the stations.
     """
 
     before_per_s: float
-    after_per_s: float
-    gain: float
-    low: float
-    high: float
+    after_per_s: float | None
+    gain: float | None
+    low: float | None
+    high: float | None
     sureness: str
     limit: str
     withheld: list[str]
@@ -192,6 +194,8 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
     if not changes:
         return _unchanged(board, point)
     found = board.model.gain(point, changes)
+    if withheld := board.trust.reasons([one.kind for one in changes]):
+        return _withheld(board, point, withheld)
     constants = board.evidence.constants(found.changed)[0]
     limits = limits_of(found.changed, constants)
     before, after = board.unchanged(point), board.predicted(found.changed)
@@ -203,10 +207,17 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
         high=found.rate.high,
         sureness=found.rate.sureness,
         limit=text_of(limits) if limits else "",
-        withheld=board.trust.reasons([one.kind for one in changes]),
+        withheld=[],
         times=_times(before, after),
         chart=_chart(before, after),
     )
+
+
+def _withheld(board: Board, point: Point, reasons: list[str]) -> WhatIfAnswer:
+    """Returns an answer without any figure after the changes. `reasons`: why they are withheld."""
+    found = _unchanged(board, point)
+    unknown = dict.fromkeys(("after_per_s", "gain", "low", "high"))
+    return found.model_copy(update={**unknown, "limit": "", "withheld": reasons, "times": []})
 
 
 def _unchanged(board: Board, point: Point) -> WhatIfAnswer:

@@ -85,7 +85,7 @@ def whatif(
     check_is_described(source)
     found = gains_of(evidence_of(source), changes)
     found = found.model_copy(update={"settling": for_run(source, found.settling)})
-    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+    emit(as_json, found.document(), *lines(found.sentences()), found.table())
 
 
 @app.command()
@@ -154,7 +154,7 @@ def advise(
 
         found = recommend(evidence_of(source), goal, prices_of(prices), within)
     found = found.model_copy(update={"settling": for_run(source, found.settling)})
-    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+    emit(as_json, found.document(), *lines(found.sentences()), found.table())
 
 
 def _io_counters(source: Path) -> IoCounters | None:
@@ -205,7 +205,7 @@ def _verify(
         emit(as_json, None, *lines(advice.sentences()), advice.table())
     found = verified(evidence, advice, most, pairs, limit_s, records, yes, as_json)
     document = {
-        "advice": advice.model_dump(mode="json"),
+        "advice": advice.document(),
         "verified": {
             **found.model_dump(mode="json"),
             "agreement": {one.record: one.agreement for one in found.rows},

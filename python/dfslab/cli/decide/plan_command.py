@@ -23,6 +23,12 @@ def plan_deployment(
     ] = None,
     copies: Annotated[int, typer.Option(min=1, help="Copies of the data.")] = 3,
     prices: PriceFile = None,
+    uncertain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART=FACTOR", help="Real hardware is within × or ÷ FACTOR, as disk=2."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """The cheapest deployments that reach targets, with intervals, checked by simulation.
@@ -31,9 +37,12 @@ def plan_deployment(
     p90, p99) and a number of files. Example: dfslab plan "write >= 2 GB/s, 50 M files of 1 MiB, p99
     create <= 20 ms"
     """
+    from dfslab.spec.hardware.uncertainty import parse_uncertainty
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.plans.planning import plan
     from dfslab.studies.plans.targets import parse_targets
 
-    found = plan(target, parse_targets(target), systems or [], copies, prices_of(prices))
+    stated = parse_uncertainty("--uncertain", uncertain or [])
+    goals, money = parse_targets(target), prices_of(prices)
+    found = plan(target, goals, systems or [], copies, money, stated)
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())

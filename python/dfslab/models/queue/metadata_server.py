@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dfslab.documents.metrics import counted
 from dfslab.models.fit.demand import NOT_CALIBRATED, Calibration, uncalibrated
 from dfslab.models.queue import burst
 from dfslab.models.queue.lock import Locks
@@ -56,9 +57,11 @@ class FilesInMemory:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The largest rate of one operation type, its 90 % interval, and the bottleneck."""
+    """The largest rate of one operation type, its 90 % interval, and the bottleneck. `unit`: what
+    the rate counts, such as "files created"."""
 
     operation: str
+    unit: str
     rate_per_s: float
     low_per_s: float
     high_per_s: float
@@ -68,20 +71,41 @@ class Capacity:
 @dataclass(frozen=True)
 class Peak:
     """The largest rate of a peak of `length_s` seconds at which the wait stays within a bound.
-    `within_per_s` has this rate for the mean wait and for quantiles of the wait.
+    `within_per_s` has this rate for the mean wait and for quantiles of the wait. `unit`: what the
+    rates count, such as "files created".
 
     `queue_per_s` is the largest rate at which the call queue refuses no request; None if no limit
     is known. `limit` names which of the two limits, the bound on the mean wait or the call queue,
     allows the lower rate. `drain_s` is the time in seconds to drain the queue that a peak at this
     lower rate leaves, while requests arrive at half of the capacity.
+
+    The 90 % intervals contain the uncertainty of the capacity: `within_interval_per_s` and
+    `queue_interval_per_s` those of the rates, `drain_interval_s` that of the time to drain.
     """
 
     operation: str
+    unit: str
     length_s: float
     within_per_s: Mapping[str, float]
+    within_interval_per_s: Mapping[str, tuple[float, float]]
     queue_per_s: float | None
+    queue_interval_per_s: tuple[float, float] | None
     drain_s: float
+    drain_interval_s: tuple[float, float]
     limit: str
+
+    @property
+    def largest_per_s(self) -> float:
+        """The largest rate at which the mean wait stays within the bound and the call queue refuses
+        no request."""
+        return _least(self.within_per_s["mean"], self.queue_per_s)
+
+    @property
+    def interval_per_s(self) -> tuple[float, float]:
+        """The 90 % interval of `largest_per_s`."""
+        queue = self.queue_interval_per_s or (None, None)
+        low, high = self.within_interval_per_s["mean"]
+        return _least(low, queue[0]), _least(high, queue[1])
 
 
 @dataclass(frozen=True)
@@ -258,7 +282,7 @@ def _capacity(
     deployed = situation.scenario.deployment.instances(role.name)
     rate = servers / deployed / demands[station]
     factor = math.exp(Z90 * math.hypot(_spread(calibration), calibration.residual_sd["*"]))
-    return Capacity(operation, rate, rate / factor, rate * factor, str(station))
+    return Capacity(operation, counted(operation), rate, rate / factor, rate * factor, str(station))
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
@@ -315,15 +339,50 @@ def _peak(
     places: float | None,
     servers: int,
 ) -> Peak:
-    q = one.rate_per_s
+    """Returns the largest peak at one capacity, with the intervals that follow from the interval of
+    the capacity."""
+    rates = (one.rate_per_s, one.low_per_s, one.high_per_s)
+    best, low, high = (_burst(q, length_s, bound_s, network_s, places, servers) for q in rates)
+    drained = (low.drain_s, best.drain_s, high.drain_s)
+    return Peak(
+        one.operation,
+        one.unit,
+        length_s,
+        best.within_per_s,
+        {name: (low.within_per_s[name], high.within_per_s[name]) for name in QUANTILES},
+        best.queue_per_s,
+        None
+        if low.queue_per_s is None or high.queue_per_s is None
+        else (low.queue_per_s, high.queue_per_s),
+        best.drain_s,
+        (min(drained), max(drained)),
+        best.limit,
+    )
+
+
+@dataclass(frozen=True)
+class _Burst:
+    """The figures of a peak, with the names of `Peak`, for one value of the capacity."""
+
+    within_per_s: Mapping[str, float]
+    queue_per_s: float | None
+    drain_s: float
+    limit: str
+
+
+def _burst(
+    q: float, length_s: float, bound_s: float, network_s: float, places: float | None, servers: int
+) -> _Burst:
+    """Returns the figures of a peak of `length_s` seconds at the capacity `q` per second."""
     within = {
         name: burst.largest_peak_per_s(q, bound_s, network_s, length_s, quantile, servers / q)
         for name, quantile in QUANTILES.items()
     }
     queue = None if places is None else burst.largest_peak_of_queue_per_s(q, places, length_s)
-    largest = within["mean"]
-    limit = "the bound on the response"
-    if queue is not None and queue < largest:
-        largest, limit = queue, "the call queue"
-    drained = burst.drain_s(largest, q, length_s, USUAL_SHARE * q)
-    return Peak(one.operation, length_s, within, queue, drained, limit)
+    largest = _least(within["mean"], queue)
+    limit = "the bound on the response" if largest == within["mean"] else "the call queue"
+    return _Burst(within, queue, burst.drain_s(largest, q, length_s, USUAL_SHARE * q), limit)
+
+
+def _least(rate: float, other: float | None) -> float:
+    return rate if other is None else min(rate, other)

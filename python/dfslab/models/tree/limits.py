@@ -4,6 +4,10 @@ rate.
 The share of a resource, a latency or a wait is the elasticity of the time per operation: the
 percentage by which the time changes if the resource takes one per cent more time. A station that is
 busy but does not affect the rate has the share 0.
+
+A limit is either saturated or latency-bound. A saturated resource is busy nearly all the time. A
+latency-bound configuration has too few clients to keep any resource busy, so more clients raise its
+rate.
 """
 
 from __future__ import annotations
@@ -27,10 +31,10 @@ STEP = 0.01
 # small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
-NOTHING = "the clients wait for replies while no processor, disk, link or thread is busy"
-# A limit whose nodes have idle units is a matter of speed, not of number. Above this utilisation,
-# more units of the resource help, too. This is a choice.
+# A resource is saturated from this utilisation on. Below, it has idle units. This is a choice.
 IDLE = 0.9
+# More clients help if twice as many raise the rate by more than this fraction. This is a choice.
+CLIENTS_HELP = 0.05
 MACHINE = "machine"
 POOLS = ("threads", "lock")
 # Resources are tied if they are about equally slow. Making one tied resource faster then gains less
@@ -87,6 +91,7 @@ def limits_of(
                     share=min(1.0, share),
                     meaning=change.meaning,
                     round_trips=trips,
+                    step=_slowest_step(situation, effects.found, index),
                 )
             )
     limits += _of_pools(situation, constants, alone)
@@ -94,7 +99,50 @@ def limits_of(
     if think_s:
         share = think_s / effects.time_s
         limits.append(Limit(name=THINK, share=min(1.0, share)))
-    return sorted(limits, key=lambda one: -one.share)
+    helped = bool(limits) and _more_clients_help(situation, constants, alone)
+    judged = [_with_bound(one, alone, helped) for one in limits]
+    return sorted(judged, key=lambda one: -one.share)
+
+
+def _more_clients_help(
+    situation: Situation, constants: Mapping[str, float], alone: Prediction
+) -> bool:
+    """Returns whether twice as many clients, each of which does the same work, raise the rate by
+    more than CLIENTS_HELP. `alone`: the prediction with the present number of clients."""
+    more = situation.with_clients(2 * situation.scenario.workload.clients)
+    return more.predict(constants).rate_per_s > (1 + CLIENTS_HELP) * alone.rate_per_s
+
+
+def _with_bound(limit: Limit, alone: Prediction, helped: bool) -> Limit:
+    """Returns a limit with the utilisation of its resource, and whether it is saturated or
+    latency-bound. `helped`: whether more clients raise the rate."""
+    used: dict[str, float] = {}
+    for station, share in alone.utilisation.items():
+        used[str(station)] = max(share, used.get(str(station), 0.0))
+    known = [used[name] for name in limit.name.split(" and ") if name in used]
+    busy = min(1.0, max(known)) if known else None
+    if busy is not None and busy >= IDLE:
+        return limit.model_copy(update={"busy": busy, "bound": "saturated"})
+    return limit.model_copy(update={"busy": busy, "bound": "latency" if helped else ""})
+
+
+def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
+    """Returns the outermost step that takes most of the time of the resource with number `index`.
+    If the workload has several operations, the name of the step's operation precedes it. Returns ""
+    if no step depends on the resource.
+
+    `found` has predictions as `_round_trips` takes them.
+    """
+    longer = {
+        (operation, path): situation.mix.get(operation, 0.0)
+        * float(times[1 + 2 * index] - times[2 + 2 * index])
+        for (operation, path), times in found.steps.items()
+        if path.is_outermost
+    }
+    operation, path = max(longer, key=lambda key: longer[key], default=("", None))
+    if path is None or longer[operation, path] <= 0:
+        return ""
+    return f"{operation}: {path}" if len(situation.mix) > 1 else str(path)
 
 
 @dataclass(frozen=True)
@@ -338,48 +386,3 @@ def _of_pools(
         if share >= LEAST_SHARE:
             found.append(Limit(name=str(station), share=min(1.0, share)))
     return found
-
-
-def text_of(limits: Sequence[Limit]) -> str:
-    """Returns the limits as text: the one with the largest share, and the next one if the largest
-    share is below one half. Without limits, the text names waiting that occupies no resource."""
-    if not limits:
-        return NOTHING
-    found = _words(limits[0])
-    if limits[0].share < 0.5 and len(limits) > 1:
-        found += f"; then {_words(limits[1])}"
-    return found
-
-
-def limit_text(limits: Sequence[Limit], prediction: Prediction) -> str:
-    """Returns the limits as `text_of` does. If processors take most of the time although some are
-    idle, the text adds that faster processors help, but more do not: for example, the only client
-    uses one of two processors. `prediction`: the prediction of the same configuration."""
-    found = text_of(limits)
-    if not limits:
-        return found
-    used = {str(station): share for station, share in prediction.utilisation.items()}
-    busy = used.get(limits[0].name, 1.0) if limits[0].name.endswith(".cpu") else 1.0
-    if busy > IDLE:
-        return found
-    share = f"{busy:.0%}".replace("%", " %")
-    return f"{found} ({share} of the processors are busy: faster ones help, more ones do not)"
-
-
-def _words(limit: Limit) -> str:
-    share = f"{limit.share:.0%} of the time".replace("%", " %")
-    if limit.round_trips:
-        return f"{limit.name}: {_trips(limit.round_trips)}, {share}"
-    meaning = f" ({limit.meaning})" if limit.meaning else ""
-    return f"{limit.name}{meaning}: {share}"
-
-
-def _trips(trips: Mapping[str, float]) -> str:
-    """Returns a text with the number of round trips of each operation. If there is only one
-    operation, the text does not name it."""
-    if len(trips) == 1:
-        (count,) = trips.values()
-        return f"about {count:.0f} round trips"
-    first, *others = trips
-    found = [f"about {trips[first]:.0f} round trips a {first}"]
-    return ", ".join([*found, *(f"{trips[name]:.0f} a {name}" for name in others)])

@@ -138,6 +138,14 @@ class Situation:
         found.phases = self.caches.phases(self._times(constants))
         return found
 
+    def with_clients(self, clients: int) -> Situation:
+        """Returns this configuration with another number of clients. Each client does the same work
+        in the same cache states."""
+        workload = self.scenario.workload.model_copy(update={"clients": clients})
+        found = copy(self)
+        found.scenario = self.scenario.model_copy(update={"workload": workload})
+        return found
+
     def _times(self, constants: Mapping[str, float]) -> PhaseTimes:
         """Returns the functions that compute the times of a phase with these constants."""
         return PhaseTimes(

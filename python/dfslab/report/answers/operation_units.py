@@ -4,28 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dfslab.documents.metrics import LATENCY, RESPONSE, operations_with
+from dfslab.documents.metrics import ANY, LATENCY, RESPONSE, counted, operations_with
 from dfslab.result import Result
 from dfslab.spec import units
 
-ANY = "operations"
-# The unit in which the rate of each operation is counted. Operations that are not listed are
-# counted as "operations".
-NAMES = {
-    "pread": "reads",
-    "pwrite": "writes",
-    "read": "files read",
-    "write": "files written",
-    "overwrite": "files overwritten",
-    "append": "appends",
-    "create": "files created",
-    "delete": "files deleted",
-    "stat": "stats",
-    "list": "listings",
-    "rename": "renames",
-    "mkdir": "directories made",
-    "command": "program runs",
-}
 # Units for runs with several operations. Each family has a unit and a set of operations. The first
 # family that contains all of the run's operations applies.
 FAMILIES = (
@@ -38,7 +20,7 @@ def unit_of(operations: Iterable[str]) -> str:
     """Returns what the rate of a run with these operations counts, such as "files read"."""
     found = frozenset(operations)
     if len(found) == 1:
-        return NAMES.get(next(iter(found)), ANY)
+        return counted(next(iter(found)))
     return _family(found)
 
 

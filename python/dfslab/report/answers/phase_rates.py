@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dfslab.documents.answers import Limit
 from dfslab.result import Metric, Result
 from dfslab.spec.streams.workload import LAST_BARRIER
 from dfslab.studies.runs.means import geometric_mean
@@ -41,11 +42,7 @@ def phases_of(group: Sequence[Result]) -> list[PhaseRates]:
             moved.setdefault(name, []).append(moved_bytes_per_s)
     if not 1 < len(rates) <= MOST_PHASES:
         return []
-    limits = {
-        one.name: f"{one.limits[0].name} ({one.limits[0].share:.0%})"
-        for one in group[0].phases
-        if one.limits
-    }
+    limits = {one.name: limit_cell(one.limits[0]) for one in group[0].phases if one.limits}
     return [
         PhaseRates(name, _mean(each), _moved(moved[name]), limits.get(name, ""))
         for name, each in rates.items()
@@ -81,3 +78,10 @@ def _mean(rates: Sequence[Metric]) -> Metric:
 def _moved(bytes_per_s: Sequence[float]) -> float | None:
     """Returns the geometric mean of throughputs in bytes per second; None if one of them is 0."""
     return geometric_mean(bytes_per_s).value if all(bytes_per_s) else None
+
+
+def limit_cell(limit: Limit) -> str:
+    """Returns a limit as the text of a narrow table cell, such as "machine.disk (88%,
+    latency-bound)"."""
+    shown = [one for one in (f"{limit.share:.0%}", limit.bound_word) if one]
+    return f"{limit.name} ({', '.join(shown)})"

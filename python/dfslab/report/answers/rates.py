@@ -22,7 +22,7 @@ from dfslab.documents.table import (
     words,
 )
 from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
-from dfslab.report.answers.phase_rates import PhaseRates, phases_of
+from dfslab.report.answers.phase_rates import PhaseRates, limit_cell, phases_of
 from dfslab.result import Metric, Result
 from dfslab.studies.runs.means import geometric_mean
 
@@ -189,15 +189,15 @@ def interval(metric: Metric) -> TableCell:
 
 def limit_of(result: Result) -> str:
     """Returns the strongest limit of a predicted configuration, followed by the share of time that
-    this limit takes, if the method states shares; "" if the method names no limit."""
-    share = f" ({result.limits[0].share:.0%})" if result.limits else ""
-    return f"{limit_name(result)}{share}"
+    this limit takes and "saturated" or "latency-bound", if the method states them; "" if the method
+    names no limit."""
+    return limit_cell(result.limits[0]) if result.limits else result.bottleneck
 
 
 def limit_name(result: Result) -> str:
-    """Returns the name of the strongest limit of a predicted configuration, without the share of
-    time that this limit takes; "" if the method names no limit."""
-    return result.limits[0].name if result.limits else result.bottleneck
+    """Returns the strongest limit of a predicted configuration, without the share of time that this
+    limit takes; "" if the method names no limit."""
+    return result.limits[0].title if result.limits else result.bottleneck
 
 
 def title_of(results: Sequence[Result]) -> str:

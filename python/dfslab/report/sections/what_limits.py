@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from dfslab.documents.table import DASH, Tab, Table, heads, percent_text, words
 from dfslab.report.answers.growth import scaling
-from dfslab.report.answers.rates import by_configuration, short_names
+from dfslab.report.answers.rates import by_configuration, limit_name, short_names
 from dfslab.report.answers.verdict import verdict
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
@@ -63,7 +63,7 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
     names = short_names(one.labels for one in found)
     groups: dict[str, list[int]] = {}
     for place, one in enumerate(found):
-        groups.setdefault(one.limits[0].name if one.limits else one.bottleneck, []).append(place)
+        groups.setdefault(limit_name(one), []).append(place)
     rows = [
         [
             words(limit),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.model import CheckedModel
+from dfslab.spec.model import CheckedModel, InputError, build
 
 UncertainHardware = Literal["disk", "client_link", "server_link", "latency", "memory", "calls"]
 # The quantile of the standard normal distribution that bounds a 90 % interval.
@@ -63,10 +63,31 @@ class HardwareUncertainty(CheckedModel):
     def note(self) -> str:
         """Returns a sentence that names the uncertain hardware and what would settle it; "" if all
         hardware is exact."""
-        named = [
+        named = self.words()
+        return f"uncertain hardware: {named}; {SETTLING}" if named else ""
+
+    def words(self) -> str:
+        """Returns the uncertain hardware and its factors, such as "disk × or ÷ 2"; "" if all
+        hardware is exact."""
+        return ", ".join(
             f"{name.replace('_', ' ')} × or ÷ {factor:.3g}" for name, factor in self.factors.items()
-        ]
-        return f"uncertain hardware: {', '.join(named)}; {SETTLING}" if named else ""
+        )
+
+
+def parse_uncertainty(option: str, texts: Sequence[str]) -> HardwareUncertainty:
+    """Returns the uncertainty that texts such as "disk=2" state. Raises InputError, which names the
+    option, if a text is no part of the hardware with a factor of at least 1."""
+    factors: dict[str, object] = {}
+    for text in texts:
+        part, _, factor = text.partition("=")
+        if part not in HardwareUncertainty.model_fields:
+            allowed = f"PART=FACTOR with a part of {', '.join(HardwareUncertainty.model_fields)}"
+            raise InputError(option, text, f"must be {allowed}")
+        factors[part] = factor
+    try:
+        return build(HardwareUncertainty, factors)
+    except InputError as error:
+        raise InputError(option, error.value, error.allowed) from error
 
 
 def log_sd_of(factor: float) -> float:

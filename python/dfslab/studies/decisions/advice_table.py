@@ -3,7 +3,7 @@ Both are shown as sentences, recommended actions also as a table."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.spec.design import LevelValue
@@ -32,6 +32,15 @@ class Recommendation(BaseModel):
     next_limit: str
     withheld: list[str]
     labels: dict[str, LevelValue] = {}
+
+    def document(self) -> dict[str, JsonValue]:
+        """The JSON document. What the sentences withhold is null: the gain and both limits."""
+        found: dict[str, JsonValue] = self.model_dump(mode="json")
+        return {**found, **dict.fromkeys(_UNRELIABLE)} if self.withheld else found
+
+
+# What is withheld if the predictions for a recommended action are not reliable.
+_UNRELIABLE = ("limit", "gain", "next_limit")
 
 
 class NotWorthIt(BaseModel):
@@ -76,6 +85,12 @@ class Recommended(BaseModel):
             for one in self.spared
         ]
         return lines
+
+    def document(self) -> dict[str, JsonValue]:
+        """The JSON document that commands print. Figures of withheld gains are null; `withheld` has
+        the reasons."""
+        found: dict[str, JsonValue] = self.model_dump(mode="json")
+        return {**found, "rows": [one.document() for one in self.rows]}
 
     def table(self) -> Table:
         """Returns a table with one row for each action and kind of configuration. Actions with a

@@ -75,10 +75,7 @@ class DecisionInput:
     def values(self, situation: Situation) -> list[dict[str, float]]:
         """Returns `constants`, extended by draws of the hardware that the deployment states to be
         uncertain. All sets have the same variables."""
-        sets, drawn = self.constants(situation), hardware_draws(situation)
-        if not drawn:
-            return sets
-        return [{**one, **own} for one, own in zip(sets, drawn, strict=True)]
+        return drawn_values(situation, self.calibration)
 
 
 def drawn_constants(
@@ -95,6 +92,17 @@ def drawn_constants(
         for turn in range(DRAWS)
     ]
     return [base, *drawn]
+
+
+def drawn_values(
+    situation: Situation, calibration: Calibration | None = None
+) -> list[dict[str, float]]:
+    """Returns `drawn_constants`, extended by draws of the hardware that the deployment states to be
+    uncertain. All sets have the same variables."""
+    sets, drawn = drawn_constants(situation, calibration), hardware_draws(situation)
+    if not drawn:
+        return sets
+    return [{**one, **own} for one, own in zip(sets, drawn, strict=True)]
 
 
 def _spreads(

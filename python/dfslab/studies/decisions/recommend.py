@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from dfslab.documents.table import shared_text
-from dfslab.models.tree.limits import limit_text, limits_of
+from dfslab.models.limit_text import text_of
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change_language import apply
@@ -126,7 +127,7 @@ def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
         if GOALS[goal] and not set(GOALS[goal]) & set(situation.mix):
             continue
         limits = limits_of(situation, evidence.constants(situation)[0])
-        first = limits[0].name if limits else ""
+        first = limits[0].title if limits else ""
         groups.setdefault(("+".join(situation.mix), first), []).append(point)
     if not groups:
         wanted = " or ".join(GOALS[goal])
@@ -257,7 +258,7 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
 
 def _limit(situation: Situation, constants: Mapping[str, float]) -> str:
     prediction = situation.predict(constants)
-    return limit_text(limits_of(situation, constants, prediction), prediction)
+    return text_of(limits_of(situation, constants, prediction))
 
 
 def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:

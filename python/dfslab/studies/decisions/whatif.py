@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab.arrays import Floats
 from dfslab.documents.table import Column, Table, TableCell, absent, labels_text, shared_text, words
+from dfslab.models.limit_text import text_of
 from dfslab.models.tree.hardware_draws import hardware_draws
-from dfslab.models.tree.limits import limit_text, limits_of
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change import Change, possible_log_gain
@@ -60,6 +61,15 @@ class ChangedOperation(BaseModel):
     withheld: list[str]
     parts: int = 1
 
+    def document(self) -> dict[str, JsonValue]:
+        """The JSON document. If the gain is withheld, all figures are null."""
+        found: dict[str, JsonValue] = self.model_dump(mode="json")
+        return {**found, **dict.fromkeys(_UNRELIABLE)} if self.withheld else found
+
+
+# What is withheld if the predictions for a change are not reliable.
+_UNRELIABLE = ("rate", "times", "before_per_s", "after_per_s", "limit")
+
 
 class WhatIf(BaseModel):
     """The gains of changes. `basis`: "run" if the predictions are calibrated on a run, else
@@ -99,6 +109,12 @@ class WhatIf(BaseModel):
         more = "" if adds else " (the other changes add hardly anything)"
         text = f"Gains most: {best.change}, × {best.rate.gain:.2f} for {'+'.join(best.operations)}"
         return f"{text}{more}."
+
+    def document(self) -> dict[str, JsonValue]:
+        """The JSON document that commands print. Figures of withheld gains are null; `withheld` has
+        the reasons."""
+        found: dict[str, JsonValue] = self.model_dump(mode="json")
+        return {**found, "rows": [one.document() for one in self.rows]}
 
     def table(self) -> Table:
         """Returns a table with one row for each change and group of configurations. A group has the
@@ -404,7 +420,7 @@ def _rows(
                 times=first.times,
                 before_per_s=first.before_per_s,
                 after_per_s=first.after_per_s,
-                limit=limit_text(limits, after) if limits else "",
+                limit=text_of(limits) if limits else "",
                 parts=len(changes),
                 withheld=trust.reasons([one.kind for one in changes]),
             )

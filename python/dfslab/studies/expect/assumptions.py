@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.toml import TomlTable
 
 # The units of the keys of a node that are assumed, in the order in which they are listed.
 ASSUMED_UNITS: Mapping[str, str] = {"cores": "1", "frequency": "Hz", "memory": "B"}
@@ -29,6 +30,17 @@ def assumptions(deployment: Deployment) -> list[str]:
             option = f"--set deployment.node.{group.name}.{same[-1]}=VALUE"
             found.append(f"assumed of node {group.name}: {shown}; `predict … {option}` changes it")
     return found
+
+
+def without_assumed(deployment: Deployment) -> TomlTable:
+    """Returns a deployment as a table without the processors and memory that are only assumed, so
+    that predictions for the scenario list them as not declared."""
+    table = deployment.model_dump(mode="json")
+    for group, written in zip(deployment.node, table["node"], strict=True):
+        for key in ASSUMED_UNITS:
+            if key not in group.model_fields_set:
+                del written[key]
+    return table
 
 
 def _values(group: NodeGroup) -> dict[str, float]:

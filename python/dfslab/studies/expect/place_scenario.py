@@ -24,7 +24,7 @@ from dfslab.spec.systems.standard import recordable, recorded
 from dfslab.spec.systems.stored_copies import copies_at, copies_parameter, setting_for
 from dfslab.spec.toml import TomlTable
 from dfslab.studies.expect import hardware_facts as facts
-from dfslab.studies.expect.assumptions import assumptions
+from dfslab.studies.expect.assumptions import assumptions, without_assumed
 from dfslab.studies.expect.grid import operations_of, sweep_of
 from dfslab.studies.expect.hardware_facts import (
     KNOWN_SD,
@@ -101,7 +101,7 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
             "schema": 1,
             "name": _name(place.text),
             "title": f"What should {place.text} deliver?",
-            "deployment": recordable(deployment).model_dump(mode="json"),
+            "deployment": without_assumed(recordable(deployment)),
             "file_system": {"name": system.name, "access": _access(place), **written},
             "workload": {"name": "sequential_write"},
             "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 3},

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dfslab import discover
 from dfslab.spec.design import LevelValue
+from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.stored_copies import copies_parameter, setting_for
@@ -41,13 +42,14 @@ DISKS = (
 @dataclass(frozen=True)
 class PlanLayout:
     """One way to build a deployment: its file system, number of copies, disks and links, but not
-    its number of servers."""
+    its number of servers. `uncertainty`: how far real hardware may be from the catalogue."""
 
     system: str
     copies: int
     link: str
     disk: DiskKind
     metadata_memory: str
+    uncertainty: HardwareUncertainty = HardwareUncertainty()
 
     @property
     def text(self) -> str:
@@ -68,13 +70,17 @@ def usual_systems() -> tuple[str, ...]:
     return tuple(one.name for one in sorted(compared, key=lambda one: one.plan_position))
 
 
-def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
-    """Yields every layout of the catalogue. Raises InputError if a file system is unknown."""
+def layouts(
+    systems: tuple[str, ...], copies: int, uncertainty: HardwareUncertainty | None = None
+) -> Iterator[PlanLayout]:
+    """Yields every layout of the catalogue. `uncertainty`: how far real hardware may be from the
+    catalogue; None: its values are exact. Raises InputError if a file system is unknown."""
+    own = uncertainty or HardwareUncertainty()
     for system in systems:
         discover.file_system(system)
         for link in LINKS:
             for disk in DISKS:
-                yield PlanLayout(system, copies, link, disk, METADATA_MEMORIES[-1])
+                yield PlanLayout(system, copies, link, disk, METADATA_MEMORIES[-1], own)
 
 
 def copies_key(system: str) -> str:
@@ -121,7 +127,11 @@ def scenario_of(
         Scenario,
         {
             "name": "plan",
-            "deployment": {"node": nodes, "network": {"latency": LATENCY}},
+            "deployment": {
+                "node": nodes,
+                "network": {"latency": LATENCY},
+                "uncertainty": layout.uncertainty.factors,
+            },
             "file_system": {"name": layout.system, **copies_of(layout)},
             "workload": dict(workload),
             "run": {"methods": ["sequence"]},

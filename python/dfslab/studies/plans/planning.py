@@ -5,24 +5,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 from pydantic import BaseModel
 
-from dfslab import discover
+from dfslab import discover, quantiles
 from dfslab.arrays import Floats
+from dfslab.documents.metrics import counted
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.method import CONFIDENCE
-from dfslab.models.fit.demand import UNCALIBRATED_SD
+from dfslab.models.fit.demand import UNCALIBRATED_FREEDOM
+from dfslab.models.fit.description_error import description_sd
 from dfslab.models.petri import FIT_FIRINGS, simulate
+from dfslab.models.tree.hardware_draws import DRAWS
 from dfslab.models.tree.prediction import Situation
-from dfslab.models.tree.reader import Varies
 from dfslab.spec import units
 from dfslab.spec.environment import number
+from dfslab.spec.hardware.uncertainty import HardwareUncertainty
 from dfslab.spec.input_error import InputError
-from dfslab.studies.decisions.decision_input import drawn_constants
+from dfslab.studies.decisions.decision_input import drawn_values
 from dfslab.studies.decisions.gains import Sureness, sureness
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.plans.deployments import (
@@ -118,7 +121,7 @@ class Planned(BaseModel):
             f"copies), {best.price:,.0f}; bottleneck: {best.bottleneck}; "
             f"sure: {best.sureness}.{memory}",
             f"Simulated on {check.servers} servers with {check.clients} clients: "
-            f"{check.simulated_per_s:.4g} {check.operation}s a second (computed "
+            f"{check.simulated_per_s:.4g} {counted(check.operation)}/s (computed "
             f"{check.computed_per_s:.4g}, standard error {check.standard_error:.1%}).",
         ]
 
@@ -159,14 +162,21 @@ class _Found:
 
 
 def plan(
-    target: str, targets: Targets, systems: Sequence[str], copies: int, prices: Prices
+    target: str,
+    targets: Targets,
+    systems: Sequence[str],
+    copies: int,
+    prices: Prices,
+    uncertainty: HardwareUncertainty | None = None,
 ) -> Planned:
     """Returns the MOST_ROWS cheapest deployments, at most one for each layout, over all file
     systems in `systems` (`usual_systems` if it is empty). If no deployment reaches the targets,
-    raises InputError, which states the reason for the first layout."""
+    raises InputError, which states the reason for the first layout.
+
+    `uncertainty`: how far real hardware may be from the catalogue; None: its values are exact."""
     found: list[_Found] = []
     refused: list[str] = []
-    for layout in layouts(tuple(systems or usual_systems()), copies):
+    for layout in layouts(tuple(systems or usual_systems()), copies, uncertainty):
         one = _planned(layout, targets, prices)
         if isinstance(one, str):
             refused.append(f"{layout.system} with {layout.text}: {one}")
@@ -176,6 +186,7 @@ def plan(
         raise InputError(KEY, target, f"is impossible: {refused[0]}")
     found.sort(key=lambda one: one.row.price)
     notes = ["Clients are not priced. Copies, disks and links are those of the catalogue."]
+    notes.append(_width_note(uncertainty))
     if refused:
         notes.append(f"{len(refused)} other deployments miss the target, such as {refused[0]}")
     return Planned(
@@ -201,14 +212,14 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
     if isinstance(sized, str):
         return sized
     servers, load = sized
-    own = PlanLayout(layout.system, layout.copies, layout.link, layout.disk, memory_of_server)
+    own = replace(layout, metadata_memory=memory_of_server)
     (first, *_) = targets.rates_per_s()
     scenario = scenario_of(own, servers, clients, workload_of(first, targets))
     nodes = [group for group in scenario.deployment.node if group.name != "client"]
     price = prices.of_deployment(scenario.deployment.model_copy(update={"node": nodes}))
     headroom = 1 / load.utilisation if load.utilisation else math.inf
-    sd = math.hypot(UNCALIBRATED_SD, _constants_sd(load, targets))
-    half_width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sd
+    half_width = _half_width(load, targets)
+    sd = half_width / NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
     row = PlannedDeployment(
         system=layout.system,
         copies=layout.copies,
@@ -244,29 +255,40 @@ def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str |
     return needed, fitting[0] if fitting else None
 
 
-def _constants_sd(load: Load, targets: Targets) -> float:
+def _width_note(uncertainty: HardwareUncertainty | None) -> str:
+    """Returns the sentence on what the intervals of the headroom contain."""
+    stated = "" if uncertainty is None else uncertainty.words()
+    found = "Intervals contain the error of an uncalibrated model and its constants"
+    if stated:
+        return f"{found}, and uncertain hardware ({stated})."
+    return f"{found}. Hardware is taken as exact; --uncertain PART=FACTOR widens them."
+
+
+def _half_width(load: Load, targets: Targets) -> float:
+    """Returns the half-width of the 90 % interval of the logarithm of the headroom. As in
+    `predict`, it contains the error of the description, uncertain constants and uncertain hardware.
+    Of several operations, the one with the largest error of its description counts."""
+    error_sd = max(description_sd(one) for one in load.situations.values())
+    quantile = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
+    return quantile * math.hypot(error_sd, _drawn_sd(load, targets))
+
+
+def _drawn_sd(load: Load, targets: Targets) -> float:
     """Returns the standard deviation of the natural logarithm of the utilisation of the busiest
-    station (processor, disk or link), due to uncertain constants of the model. The constants are
-    drawn from their priors. Returns 0 if `situation.costs` does not accept arrays of constants, or
-    if no station is used."""
+    station (processor, disk or link), due to uncertain constants of the model and uncertain
+    hardware of the deployment. The constants are drawn from their priors. Returns 0 if no station
+    is used."""
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()
     for operation, situation in load.situations.items():
-        sets = drawn_constants(situation)
-        together = {key: np.array([one[key] for one in sets]) for key in sets[0]}
-        try:
-            (cost,) = situation.costs(together).values()  # type: ignore[arg-type]
-        except Varies:
-            return 0.0
-        for station, demand_s in (*cost.demands.items(), *cost.background.items()):
-            share = rates.get(operation, 0.0) * demand_s / (station.copies * station.servers)
-            drawn[str(station)] = drawn.get(str(station), 0.0) + np.asarray(share)
-    if not drawn:
-        return 0.0
-    used = np.max(
-        [np.broadcast_to(one, len(sets)) for one in drawn.values() if np.any(one)], axis=0
-    )
-    return float(np.std(np.log(used)))
+        rate = rates.get(operation, 0.0)
+        for turn, one in enumerate(drawn_values(situation)):
+            (cost,) = situation.costs(one).values()
+            for station, demand_s in (*cost.demands.items(), *cost.background.items()):
+                own = drawn.setdefault(str(station), np.zeros(1 + DRAWS))
+                own[turn] += rate * demand_s / (station.copies * station.servers)
+    used = [one for one in drawn.values() if np.any(one)]
+    return float(np.std(np.log(np.max(used, axis=0)))) if used else 0.0
 
 
 def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:

@@ -12,6 +12,7 @@ from dfslab import discover
 from dfslab.documents.table import labels_text, naming, shared_text
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.hardware.undeclared import undeclared
 from dfslab.spec.input_error import InputError, NothingLearnt
 from dfslab.spec.scenario import Point, Scenario
 
@@ -46,7 +47,16 @@ def predict(
         except NothingLearnt as error:
             allowed = "learns from measured results: name a run with --from RUN, or use sequence"
             raise InputError("--method", method, allowed) from error
-    return predicted
+    return [_with_assumptions(one) for one in predicted]
+
+
+def _with_assumptions(result: Result) -> Result:
+    """Returns a prediction with a note on each assumption about hardware that is not declared."""
+    scenario = result.point.scenario
+    roles = discover.file_system(scenario.file_system.name).roles
+    client = next(role.name for role in roles if role.kind == "client")
+    notes = undeclared(scenario.deployment, client)
+    return result.model_copy(update={"notes": [*result.notes, *notes]}) if notes else result
 
 
 def metadata_limits(

@@ -31,6 +31,7 @@ function label(slider) {
 
 function sentence(found, isChanged) {
   if (!isChanged) return `Now: ${rate(found.before_per_s)}. Move a slider.`;
+  if (found.gain === null) return "What this changes is withheld.";
   const interval = `90 %: ${found.low.toFixed(2)} to ${found.high.toFixed(2)}`;
   return `× ${found.gain.toFixed(2)} (${interval}), how sure: ${found.sureness}`;
 }
@@ -40,7 +41,8 @@ function shown(found, isChanged) {
   const when = isChanged ? "then" : "now";
   element("limit").textContent = found.limit ? `What limits ${when}: ${found.limit}` : "";
   show(element("withheld"), found.withheld.length ? `Not reliable: ${found.withheld[0]}` : "");
-  const figures = [["now", rate(found.before_per_s)], ["changed", rate(found.after_per_s)]];
+  const figures = [["now", rate(found.before_per_s)]];
+  if (found.after_per_s !== null) figures.push(["changed", rate(found.after_per_s)]);
   element("figures").replaceChildren(...figures.map(([name, value]) => {
     const box = document.createElement("div");
     box.append(made("dt", name), made("dd", value));

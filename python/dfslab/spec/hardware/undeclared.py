@@ -1,0 +1,53 @@
+"""The hardware that a deployment does not declare, so that predictions assume the usual values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from dfslab.spec import units
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.model import CheckedModel
+
+# The units of the keys that are listed, in this order.
+NODE_UNITS = {"cores": "1", "frequency": "Hz", "memory": "B"}
+DISK_UNITS = {"read_rate": "B/s", "write_rate": "B/s", "latency": "s"}
+ADAPTER_UNITS = {"bandwidth": "B/s"}
+
+
+def undeclared(deployment: Deployment, client_role: str) -> list[str]:
+    """Returns the hardware that is not declared, as sentences with the assumed values and the
+    option that changes one of them. Nodes with the same assumed values share a sentence.
+
+    Hardware without an effect on predictions is left out: disks of nodes that only have the role
+    `client_role`, and the adapters of a single node.
+    """
+    several = sum(group.count for group in deployment.node) > 1
+    names: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for group in deployment.node:
+        parts = [_missing(group, NODE_UNITS, "")]
+        if not _is_only(group, {client_role}):
+            parts.append(_missing(group.disk, DISK_UNITS, "disk."))
+        if several:
+            parts.append(_missing(group.adapter, ADAPTER_UNITS, "adapter."))
+        for part in parts:
+            if values := tuple(part):
+                names.setdefault(values, []).append(group.name)
+    return [_sentence(values, groups) for values, groups in names.items()]
+
+
+def _sentence(values: tuple[tuple[str, str], ...], groups: list[str]) -> str:
+    shown = ", ".join(f"{key.replace('.', ' ').replace('_', ' ')} {text}" for key, text in values)
+    option = f"--set deployment.node.{groups[0]}.{values[-1][0]}=VALUE"
+    return f"not declared, so assumed of {', '.join(groups)}: {shown}; `{option}` changes it"
+
+
+def _is_only(group: NodeGroup, roles: Collection[str]) -> bool:
+    return all(role in roles for role, count in group.roles.items() if count)
+
+
+def _missing(part: CheckedModel, wanted: dict[str, str], prefix: str) -> Iterator[tuple[str, str]]:
+    """Yields (key, assumed value as text) of each value that a part of the hardware lacks."""
+    for key, unit in wanted.items():
+        if key not in part.model_fields_set:
+            value = float(getattr(part, key))
+            yield f"{prefix}{key}", units.text(value, unit, 3).strip()
