@@ -8,7 +8,8 @@ const sliders = [...form.querySelectorAll("input[type=range]")];
 const point = Number(board.dataset.point), source = board.dataset.source;
 let waiting = false, busy = false, resting = 0, version = 0;
 
-const rate = (value) => `${Number(value.toPrecision(3)).toLocaleString("en")}/s`;
+const rate = (value) =>
+  `${Number(value.toPrecision(3)).toLocaleString("en")} ${board.dataset.unit}/s`;
 const time = (value) => {
   const [scale, unit] = value >= 1 ? [1, "s"] : value >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
   return `${Number((value * scale).toPrecision(3)).toLocaleString("en")} ${unit}`;
@@ -31,6 +32,7 @@ function label(slider) {
 
 function sentence(found, isChanged) {
   if (!isChanged) return `Now: ${rate(found.before_per_s)}. Move a slider.`;
+  if (found.withheld.length) return "What this change gains is withheld.";
   const interval = `90 %: ${found.low.toFixed(2)} to ${found.high.toFixed(2)}`;
   return `× ${found.gain.toFixed(2)} (${interval}), how sure: ${found.sureness}`;
 }
@@ -39,8 +41,9 @@ function shown(found, isChanged) {
   element("sentence").textContent = sentence(found, isChanged);
   const when = isChanged ? "then" : "now";
   element("limit").textContent = found.limit ? `What limits ${when}: ${found.limit}` : "";
-  show(element("withheld"), found.withheld.length ? `Not reliable: ${found.withheld[0]}` : "");
-  const figures = [["now", rate(found.before_per_s)], ["changed", rate(found.after_per_s)]];
+  show(element("withheld"), found.withheld.length ? `Why: ${found.withheld[0]}` : "");
+  const after = found.withheld.length ? "withheld" : rate(found.after_per_s);
+  const figures = [["now", rate(found.before_per_s)], ["changed", after]];
   element("figures").replaceChildren(...figures.map(([name, value]) => {
     const box = document.createElement("div");
     box.append(made("dt", name), made("dd", value));
