@@ -62,6 +62,10 @@ def test_a_measured_directory_has_a_page(tmp_path):
     folder, page = answer.stdout.splitlines()[-2:]
     assert page == f"page: {folder.removeprefix('run: ')}/report.html"
     assert "How fast are transfers" in (tmp_path / page.removeprefix("page: ")).read_text()
+    # `dfslab compare` names the same folder in the command that it proposes.
+    run = folder.removeprefix("run: ")
+    compared = " ".join(dfslab("compare", run, cwd=tmp_path).stdout.split())
+    assert f"`dfslab advise {run}` computes it." in compared
 
 
 def test_without_the_extra_of_pages_a_directory_is_measured_all_the_same(tmp_path, monkeypatch):
