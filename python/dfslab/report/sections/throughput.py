@@ -164,7 +164,7 @@ def _parts(
     the most clients have a part; if these are more than MOST_FIRST_PANELS, only the most clients.
     """
     clients = sorted({float(described[one.point_id]["clients"]) for one in results})
-    counts: list[float | None] = [None] if along == "clients" else list(clients)
+    counts: Sequence[float | None] = [None] if along == "clients" else list(clients)
     others = _other_keys(results, described, along)
     groups = {str(labels): labels for labels in (_only(one, others) for one in results)}
     if ends_only and along != "clients":

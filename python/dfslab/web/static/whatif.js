@@ -8,8 +8,8 @@ const sliders = [...form.querySelectorAll("input[type=range]")];
 const point = Number(board.dataset.point), source = board.dataset.source;
 let waiting = false, busy = false, resting = 0, version = 0;
 
-const rate = (value) =>
-  `${Number(value.toPrecision(3)).toLocaleString("en")} ${board.dataset.unit}/s`;
+const number = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+const rate = (value) => `${number(value)} ${board.dataset.unit}/s`;
 const time = (value) => {
   const [scale, unit] = value >= 1 ? [1, "s"] : value >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
   return `${Number((value * scale).toPrecision(3)).toLocaleString("en")} ${unit}`;
@@ -86,7 +86,8 @@ async function simulate() {
   try {
     const found = await ask("/api/whatif/net", {source, point, positions: positions()});
     if (own !== version) return;
-    const interval = found.low === null ? "" : ` (90 %: ${rate(found.low)} to ${rate(found.high)})`;
+    const bounds = found.low === null ? [] : [found.low, found.high].map(number);
+    const interval = bounds.length ? ` (90 %: ${bounds.join(" to ")})` : "";
     const tookMs = Math.round(performance.now() - began);
     line.textContent = `The net gives ${rate(found.rate_per_s)}${interval}, in ${tookMs} ms.`;
     show(element("notes"), found.notes.join("; "));
