@@ -3,6 +3,8 @@ missing library names the extra."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 EXTRAS = {
     "formulas": ("sympy", "mpmath"),
     "fit": ("scipy", "statsmodels", "pandas", "patsy"),
@@ -14,6 +16,11 @@ EXTRAS = {
     "darshan": ("darshan",),
 }
 BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in modules}
+
+
+def absent(extra: str) -> tuple[str, ...]:
+    """Returns the libraries of an installation extra that are not installed."""
+    return tuple(name for name in EXTRAS[extra] if find_spec(name) is None)
 
 
 def missing(error: ModuleNotFoundError) -> str | None:

@@ -202,6 +202,8 @@ MISTAKES = {
     "measure hdfs://host:8020/x --bs 4k": ["is an address", "dfslab init hdfs://host:8020/x"],
     "measure server:/export": ["export of a server", "mount it"],
     "measure folder --bs 4x": ["--bs", "64 MiB"],
+    "measure folder --bs 4kb": ["--bs", "ambiguous", "4k (4 KiB) or 4 kB"],
+    "measure folder --size 2mb": ["--size", "ambiguous", "2m (2 MiB) or 2 MB"],
     "measure folder --bs 0": ["--bs", "needs a unit"],
     "measure folder --bs 4k,,8k": ["--bs", "empty value", "4k,1m"],
     "measure folder --bs '4k 8k'": ["--bs", "is not a quantity"],

@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from dfslab.fleet.live_log import LiveLog
 from dfslab.fleet.watch import LiveCounts
 from dfslab.studies.runs import store
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 from support import recorded, synthetic
 from support.clock import ManualClock
 from support.command import DFSLAB
@@ -157,11 +157,12 @@ def test_notes_of_the_net_are_shown(browser, site):
 
 
 def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
-    with opened(browser, site, HOSTS, refused=1) as tab:
+    # The impossible number of copies is refused twice: by the queueing model and by the net.
+    with opened(browser, site, HOSTS, refused=2) as tab:
         board, sentence = tab.locator("#whatif"), tab.locator("#sentence")
         asked: list[str] = []
         tab.on("request", lambda request: asked.append(request.url))
-        tab.get_by_text("Move a slider").wait_for()
+        tab.get_by_text("files written/s. Move a slider").wait_for()
         asked.clear()
         clients = tab.locator("input[data-key='workload.clients']")
         times = []
@@ -182,11 +183,25 @@ def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
         copies.press("End")
         tab.locator("#wrong:not([hidden])").wait_for()
         assert "replication" in tab.locator("#wrong").inner_text()
+        tab.get_by_text("The net: ").wait_for()
         tab.get_by_role("button", name="Reset").click()
         tab.get_by_text("Move a slider").wait_for()
         tab.locator("#wrong[hidden]").wait_for(state="attached")
         clients.press("End")
         tab.wait_for_function("() => document.querySelector('#sentence').textContent.includes('×')")
+
+
+def test_a_withheld_gain_prints_no_figure(browser, site):
+    def withhold(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"withheld": ["too noisy."]})
+
+    with opened(browser, site, HOSTS) as tab:
+        tab.route("**/api/whatif", withhold)
+        tab.locator("input[data-key='workload.clients']").press("ArrowRight")
+        tab.get_by_text("Why: too noisy.").wait_for()
+        assert tab.locator("#sentence").inner_text() == "What this change gains is withheld."
+        assert tab.locator("#figures dd").last.inner_text() == "withheld"
 
 
 def test_a_dropped_result_becomes_a_run(browser, site):

@@ -9,6 +9,7 @@ from dfslab.documents.table import Column, Table, words
 from dfslab.report import terminal
 from dfslab.studies.decisions.gains import GainEstimate
 from rich.console import Console
+from support.command import dfslab
 
 
 def test_commands_in_answers_name_the_folder_of_the_run(tmp_path):
@@ -22,6 +23,15 @@ def test_commands_in_answers_name_the_folder_of_the_run(tmp_path):
 def test_answers_on_a_scenario_file_stay_as_they_are(tmp_path):
     stored = ["dfslab measure RUN/scenario.toml"]
     assert for_run(tmp_path / "scenario.toml", stored) == stored
+
+
+def test_a_prediction_names_its_scenario_in_the_next_command():
+    plain, changed = (
+        " ".join(dfslab("predict", "hdfs-hosts", *sets).stdout.split())
+        for sets in ((), ("--set", "workload.clients=2"))
+    )
+    assert "`dfslab advise hdfs-hosts` computes it." in plain
+    assert "`dfslab advise SCENARIO` computes it." in changed
 
 
 def printed(table: Table, columns: int) -> list[str]:

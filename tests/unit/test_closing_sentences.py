@@ -85,5 +85,5 @@ def test_terminal_and_json_document_end_with_the_same_sentences(is_advised: bool
 
 def test_predictions_name_the_command_with_a_scenario():
     results = predicted_run(is_advised=False).results
-    assert closing_of_predictions(results)[-1] == not_computed("SCENARIO")
-    assert closing_of_predictions([]) == []
+    assert closing_of_predictions(results, "hdfs")[-1] == not_computed("hdfs")
+    assert closing_of_predictions([], "hdfs") == []

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from dfslab import extras
+from dfslab.cli.root import app
 from dfslab.documents.measured_load import MeasuredLoad
 from dfslab.instruments.discovery.directory import Transfers, scenario
 from dfslab.instruments.measure import only_time_was_up
@@ -14,6 +16,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 from support.command import dfslab
+from typer.testing import CliRunner
 
 # The run has a fixed number of transfers, so its outcome does not depend on the machine's speed.
 COUNTED = ("--set", "workload.operations_per_client=20", "--time", "60s")
@@ -48,8 +51,30 @@ def test_a_directory_is_measured_without_a_scenario(tmp_path):
     assert "transfers/s" in answer.stdout
     for name in ("randread, 1 client", "randwrite, 2 clients", "All: 4 KiB."):
         assert name in answer.stdout
-    assert max(map(len, answer.stdout.splitlines()[:-1])) <= 80
+    # Paths in the last two lines are not wrapped.
+    assert max(map(len, answer.stdout.splitlines()[:-2])) <= 80
     assert not list(place.iterdir())
+
+
+def test_a_measured_directory_has_a_page(tmp_path):
+    words = ("measure", tmp_path, *QUICK, "--bs", "4k", "--rw", "read", "--clients", "1")
+    answer = dfslab(*words, cwd=tmp_path)
+    folder, page = answer.stdout.splitlines()[-2:]
+    assert page == f"page: {folder.removeprefix('run: ')}/report.html"
+    assert "How fast are transfers" in (tmp_path / page.removeprefix("page: ")).read_text()
+    # `dfslab compare` names the same folder in the command that it proposes.
+    run = folder.removeprefix("run: ")
+    compared = " ".join(dfslab("compare", run, cwd=tmp_path).stdout.split())
+    assert f"`dfslab advise {run}` computes it." in compared
+
+
+def test_without_the_extra_of_pages_a_directory_is_measured_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setitem(extras.EXTRAS, "page", ("a_library_that_is_not_installed",))
+    words = ("measure", tmp_path, *QUICK, "--bs", "4k", "--rw", "read", "--clients", "1")
+    answer = CliRunner().invoke(app, [*map(str, words), "--out", str(tmp_path / "runs")])
+    assert answer.exit_code == 0, answer.output
+    assert answer.output.splitlines()[-1].startswith("run: ")
+    assert not list((tmp_path / "runs").rglob("report.html"))
 
 
 def test_the_scenario_that_was_made_is_kept_and_can_be_measured_again(tmp_path):

@@ -207,6 +207,10 @@ def test_a_run_calibrates_its_sliders(site):
     assert found.status == 200
 
 
+def test_the_sliders_name_what_a_rate_counts(site):
+    assert 'data-unit="files written"' in site.get(f"/whatif?source={HOSTS}").text
+
+
 def test_an_impossible_change_is_one_line(site):
     page = site.get(f"/whatif?source={HOSTS}").text
     assert "copies" in page

@@ -344,15 +344,18 @@ def _encoded(value: object) -> object:
     return str(value)
 
 
-def emit_run(as_json: bool, run: FinishedRun, wide: bool, *lines: str) -> None:
+def emit_run(
+    as_json: bool, run: FinishedRun, wide: bool, *lines: str, folder: Path | None = None
+) -> None:
     """Prints a finished run: as JSON, or its tables and `lines` for people. `wide`: all methods and
-    repetitions are in the tables."""
+    repetitions are in the tables. `folder`: the run folder as commands in the printed sentences
+    name it; if None, the link to the latest run of the scenario."""
     from dfslab.documents.table import Paragraph
     from dfslab.report import run_document
 
-    latest = run.folder.parent / LATEST
+    named = run.folder.parent / LATEST if folder is None else folder
     shown = [
-        Paragraph(*for_run(latest, [part.text])) if isinstance(part, Paragraph) else part
+        Paragraph(*for_run(named, [part.text])) if isinstance(part, Paragraph) else part
         for part in run_document.tables(run, wide)
     ]
     emit(as_json, run_document.of(run), *shown, *lines)

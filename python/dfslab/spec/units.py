@@ -36,12 +36,15 @@ _NUMBER_FIRST = re.compile(r"^[\s(+-]*(?:\.?\d|inf|nan)", re.IGNORECASE)
 # slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+# A size such as "4kb": bits in some programs, and 1024 or 1000 bytes in others.
+_AMBIGUOUS = re.compile(r"^\s*([\d.]+)\s*([kmgt])b\s*$")
 # Suffixes in the notation of fio, dd and other tools, in which "64k" means 64 KiB.
 _SUFFIXES = {
     name: size
     for prefix, size in (("k", 2.0**10), ("m", 2.0**20), ("g", 2.0**30), ("t", 2.0**40))
     for name in (prefix, prefix.upper())
 }
+_SI = {"k": "k", "m": "M", "g": "G", "t": "T"}
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BYTES = {**_BINARY, **{f"{prefix}B": size for prefix, size in _DECIMAL.items()}}
 FACTORS: dict[str, dict[str, float]] = {
@@ -109,7 +112,12 @@ def parse(text: str, unit: str) -> float:
 
 def _reason(text: str, unit: str) -> str:
     """Returns the beginning of the message for a text that is not a quantity in `unit`. If the text
-    is a quantity of another kind, the message names that kind."""
+    is a quantity of another kind, the message names that kind. If it is a size with a small "b",
+    the message names two clear spellings."""
+    if unit == "B" and (found := _AMBIGUOUS.match(text)):
+        number, prefix = found[1], found[2]
+        clear = f"{number}{prefix} ({number} {prefix.upper()}iB) or {number} {_SI[prefix]}B"
+        return f"is ambiguous: write {clear}, "
     for other, kind in _KINDS.items():
         if other != unit and plainly(text, other) is not None:
             return f"is {kind}; needs {_KINDS[unit]}: "

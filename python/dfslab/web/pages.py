@@ -135,6 +135,7 @@ class Pages:
             basis=board.evidence.basis,
             names=board.names,
             point=point,
+            unit=board.unit(point),
             sliders=board.sliders(point),
             first=whatif_board.answer(board, requested),
         )

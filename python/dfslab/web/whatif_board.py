@@ -17,6 +17,7 @@ from dfslab.models.limit_text import text_of
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation
+from dfslab.report.answers.operation_units import unit_of
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Bars, Panel
 from dfslab.report.charts.svg import figure
@@ -149,6 +150,11 @@ class Board:
         if number not in self._sliders:
             self._sliders[number] = sliders_of(self.point(number).scenario)
         return self._sliders[number]
+
+    def unit(self, number: int) -> str:
+        """Returns what the rate of the configuration with the index `number` counts, such as "files
+        read"."""
+        return unit_of(self.unchanged(self.point(number)).latency_s)
 
     def predicted(self, situation: Situation) -> _Predicted:
         """Returns the prediction of a configuration with the estimated constants."""

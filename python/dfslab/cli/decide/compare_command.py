@@ -15,6 +15,7 @@ from dfslab.cli.shared import (
     Force,
     RunFolder,
     emit,
+    emit_run,
     judged,
     named_output,
     note,
@@ -61,9 +62,7 @@ def compare(
 
         done = Laboratory().reopen(run_folder, note)
         with judged(done.results, allow_incomplete):
-            from dfslab.report import run_document as documents
-
-            emit(as_json, documents.of(done), *documents.tables(done))
+            emit_run(as_json, done, False, folder=run_folder)
         return
     output = named_output(page, force, as_json, "--page").check() if page is not None else None
     _two_runs(run_folder, other, fail_if, output, allow_incomplete, as_json)

@@ -43,7 +43,6 @@ def serve(
     """Runs in a browser: list, live view, comparison, what-if sliders, token games.
 
     Serves until Ctrl-C. Files that are dropped on a page are kept in the folder of the runs.
-    Example: dfslab serve --runs runs --no-browser
     """
     if not runs.is_dir() and (runs.exists() or runs != USUAL_RUNS):
         allowed = "is no folder; `dfslab run SCENARIO` makes the folder runs"

@@ -8,11 +8,10 @@ import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from dfslab.documents.table import Table, heads, words
-from dfslab.extras import EXTRAS
+from dfslab.extras import EXTRAS, absent
 from dfslab.testbeds.hosts import kernel
 
 # Measurements are reported as disturbed if other programs use more than this proportion of the
@@ -75,11 +74,7 @@ def inspect() -> InspectedMachine:
     because other users cannot start emulated hosts anyway."""
     is_root = os.geteuid() == 0
     packages = kernel.missing_programs()
-    missing = {
-        extra: absent[0]
-        for extra, libraries in EXTRAS.items()
-        if (absent := [name for name in libraries if find_spec(name) is None])
-    }
+    missing = {extra: names[0] for extra in EXTRAS if (names := absent(extra))}
     return InspectedMachine(
         is_root=is_root,
         has_java=shutil.which("java") is not None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab import discover
+from dfslab import discover, extras
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -86,7 +86,8 @@ def measure(
 ) -> None:
     """Measure a directory or every configuration of a scenario; no models.
 
-    For a directory, options say what is measured. The run folder keeps the scenario made of them.
+    For a directory, options say what is measured. The run folder keeps the scenario made of them,
+    and a page of the results, which needs the extra `page`.
     """
     given = {
         "--bs": block_sizes,
@@ -99,10 +100,14 @@ def measure(
         "--direct": direct or None,
     }
     chosen = _chosen(place, given, all_instruments, sets, scheduler)
+    has_page = not extras.absent("page")
     with of(place):
-        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
+        done = with_laboratory(
+            as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh, has_page)
+        )
+    pages = [f"page: {done.page}"] if has_page else []
     with judged(done.results, allow_incomplete):
-        emit_run(as_json, done, wide, f"run: {done.folder}")
+        emit_run(as_json, done, wide, f"run: {done.folder}", *pages)
 
 
 def _chosen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -102,7 +103,9 @@ def predict(
         results = with_progress(
             as_json, lambda report: predicting.predict(chosen, method, measured, report)
         )
-    _emit_predictions(as_json, results, wide)
+    # `dfslab advise` has no --set, so it cannot be given a changed scenario by its name.
+    source = "SCENARIO" if sets else shlex.quote(str(scenario))
+    _emit_predictions(as_json, results, source, wide)
 
 
 def _measured(run: Path | None) -> list[Result] | None:
@@ -121,7 +124,9 @@ def _emit_limits(as_json: bool, limits: Sequence[ServerLimits], wide: bool) -> N
     emit(as_json, limits, *(part for one in limits for part in limits_answer(one, wide)))
 
 
-def _emit_predictions(as_json: bool, results: Sequence[Result], wide: bool) -> None:
+def _emit_predictions(as_json: bool, results: Sequence[Result], source: str, wide: bool) -> None:
+    """Prints predictions as JSON, or as tables and sentences. `source`: the scenario as a
+    command names it."""
     from dfslab.report.answers.predicted_answer import closing_of_predictions
     from dfslab.report.answers.result_tables import result_table, result_tables
 
@@ -129,7 +134,7 @@ def _emit_predictions(as_json: bool, results: Sequence[Result], wide: bool) -> N
     # serialiser for `Result`; text output saves that time.
     document = [result.model_dump(mode="json") for result in results] if as_json else None
     shown = [result_table(results)] if wide else result_tables(results)
-    emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results)))
+    emit(as_json, document, *shown, *map(Paragraph, closing_of_predictions(results, source)))
 
 
 def _of_table(

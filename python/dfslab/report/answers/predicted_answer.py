@@ -65,17 +65,18 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
     return RunAnswer(observed, predicted_limit(of_method, names[0]))
 
 
-def closing_of_predictions(results: Sequence[Result]) -> list[str]:
+def closing_of_predictions(results: Sequence[Result], source: str) -> list[str]:
     """Returns the sentences that `dfslab predict` prints last. `dfslab predict` does not compute
-    what changes would gain, so the last sentence names the command that computes these gains. The
-    list is empty if there is nothing to summarise."""
+    what changes would gain, so the last sentence names the command that computes these gains for
+    `source`, the scenario as a command names it. The list is empty if there is nothing to
+    summarise."""
     answer = of_predictions(results)
-    return [] if answer is None else [*answer.sentences, gains_hint("SCENARIO")]
+    return [] if answer is None else [*answer.sentences, gains_hint(source)]
 
 
 def gains_hint(source: str) -> str:
     """Returns the sentence that names the command which computes what changes would gain. `source`
-    is the argument of the command: "RUN" or "SCENARIO"."""
+    is the argument of the command: "RUN", or a scenario."""
     return f"{NOT_COMPUTED}; `dfslab advise {source}` computes it."
 
 

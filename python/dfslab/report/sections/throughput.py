@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from dfslab.documents.metrics import RATE, THROUGHPUT
-from dfslab.documents.table import Tab, Value, labels_text, number_text
+from dfslab.documents.table import Tab, Value, labels_text, naming, number_text
 from dfslab.method import BASELINES
 from dfslab.models.learn.features import describe
 from dfslab.report.answers.predicted_answer import is_from_memory
@@ -29,6 +30,14 @@ TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
 ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
+# Operations that are one transfer each. Their configurations differ by the transfer size, not by
+# the size of the file.
+TRANSFERS = frozenset({"pread", "pwrite"})
+# Largest number of panels in a chart. This is a choice: about six rows on a wide screen. If there
+# would be more, configurations with the same number of clients share a panel.
+MOST_PANELS = 24
+# Largest number of panels in the chart of the first screen. This is a choice: two rows.
+MOST_FIRST_PANELS = 4
 # A model has no separate line if its predictions differ by at most this fraction from those of
 # another model. This is a choice: the fraction is about the width of a line.
 SAME = 0.02
@@ -86,46 +95,119 @@ def _positive(result: Result, metric: str) -> bool:
     return metric in result.metrics and result.value(metric) > 0
 
 
+@dataclass(frozen=True)
+class _Part:
+    """The results that one panel of a chart shows, and the title of this panel."""
+
+    title: str
+    results: Sequence[Result]
+
+
 def chart(
     operations: str, results: Sequence[Result], ends_only: bool = False
 ) -> tuple[Markup, int]:
-    """Returns (HTML of the chart of one operation type, number of its panels).
+    """Returns (HTML of the chart of one operation type, number of its panels). Configurations that
+    differ in more than the horizontal axis have separate panels.
 
-    `ends_only`: only the panels of the fewest and of the most clients are drawn.
+    `ends_only`: the chart has few panels, with the fewest and the most clients.
     """
     results, names = _agreeing(results)
-    described = {result.point_id: describe(result.point) for result in results}
+    described = {result.point_id: _described(result) for result in results}
     along = _axis_of(list(described.values()))
     has_bytes = all(_positive(r, THROUGHPUT) for r in results)
     metric = THROUGHPUT if has_bytes else RATE
     if len({one.get(along) for one in described.values()}) == 1 < len(described):
         return _rows(operations, results, metric, names), 1
-    clients = sorted({float(d["clients"]) for d in described.values()})
-    if ends_only:
-        clients = sorted({clients[0], clients[-1]})
+    parts = _parts(results, described, along, ends_only)
     panels = []
-    for count in clients if along != "clients" else [None]:
-        chosen = [r for r in results if count in (None, described[r.point_id]["clients"])]
+    for part in parts:
         series = [
             one
-            for method in dict.fromkeys(result.method for result in chosen)
+            for method in dict.fromkeys(result.method for result in part.results)
             for one in _series(
-                [r for r in chosen if r.method == method], described, along, metric, names[method]
+                [r for r in part.results if r.method == method],
+                described,
+                along,
+                metric,
+                names[method],
             )
         ]
         # Measurements are drawn last, so that they lie above the predictions.
         series.sort(key=lambda one: one.colour == palette.MEASURED)
-        panels.append(Panel("" if count is None else _clients(count), series))
+        panels.append(Panel(part.title, series))
     axis = _rate_axis(metric)
     what = axis.title
     drawn = figure(
         panels,
-        _along_axis(results, described, along),
+        _along_axis([one for part in parts for one in part.results], described, along),
         axis,
         f"{what} of {operations} against {ALONG[along]}",
         operations,
     )
     return drawn, len(panels)
+
+
+def _described(result: Result) -> dict[str, float | str]:
+    """Returns the quantities of a configuration in SI units. An operation that is one transfer has
+    no file size, because `describe` states the bytes of an operation as file size."""
+    found = describe(result.point)
+    if TRANSFERS.issuperset(str(found["operations"]).split("+")):
+        found.pop("file_size", None)
+    return found
+
+
+def _parts(
+    results: Sequence[Result], described: Described, along: str, ends_only: bool
+) -> list[_Part]:
+    """Returns the parts of a chart: one for each number of clients, unless clients are on the
+    horizontal axis, and for each value of the other varied keys. `ends_only`: only the fewest and
+    the most clients have a part; if these are more than MOST_FIRST_PANELS, only the most clients.
+    """
+    clients = sorted({float(described[one.point_id]["clients"]) for one in results})
+    counts: Sequence[float | None] = [None] if along == "clients" else list(clients)
+    others = _other_keys(results, described, along)
+    groups = {str(labels): labels for labels in (_only(one, others) for one in results)}
+    if ends_only and along != "clients":
+        counts = sorted({clients[0], clients[-1]})
+        if len(counts) * len(groups) > MOST_FIRST_PANELS:
+            counts = [clients[-1]]
+    if len(counts) * len(groups) > MOST_PANELS:
+        others, groups = (), {str({}): {}}
+    name = naming(groups.values())
+    parts = []
+    for key, labels in groups.items():
+        for count in counts:
+            chosen = [
+                one
+                for one in results
+                if str(_only(one, others)) == key
+                and count in (None, described[one.point_id]["clients"])
+            ]
+            words = [name(labels)] if labels else []
+            words += [] if count is None else [_clients(count)]
+            if chosen:
+                parts.append(_Part(", ".join(words), chosen))
+    return parts[:MOST_FIRST_PANELS] if ends_only and others else parts
+
+
+def _other_keys(results: Sequence[Result], described: Described, along: str) -> tuple[str, ...]:
+    """Returns the varied keys in which configurations differ that have the same number of clients
+    and the same place on the horizontal axis."""
+    places: dict[tuple[object, object], list[Mapping[str, Value]]] = {}
+    for one in results:
+        found = described[one.point_id]
+        places.setdefault((found["clients"], found.get(along)), []).append(one.labels)
+    keys = dict.fromkeys(key for one in results for key in one.labels)
+    return tuple(
+        key
+        for key in keys
+        if any(len({str(labels.get(key)) for labels in group}) > 1 for group in places.values())
+    )
+
+
+def _only(result: Result, keys: Sequence[str]) -> dict[str, Value]:
+    """Returns the labels of a result that are among `keys`."""
+    return {key: result.labels[key] for key in keys if key in result.labels}
 
 
 def _rate_axis(metric: str) -> Axis:

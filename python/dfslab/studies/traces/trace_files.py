@@ -82,7 +82,10 @@ def of_jvms(files: Sequence[Path]) -> bool:
     ]
     if profiles and len(profiles) < len(files):
         other = next(path for path in files if path not in profiles)
-        raise InputError("trace", str(other), "spans and profiles are reported apart")
+        allowed = (
+            "has spans, and the other files profiles: report each kind by a command of its own"
+        )
+        raise InputError("trace", str(other), allowed)
     return bool(profiles)
 
 

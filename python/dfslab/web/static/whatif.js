@@ -8,7 +8,8 @@ const sliders = [...form.querySelectorAll("input[type=range]")];
 const point = Number(board.dataset.point), source = board.dataset.source;
 let waiting = false, busy = false, resting = 0, version = 0;
 
-const rate = (value) => `${Number(value.toPrecision(3)).toLocaleString("en")}/s`;
+const number = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+const rate = (value) => `${number(value)} ${board.dataset.unit}/s`;
 const time = (value) => {
   const [scale, unit] = value >= 1 ? [1, "s"] : value >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
   return `${Number((value * scale).toPrecision(3)).toLocaleString("en")} ${unit}`;
@@ -31,7 +32,7 @@ function label(slider) {
 
 function sentence(found, isChanged) {
   if (!isChanged) return `Now: ${rate(found.before_per_s)}. Move a slider.`;
-  if (found.gain === null) return "What this changes is withheld.";
+  if (found.gain === null) return "What this change gains is withheld.";
   const interval = `90 %: ${found.low.toFixed(2)} to ${found.high.toFixed(2)}`;
   return `× ${found.gain.toFixed(2)} (${interval}), how sure: ${found.sureness}`;
 }
@@ -40,7 +41,7 @@ function shown(found, isChanged) {
   element("sentence").textContent = sentence(found, isChanged);
   const when = isChanged ? "then" : "now";
   element("limit").textContent = found.limit ? `What limits ${when}: ${found.limit}` : "";
-  show(element("withheld"), found.withheld.length ? `Not reliable: ${found.withheld[0]}` : "");
+  show(element("withheld"), found.withheld.length ? `Why: ${found.withheld[0]}` : "");
   const figures = [["now", rate(found.before_per_s)]];
   if (found.after_per_s !== null) figures.push(["changed", rate(found.after_per_s)]);
   element("figures").replaceChildren(...figures.map(([name, value]) => {
@@ -85,7 +86,8 @@ async function simulate() {
   try {
     const found = await ask("/api/whatif/net", {source, point, positions: positions()});
     if (own !== version) return;
-    const interval = found.low === null ? "" : ` (90 %: ${rate(found.low)} to ${rate(found.high)})`;
+    const bounds = found.low === null ? [] : [found.low, found.high].map(number);
+    const interval = bounds.length ? ` (90 %: ${bounds.join(" to ")})` : "";
     const tookMs = Math.round(performance.now() - began);
     line.textContent = `The net gives ${rate(found.rate_per_s)}${interval}, in ${tookMs} ms.`;
     show(element("notes"), found.notes.join("; "));

@@ -1,0 +1,65 @@
+"""Tests of the panels in which the page plots rates: configurations that differ in more than the
+horizontal axis have separate panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from dfslab.cli.quick.directory import Transfers, scenario
+from dfslab.report.sections import throughput
+from dfslab.result import Result
+from dfslab.spec.check import check
+from support import synthetic
+
+
+def results(directory: Path, modes: str, clients: str, **more: str) -> list[Result]:
+    """Returns one result for each configuration that `dfslab measure DIRECTORY` would measure. No
+    two results have the same rate."""
+    wanted = Transfers(modes=modes, clients=clients, size="16m", **more)
+    points = check(scenario(directory, wanted))
+    return [synthetic.measured(point, 1000.0 + rank) for rank, point in enumerate(points)]
+
+
+def drawn(found: Sequence[Result], ends_only: bool = False) -> tuple[str, int]:
+    html, panels = throughput.chart("pread", found, ends_only)
+    return str(html), panels
+
+
+def test_sequential_and_random_reads_have_separate_panels(tmp_path):
+    found = results(tmp_path, "read,randread", "1,4", block_sizes="4k,64k,1m")
+    html, panels = drawn(found)
+    assert panels == 4
+    for title in ("read, 1 client", "read, 4 clients", "randread, 1 client", "randread, 4 clients"):
+        assert f">{title}<" in html
+
+
+def test_transfers_are_drawn_against_their_size_and_not_the_size_of_the_file(tmp_path):
+    html, _ = drawn(results(tmp_path, "read", "1", block_sizes="4k,64k,1m"))
+    assert all(f">{size}<" in html for size in ("4 KiB", "64 KiB", "1 MiB", "transfer size"))
+    assert ">16 MiB<" not in html
+    assert "file size" not in html
+
+
+def test_clients_on_the_axis_leave_one_panel_for_each_other_value(tmp_path):
+    html, panels = drawn(results(tmp_path, "read", "1,2,4", block_sizes="4k,64k"))
+    assert panels == 2
+    assert all(f">{size}<" in html for size in ("4 KiB", "64 KiB", "clients"))
+
+
+@pytest.mark.parametrize("clients", ["1", "1,2", "1,2,4"])
+def test_the_first_screen_has_few_panels_and_the_most_clients(tmp_path, clients):
+    modes = "read,write,randread,randwrite,randrw"
+    found = results(tmp_path, modes, clients, block_sizes="4k,16k,64k,1m")
+    html, panels = drawn(found, ends_only=True)
+    assert panels <= throughput.MOST_FIRST_PANELS
+    assert f", {clients[-1]} client" in html
+
+
+def test_configurations_share_panels_if_there_would_be_too_many(tmp_path, monkeypatch):
+    found = results(tmp_path, "read,randread", "1,4", block_sizes="4k,64k,1m")
+    monkeypatch.setattr(throughput, "MOST_PANELS", 3)
+    html, panels = drawn(found)
+    assert panels == 2
+    assert "randread, 1 client<" not in html
