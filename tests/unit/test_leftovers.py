@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -15,10 +16,12 @@ from dfslab.fleet import agent, leftovers
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.testbeds.hosts.process import LiveProcess
-from support.command import dfslab
+from support.command import DFSLAB, dfslab
 from support.running_agent import endless
 
 RUN = "dfslab-0123456789ab"
+# Longest time in seconds until a command starts to probe. Only a command that hangs takes so long.
+STARTS_S = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +75,55 @@ def test_doctor_names_and_removes_the_files_of_a_killed_run(left, data):
     assert str(left) in json.loads(cleaned.stdout)["removed"]
     assert [path.name for path in data.iterdir()] == ["mine"]
     assert json.loads(dfslab("doctor", "--json").stdout)["runs"] == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("words", [("init",), ("expect",), ("calibrate", "--directory")])
+def test_doctor_names_and_removes_the_files_of_a_killed_probe(words, data, tmp_path):
+    with subprocess.Popen(
+        [DFSLAB, *words, data],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as probing:
+        deadline_s = time.monotonic() + STARTS_S
+        while not list(data.glob(".dfslab-probe-*/*")) and probing.poll() is None:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.002)
+        probing.kill()
+    left = {str(path) for path in data.glob(".dfslab-probe-*")}
+    assert left
+    # A child of the killed process may hold the record for a moment, until it ends itself.
+    while not left <= {one.path for one in leftovers.abandoned()}:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    cleaned = dfslab("doctor", "--clean")
+    for path in left:
+        assert f"{path}: files of a probe that was killed" in cleaned.stdout
+        assert f"removed {path}" in cleaned.stdout
+    assert [path.name for path in data.iterdir()] == ["mine"]
+    assert leftovers.abandoned() == []
+
+
+def test_a_probe_in_progress_is_not_abandoned_and_leaves_no_record(data, state):
+    def probe():
+        with leftovers.probe_folder(data) as made:
+            (made / "data").touch()
+            assert leftovers.abandoned() == []
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        probe()
+    assert [path.name for path in data.iterdir()] == ["mine"]
+    assert list((state / "loads").iterdir()) == []
+
+
+def test_a_probe_without_a_state_folder_is_not_recorded(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("DFSLAB_STATE", str(data / "mine"))
+    with leftovers.probe_folder(data) as made:
+        assert made.is_dir()
+    assert [path.name for path in data.iterdir()] == ["mine"]
 
 
 def test_a_run_in_progress_is_not_abandoned(data):

@@ -18,6 +18,7 @@ from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError
 from dfslab.extras import missing
 from dfslab.spec.input_error import InputError
+from dfslab.spec.plain_number import PLAIN, is_odd_number
 from dfslab.spec.printable import printable
 from dfslab.testbeds.errors import TestbedError
 
@@ -50,14 +51,31 @@ def command(name: str) -> Any:
 def _with_common_options(found: Any, name: str) -> Any:
     """Adds what every command has: the options `--quiet` and `--no-color`, and an example in the
     help. Also keeps the help from printing a type of value after flags, which have no value.
-    Returns the command."""
+    Refuses numbers that are not in plain digits. Returns the command."""
     found.params = [*found.params, *_common_options()]
     help_option = found.get_help_option(typer.Context(found, help_option_names=HELP))
+    for option in found.params:
+        _refuse_odd_numbers(option)
     for option in [*found.params, help_option]:
         if option.param_type_name == "option" and option.is_flag:
             option.metavar = ""
     found.epilog = f"Example: {EXAMPLES[name]}" if name in EXAMPLES else None
     return found
+
+
+def _refuse_odd_numbers(option: Any) -> None:
+    """Makes an option or argument refuse numbers such as "+3" and "1_0", which Typer reads."""
+    read = option.process_value
+
+    def process(context: Any, given: Any) -> Any:
+        found = read(context, given)
+        texts, values = (one if isinstance(one, list | tuple) else (one,) for one in (given, found))
+        for word, value in zip(texts, values, strict=False):
+            if isinstance(word, str) and isinstance(value, int | float) and is_odd_number(word):
+                raise InputError(option.opts[-1], word, PLAIN)
+        return found
+
+    option.process_value = process
 
 
 def _common_options() -> list[Any]:

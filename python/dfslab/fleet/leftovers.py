@@ -1,5 +1,5 @@
-"""Records the run directories that clients use. Finds the directories and the agents' files that
-killed runs have left behind.
+"""Records the run directories that clients use, and the folders that probes of hardware use. Finds
+the directories and the agents' files that killed runs and probes have left behind.
 
 A record is a file in the state folder whose owner holds a lock on it. The kernel releases the lock
 when the owner ends, also when it is killed.
@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import stat
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from dfslab.testbeds.hosts.process import LiveProcess, boot_id
 # The pattern of the names that dfslab gives to run directories. A name has 48 random bits, so that
 # no name is used twice.
 NAME = re.compile(r"dfslab-[0-9a-f]{12}")
+# The pattern of the names that dfslab gives to the folders of probes in directories of users.
+PROBE_NAME = re.compile(r"\.dfslab-probe-[0-9a-f]{12}")
 # The pattern of the names of the folders that hold the files of one run's agents.
 AGENTS_FOLDER = re.compile(r"[0-9a-f]{12}")
 
@@ -41,10 +44,16 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class AbandonedRun:
-    """The run directory of a run that ended without removing it, and the record of the run."""
+    """The run directory of a run, or the folder of a probe, that ended without removing it, and the
+    record of the directory."""
 
     path: str
     record: str
+
+    @property
+    def is_of_probe(self) -> bool:
+        """Whether the directory is the folder of a probe."""
+        return bool(PROBE_NAME.fullmatch(Path(self.path).name))
 
 
 def folder() -> Path:
@@ -71,9 +80,31 @@ def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
     if not isinstance(target, PosixTarget) or not NAME.fullmatch(plan.run_directory):
         yield RunRecord()
         return
-    directory = Path(target.root).absolute() / plan.run_directory
-    record = folder() / f"{plan.run_directory}.json"
-    # Without a writable state folder, the run is not recorded.
+    with _record(Path(target.root).absolute() / plan.run_directory, plan.keep) as run:
+        yield run
+
+
+@contextmanager
+def probe_folder(directory: Path) -> Iterator[Path]:
+    """Returns a context with a new folder in `directory` for the files of a probe. It yields the
+    folder's path. The folder is recorded before it is created, and removed with its files at the
+    end of the context. Raises OSError if the folder cannot be created."""
+    made = directory.absolute() / f".dfslab-probe-{uuid.uuid4().hex[:12]}"
+    with _record(made) as run:
+        try:
+            made.mkdir(0o700)
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+            run.answers = True
+
+
+@contextmanager
+def _record(directory: Path, keep: bool = False) -> Iterator[RunRecord]:
+    """Returns a context in which a directory is recorded. It yields the record. Without a writable
+    state folder, nothing is recorded. `keep`: the record is removed although the directory
+    stays."""
+    record = folder() / f"{directory.name}.json"
     descriptor = -1
     with suppress(OSError):
         record.parent.mkdir(parents=True, exist_ok=True)
@@ -86,18 +117,18 @@ def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
     finally:
         if descriptor >= 0:
             with suppress(OSError):
-                if plan.keep or (run.answers and not os.path.lexists(directory)):
+                if keep or (run.answers and not os.path.lexists(directory)):
                     record.unlink()
             os.close(descriptor)
 
 
 def abandoned() -> list[AbandonedRun]:
-    """Returns the recorded run directories that still exist although their run has ended.
+    """Returns the recorded directories that still exist although their run or probe has ended.
 
     Records without a directory are removed.
     """
     found = []
-    for record in sorted(folder().glob("dfslab-*.json")):
+    for record in sorted(folder().glob("*dfslab-*.json")):
         directory = _left(record)
         if directory is None:
             continue
@@ -109,7 +140,7 @@ def abandoned() -> list[AbandonedRun]:
 
 
 def remove(one: AbandonedRun) -> bool:
-    """Removes an abandoned run directory and its record, without following symbolic links. Returns
+    """Removes an abandoned directory and its record, without following symbolic links. Returns
     whether both are removed.
 
     If the path is not a directory of this user, or if the directory cannot be removed, returns
@@ -203,6 +234,7 @@ def _left(record: Path) -> Path | None:
         with os.fdopen(descriptor, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             directory = Path(json.load(file)["directory"])
-        if NAME.fullmatch(directory.name) and directory.name == record.stem:
+        is_ours = NAME.fullmatch(directory.name) or PROBE_NAME.fullmatch(directory.name)
+        if is_ours and directory.name == record.stem:
             return directory
     return None

@@ -17,6 +17,7 @@ from dfslab.spec.deployment import (
     NodeGroup,
 )
 from dfslab.spec.model import InputError, build, unknown
+from dfslab.spec.plain_number import PLAIN, is_odd_number
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 from dfslab.spec.streams.vocabulary import Stream
@@ -66,6 +67,8 @@ def number(parameter: Parameter, written: Any) -> float:
         assert parameter.default is not None
         return float(parameter.default)
     try:
+        if isinstance(written, str) and parameter.unit == "1" and is_odd_number(written):
+            raise InputError(key, written, PLAIN)
         if isinstance(written, str):
             number = parse(written, parameter.unit) if parameter.unit != "1" else float(written)
         elif isinstance(written, bool) or (parameter.unit not in ("1", "B") and written):

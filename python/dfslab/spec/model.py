@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache, cached_property
-from typing import Any, ClassVar, Self, TypeVar, get_args
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.plain_number import PLAIN, is_odd_number
 
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 
@@ -42,6 +43,10 @@ _ALLOWED = {
     "string_pattern_mismatch": "must match {pattern}",
 }
 _NO_NUMBER = PydanticCustomError("no_number", "must be a number, not true or false")
+_NOT_PLAIN = PydanticCustomError("not_plain", PLAIN)
+_NO_SWITCH = PydanticCustomError("no_switch", _ALLOWED["bool_type"])
+# Texts other than "true" and "false" that pydantic reads as switches, in lower case.
+_OTHER_SWITCHES = frozenset({"0", "1", "f", "n", "no", "off", "on", "t", "y", "yes"})
 # Keys that are lists of tables, which TOML writes as [[KEY]].
 _LISTS_OF_TABLES = ("deployment.node", "sweep")
 
@@ -63,12 +68,13 @@ class CheckedModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, table: Any) -> Any:
-        """Replaces keys of earlier versions by their present names before validation, and refuses
-        true and false for numbers: pydantic would read them as 1 and 0."""
+        """Replaces keys of earlier versions by their present names before validation. Refuses what
+        pydantic would read as another type: true and false for numbers, texts such as "+3" for
+        numbers, and numbers for switches."""
         if not isinstance(table, dict):
             return table
         current = {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
-        _refuse_switches(cls, current)
+        _refuse_other_types(cls, current)
         return current
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -82,46 +88,79 @@ class CheckedModel(BaseModel):
         return copy
 
 
-def _refuse_switches(model: type[BaseModel], table: Mapping[str, object]) -> None:
-    """Raises ValidationError if a field that is a number, or a table of numbers, is true or
-    false."""
+def _refuse_other_types(model: type[BaseModel], table: Mapping[str, object]) -> None:
+    """Raises ValidationError if a field of numbers (one, a table or a list) is true, false or
+    a text that is no plain number, or if a switch is anything but true and false."""
+    numbers, switches = _numbers(model), _switches(model)
     wrong = [
-        InitErrorDetails(type=_NO_NUMBER, loc=loc, input=one)
-        for name in _numbers(model) & table.keys()
+        InitErrorDetails(type=error, loc=loc, input=one)
+        for name in (numbers | switches) & table.keys()
         for loc, one in _entries(name, table[name])
-        if isinstance(one, bool)
+        if (error := _no_number(one) if name in numbers else _no_switch(one)) is not None
     ]
     if wrong:
         raise ValidationError.from_exception_data(model.__name__, wrong)
 
 
-def _entries(name: str, value: object) -> list[tuple[tuple[str, ...], object]]:
-    """Returns the values of a field with their locations: those of a table's keys, or the only
-    one."""
+def _no_number(value: object) -> PydanticCustomError | None:
+    """Returns what is wrong with the value of a number. Texts that pydantic refuses, too, are left
+    to it."""
+    if isinstance(value, bool):
+        return _NO_NUMBER
+    return _NOT_PLAIN if isinstance(value, str) and is_odd_number(value) else None
+
+
+def _no_switch(value: object) -> PydanticCustomError | None:
+    """Returns what is wrong with the value of a switch. Values that pydantic refuses, too, are left
+    to it."""
+    if isinstance(value, str):
+        return _NO_SWITCH if value.lower() in _OTHER_SWITCHES else None
+    return _NO_SWITCH if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _entries(name: str, value: object) -> list[tuple[tuple[str | int, ...], object]]:
+    """Returns the values of a field with their locations: those of a table's keys, those of a list,
+    or the only one."""
     if isinstance(value, Mapping):
         return [((name, str(key)), one) for key, one in value.items()]
+    if isinstance(value, list | tuple):
+        return [((name, number), one) for number, one in enumerate(value)]
     return [((name,), value)]
 
 
 @cache
 def _numbers(model: type[BaseModel]) -> frozenset[str]:
-    """Returns the fields of a model that are numbers, or tables of numbers. Quantities with a unit
-    are left out, because their own validator refuses true and false."""
+    """Returns the fields of a model that are numbers, or tables or lists of numbers. Quantities
+    with a unit are left out, because their own validator refuses what is no quantity."""
     return frozenset(
         name
         for name, field in model.model_fields.items()
         if not any(isinstance(one, BeforeValidator) for one in field.metadata)
         and _leaves(field.annotation) & {int, float}
-        and not _leaves(field.annotation) & {bool, object, BeforeValidator}
+        and not _leaves(field.annotation) & {bool, str, object, BeforeValidator}
+    )
+
+
+@cache
+def _switches(model: type[BaseModel]) -> frozenset[str]:
+    """Returns the fields of a model that are switches and cannot be numbers or free texts."""
+    return frozenset(
+        name
+        for name, field in model.model_fields.items()
+        if bool in (leaves := _leaves(field.annotation))
+        and not leaves & {int, float, str, object, BeforeValidator}
     )
 
 
 def _leaves(annotation: object) -> set[object]:
-    """Returns the types that an annotation consists of, such as {int, NoneType} of `int | None`. An
-    annotation with a validator of its own has BeforeValidator among them."""
+    """Returns the types that an annotation consists of, such as {int, NoneType} of `int | None`.
+    The keys of tables are left out. An annotation with a validator of its own has BeforeValidator
+    among them."""
     if isinstance(annotation, BeforeValidator):
         return {BeforeValidator}
     parts = get_args(annotation)
+    if isinstance(kind := get_origin(annotation), type) and issubclass(kind, Mapping):
+        parts = parts[1:]
     return {leaf for part in parts for leaf in _leaves(part)} if parts else {annotation}
 
 

@@ -93,6 +93,8 @@ def parse(text: str, unit: str) -> float:
     allowed = f"a quantity like {_EXAMPLES[unit]}"
     if _BARE_UNIT.match(text):
         raise ValueError(f"needs a unit, {allowed}")
+    if text.lstrip().startswith("+"):
+        raise ValueError(f'must have no "+", {allowed}')
     if not _NUMBER_FIRST.match(text):
         # Pint would read a unit alone, such as "GB/s", as one of it.
         raise ValueError(f"{_reason(text, unit)}{allowed}")

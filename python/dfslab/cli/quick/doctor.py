@@ -44,7 +44,7 @@ def doctor(
         removed += [one for one in empty if leftovers.remove_empty(one)]
         removed += testbeds.down("--stale") if stale else []
     lines = [f"{one.path}: left by process {one.owner_pid}" for one in folders]
-    lines += [f"{one.path}: files of a run that was killed or given up" for one in runs]
+    lines += [f"{one.path}: files of {_owner_of(one)}" for one in runs]
     lines += [f"{one}: lock file of an agent that has ended" for one in locks]
     lines += [f"{one}: empty folder of agents that have ended" for one in empty]
     lines += [f"testbed {text}" for text in stale]
@@ -71,6 +71,11 @@ def doctor(
     found_count = len(folders) + len(runs) + len(locks) + len(empty) + len(stale)
     if clean and len(removed) < found_count:
         raise typer.Exit(1)
+
+
+def _owner_of(one: leftovers.AbandonedRun) -> str:
+    """Returns who left a directory in a directory of a user."""
+    return "a probe that was killed" if one.is_of_probe else "a run that was killed or given up"
 
 
 def one_line(text: str) -> str:

@@ -11,12 +11,12 @@ import os
 import platform
 import random
 import statistics
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from dfslab.fleet import leftovers
 from dfslab.instruments.calibration import (
     disk_probe,
     file_calls,
@@ -115,8 +115,8 @@ def measure(
     if not directory.is_dir():
         raise InputError("--directory", str(directory), "is no directory")
     here, chance = ThisMachine(), random.Random(seed)
-    with tempfile.TemporaryDirectory(prefix=".dfslab-calibrate-", dir=directory) as made:
-        path = Path(made) / "data"
+    with leftovers.probe_folder(directory) as made:
+        path = made / "data"
         probes = [
             HardwareProbe(probe.units_of(path), lambda: probe.everything(path)),
             *disk_probes(path, chance),

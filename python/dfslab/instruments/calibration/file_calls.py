@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from dfslab.fleet import leftovers
 from dfslab.instruments.calibration.size_line import line_through
 from dfslab.spec.clock import REAL, Clock
 
@@ -57,8 +57,7 @@ UNITS = {
 
 def everything(directory: Path, clock: Clock = REAL) -> Mapping[str, float]:
     """Measures all quantities of UNITS once in new directories below `directory`."""
-    with tempfile.TemporaryDirectory(prefix=".dfslab-files-", dir=directory) as made:
-        folder = Path(made)
+    with leftovers.probe_folder(directory) as folder:
         return {
             **names(folder, clock),
             **data(folder, clock),

@@ -12,12 +12,12 @@ import math
 import random
 import socket
 import statistics
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dfslab.fleet import leftovers
 from dfslab.instruments.calibration import calibrate, disk_probe, file_calls, probe, sustained_disk
 from dfslab.instruments.discovery.machine_load import MachineLoad
 from dfslab.method import RunFailed
@@ -183,10 +183,8 @@ def memory(directory: Path) -> MemoryProbe:
     """Measures reads that the page cache answers, REPEATS times. Files are created in `directory`
     and removed.
     """
-    with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
-        rates, calls = zip(
-            *(probe.kept_reads(Path(made) / "data") for _ in range(REPEATS)), strict=True
-        )
+    with leftovers.probe_folder(directory) as made:
+        rates, calls = zip(*(probe.kept_reads(made / "data") for _ in range(REPEATS)), strict=True)
     return MemoryProbe(rates, calls)
 
 
@@ -209,8 +207,8 @@ def local_disk(directory: Path) -> DiskProbe | None:
     None where direct I/O is refused. Raises RunFailed if the disk is full or fails.
     """
     chance = random.Random(SEED)
-    with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
-        path = Path(made) / "data"
+    with leftovers.probe_folder(directory) as made:
+        path = made / "data"
 
         def each(work: Callable[[], float]) -> list[float]:
             return [work() for _ in range(DISK_REPEATS)]
@@ -229,12 +227,12 @@ def local_files(directory: Path) -> FilesProbe:
     direct I/O is refused, the disk is not measured. All files are removed again. Raises RunFailed
     if the disk is full or fails."""
     of_disk: list[Mapping[str, float]] = []
-    with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
-        of_calls = [file_calls.everything(Path(made)) for _ in range(REPEATS)]
+    with leftovers.probe_folder(directory) as made:
+        of_calls = [file_calls.everything(made) for _ in range(REPEATS)]
         with unless_direct_io_is_refused(directory):
             chance = random.Random(SEED)
             of_disk += [
-                sustained_disk.everything(Path(made) / "data", chance) for _ in range(DISK_REPEATS)
+                sustained_disk.everything(made / "data", chance) for _ in range(DISK_REPEATS)
             ]
     values = {**_medians(of_calls), **_medians(of_disk)}
     calls_sds = [log_sd([one[name] for one in of_calls]) for name in file_calls.UNITS]

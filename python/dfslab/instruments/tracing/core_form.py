@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import BinaryIO
 
 from dfslab.imports import plain_file, strace_stamps
 from dfslab.instruments.tracing.reading import Reading
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 
 KEY = "trace"
@@ -58,7 +58,7 @@ def readable(
     names of the given files.
     """
     form = reading.format if reading else ""
-    with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as folder:
+    with scratch.folder("trace") as folder:
         names: dict[str, str] = {}
         found = []
         for number, path in enumerate(paths):
@@ -66,7 +66,7 @@ def readable(
             if change is None:
                 found.append(str(path))
                 continue
-            copy = Path(folder) / f"{number}"
+            copy = folder / f"{number}"
             try:
                 _write(path, copy, change)
             except ValueError as error:

@@ -18,6 +18,7 @@ from dfslab.spec.changes.subjects import HARDWARE_WORDS, Subject, subjects_of
 from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError
+from dfslab.spec.plain_number import is_odd_number
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 
@@ -184,6 +185,8 @@ def _number(text: str, subject: Subject, written: str, present: float) -> float:
 def _absolute(text: str, subject: Subject, written: str) -> float:
     try:
         if subject.unit in ("1", "share"):
+            if is_odd_number(written):
+                raise ValueError
             return float(written)
         return parse(written, subject.unit)
     except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import select
 import shutil
 import stat
@@ -25,6 +26,13 @@ GZIP = b"\x1f\x8b"
 # far smaller.
 MOST_TEXT_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
+# The texts and comments of a TOML file, or a number with a plus sign.
+_TEXT_OR_PLUS = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"'
+    r"|'''.*?'''|'[^'\n]*'|#[^\n]*|(?<=[=,\[\s])(?P<plus>\+[\w.]+)",
+    re.DOTALL,
+)
+_KEY_BEFORE = re.compile(r"([\w.\"-]+)\s*=")
 # A note is printed if a pipe has sent no data for this number of seconds.
 _NOTE_AFTER_S = 2.0
 # Largest share of the temporary directory's free space that one decompressed file may take.
@@ -64,10 +72,25 @@ def table(key: str, path: Path, file: str = "") -> TomlTable:
     if not written.strip():
         raise InputError(key, str(path), "is empty")
     try:
-        return tomllib.loads(written)
+        found: TomlTable = tomllib.loads(written)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else _toml_reason(error)
         raise InputError(key, None if file else str(path), f"is not TOML: {reason}", file) from None
+    if "+" in written:
+        _refuse_plus(written, str(path))
+    return found
+
+
+def _refuse_plus(written: str, file: str) -> None:
+    """Raises InputError for the first number with a plus sign in a text that is TOML. TOML allows
+    the sign, but it looks like a change by the number."""
+    for one in _TEXT_OR_PLUS.finditer(written):
+        if one["plus"]:
+            line = written[: one.start()].rpartition("\n")[2]
+            key = _KEY_BEFORE.findall(line)
+            at = written.count("\n", 0, one.start()) + 1
+            allowed = f'must be a number without "+" (line {at})'
+            raise InputError(key[-1] if key else "number", one["plus"], allowed, file)
 
 
 def _toml_reason(error: tomllib.TOMLDecodeError) -> str:

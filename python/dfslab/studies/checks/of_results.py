@@ -94,7 +94,7 @@ def _of_phase(subject: str, result: Result, phase: MeasuredPhase, on: Hardware) 
     times = [(one.count, one.mean_s) for one in phase.latency.values()]
     speed = Speed.model_construct(
         rate=phase.rate_per_s,
-        throughput=phase.throughput_bytes_per_s or None,
+        throughput=phase.throughput_bytes_per_s if phase.bytes else None,
         latency_mean=_weighted(times),
     )
     return Evidence(
@@ -121,7 +121,7 @@ def _speed(result: Result) -> Speed:
     only = next(iter(means)) if len(means) == 1 else ""
     return Speed.model_construct(
         rate=values.get(metrics.RATE),
-        throughput=values.get(metrics.THROUGHPUT) or None,
+        throughput=values.get(metrics.THROUGHPUT),
         latency_mean=_weighted(times) if times else means.get(only),
         latency_p50=values.get(metrics.key(metrics.LATENCY, "p50", only)) if only else None,
         latency_p99=values.get(metrics.key(metrics.LATENCY, "p99", only)) if only else None,

@@ -15,6 +15,7 @@ NAMES = (
     "bits_as_bytes",
     "thousands_as_ones",
     "figures_disagree",
+    "zero_despite_work",
     "average_of_ratios",
     "times_disagree",
 )
@@ -76,6 +77,23 @@ def _disagree(one: Evidence) -> str | None:
             continue
         if abs(ratio - 1) > DISAGREE:
             return f"{_stated(one)}, but {words}"
+    return None
+
+
+def _zero(one: Evidence) -> str | None:
+    """Returns the contradiction if a figure is 0 although the work behind it was done, or if a rate
+    is above 0 although nothing was done."""
+    speed, work = one.speed, one.work
+    if not work.duration:
+        return None
+    for rate, total, noun in (
+        (speed.rate, work.operations, "operations"),
+        (speed.throughput, work.bytes_moved, "bytes"),
+    ):
+        if rate is not None and total is not None and (rate == 0) != (total == 0):
+            return f"stated {rate:,.5g} {noun} a second, but {total:,.0f} {noun} were counted"
+    if work.operations and speed.latency_mean == 0:
+        return f"{work.operations:,} operations took 0 s each"
     return None
 
 
@@ -142,6 +160,12 @@ make = rule.table(
         "Rate, size, count and time of one run determine each other.",
         "Check whether operations were shorter than their size, counted twice, or timed apart.",
         _disagree,
+    ),
+    Rule(
+        "zero_despite_work",
+        "Work that was done in a positive time has a rate above 0, and each operation takes time.",
+        "Divide the counted work by the time; find out who wrote the zero.",
+        _zero,
     ),
     Rule(
         "average_of_ratios",

@@ -87,8 +87,13 @@ def _memory(one: Evidence) -> str | None:
 
 def _clients(one: Evidence) -> str | None:
     outstanding = product(one.work.clients, one.work.queue_depth)
-    rate, latency_s = one.speed.rate, one.speed.latency_mean
-    if outstanding is None or rate is None or latency_s is None or not outstanding:
+    latency_s = one.speed.latency_mean
+    # Either rate has to be possible: a stated rate that is too low hides no impossible times.
+    rates = [one.speed.rate or 0.0]
+    if one.work.operations and one.work.duration:
+        rates.append(one.work.operations / one.work.duration)
+    rate = max(rates)
+    if not outstanding or latency_s is None:
         return None
     busy = rate * latency_s
     if busy <= outstanding * SLACK:

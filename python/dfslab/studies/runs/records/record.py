@@ -18,6 +18,7 @@ from typing import NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from dfslab.result import Result
+from dfslab.studies.runs.records.impossible import contradiction
 
 # Version of the format. It is increased whenever the meaning of a stored key changes. In formats 0
 # and 1, each file has one result.
@@ -122,8 +123,8 @@ def likely_key(line: bytes) -> ResultKey | None:
 
 
 def check_values(result: Result) -> None:
-    """Raises DamagedResult if a complete measurement has no metric, or if a metric is negative or
-    not finite."""
+    """Raises DamagedResult if a complete measurement has no metric, if a metric is negative or not
+    finite, or if a metric contradicts the counts and times of the same result."""
     if result.complete and result.method == "measure" and not result.metrics:
         raise DamagedResult("is complete, but has no metric")
     for key, metric in result.metrics.items():
@@ -132,6 +133,8 @@ def check_values(result: Result) -> None:
             raise DamagedResult(f"metrics.{key} = {metric.value}: must be finite")
         if metric.value < 0:
             raise DamagedResult(f"metrics.{key} = {metric.value}: must be at least 0")
+    if wrong := contradiction(result):
+        raise DamagedResult(wrong)
 
 
 def first_of(error: Exception) -> str:

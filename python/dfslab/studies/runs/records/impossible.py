@@ -1,0 +1,110 @@
+"""Finds figures of a stored result that contradict the counts and times in the same result.
+
+A record with a correct checksum may still have such figures: whoever edits a record can compute its
+checksum again. The load generator computes every rate from the stored counts and times, so a stored
+rate that differs from them was not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from dfslab.documents import metrics
+from dfslab.documents.measured_load import MeasuredLoad, MeasuredPhase, OperationCounts
+from dfslab.result import Result
+
+# Relative difference beyond which a rate contradicts count / time. The rate is exactly this
+# quotient, so only the rounding of figures that were written by hand needs a tolerance.
+ROUNDING = 0.01
+# Factor by which the time of all operations may exceed the time of all clients. Operations are
+# timed apart from the run.
+TIME_SLACK = 1.1
+
+
+def contradiction(result: Result) -> str:
+    """Returns the first contradiction in a result as text, with the key, its value and the values
+    that it contradicts; "" if there is none. Figures of which a count or a time is unknown are not
+    judged."""
+    return next(_contradictions(result), "")
+
+
+def _contradictions(result: Result) -> Iterator[str]:
+    values = {name: metric.value for name, metric in result.metrics.items()}
+    yield from _unordered(values)
+    load, program = result.load, result.program
+    if load is not None:
+        yield from _of_load(values, load)
+        yield from _too_long(values, load, result.point.scenario.workload.clients)
+        for phase in load.phases:
+            yield from _of_phase(phase)
+    elif program is not None and program.took_s > 0 and metrics.RATE in values:
+        rate = values[metrics.RATE]
+        yield from _quotient(f"metrics.{metrics.RATE}", rate, 1, "run", program.took_s)
+
+
+def _of_load(values: Mapping[str, float], load: MeasuredLoad) -> Iterator[str]:
+    count, moved = _sums(load.operations)
+    for name, total, noun in (
+        (metrics.RATE, count, "operations"),
+        (metrics.THROUGHPUT, moved, "bytes"),
+    ):
+        # A result without bytes has no throughput.
+        if name in values:
+            yield from _quotient(f"metrics.{name}", values[name], total, noun, load.window_s)
+    for name, counted in load.operations.items():
+        mean = values.get(metrics.key(metrics.LATENCY, metrics.MEAN, name))
+        if counted.count and mean == 0:
+            key = metrics.key(metrics.LATENCY, metrics.MEAN, name)
+            yield f"metrics.{key} = 0: contradicts {counted.count} operations, which took time"
+
+
+def _of_phase(phase: MeasuredPhase) -> Iterator[str]:
+    place = f"load.phases.{phase.name}"
+    for name, rate, total, noun in (
+        ("rate_per_s", phase.rate_per_s, phase.count, "operations"),
+        ("throughput_bytes_per_s", phase.throughput_bytes_per_s, phase.bytes, "bytes"),
+    ):
+        yield from _quotient(f"{place}.{name}", rate, total, noun, phase.window_s)
+
+
+def _quotient(key: str, rate: float, total: int, noun: str, time_s: float) -> Iterator[str]:
+    """Yields the contradiction if a rate is not `total` / `time_s`."""
+    if time_s > 0 and abs(rate - total / time_s) > ROUNDING * total / time_s:
+        yield f"{key} = {rate:g}: contradicts {total} {noun} in {time_s:g} s"
+
+
+def _too_long(values: Mapping[str, float], load: MeasuredLoad, clients: int) -> Iterator[str]:
+    """Yields the contradiction if the operations took longer in total than the clients had. Each
+    client has one operation at a time. A replayed trace may have more clients than `clients`."""
+    clients = max(clients, len(load.per_client))
+    means = {
+        name: values.get(metrics.key(metrics.LATENCY, metrics.MEAN, name), 0.0)
+        for name in load.operations
+    }
+    busy_s = sum(load.operations[name].count * mean_s for name, mean_s in means.items())
+    if load.window_s > 0 and busy_s > TIME_SLACK * clients * load.window_s:
+        had = f"{clients} clients had {load.window_s:g} s each"
+        yield f"metrics.latency_s_mean: the operations took {busy_s:g} s in total, but {had}"
+
+
+def _unordered(values: Mapping[str, float]) -> Iterator[str]:
+    """Yields a contradiction for each two quantiles of one sample of which the lower one has the
+    higher value."""
+    for kind in (metrics.LATENCY, metrics.RESPONSE):
+        for operation in metrics.operations_with(values, kind):
+            keys = [metrics.key(kind, one, operation) for one in metrics.QUANTILES]
+            known = [key for key in keys if key in values]
+            yield from _falling(known, [values[key] for key in known])
+
+
+def _falling(keys: Sequence[str], ordered: Sequence[float]) -> Iterator[str]:
+    for low, high, less, more in zip(keys, keys[1:], ordered, ordered[1:], strict=False):
+        if less > more * (1 + ROUNDING):
+            yield f"metrics.{low} = {less:g}: is above metrics.{high} = {more:g}"
+
+
+def _sums(operations: Mapping[str, OperationCounts]) -> tuple[int, int]:
+    """Returns the sum of the counts and the sum of the bytes of all operations."""
+    counted: Iterable[OperationCounts] = operations.values()
+    both = [(one.count, one.bytes) for one in counted]
+    return sum(count for count, _ in both), sum(moved for _, moved in both)
