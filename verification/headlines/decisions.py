@@ -18,6 +18,7 @@ from dfslab.studies.decisions.decision_input import (
     evidence_in,
     evidence_of_description,
 )
+from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.paired_runs import compare_runs
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
@@ -30,7 +31,7 @@ from verification.headlines.headline import Headlines
 from verification.reproductions import wu
 from verification.trials import changes, interventions, tuning
 
-GOAL = "rate"
+GOAL: Goal = "rate"
 # File systems of verification/trials/interventions.toml whose descriptions are advised on.
 DESCRIBED = ("nfs", "glusterfs", "hdfs")
 # The scenario whose recording, with a calibration, is advised on.

@@ -137,7 +137,8 @@ def broken(line: str, width: int = WIDTH) -> list[str]:
     A line ends before an operator or after a comma. The line ends at the last of the places
     that are inside the fewest brackets, but not in the first third of `width`.
     """
-    lines, rest = [], line
+    lines: list[str] = []
+    rest = line
     indent = re.match(" *", line).group() + 2 * INDENT  # type: ignore[union-attr]
     while len(rest) > width:
         start = len(indent) if lines else line.find("= ") + 2

@@ -4,13 +4,17 @@ be faster, comparisons of groups of calls, and comparisons with a model's step t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import field_serializer
 
 from dfslab.documents.document import Document
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import TraceProfile
+
+# Whether a step or part that is faster shortens the total time: "cannot tell" if the interval of
+# the saving is wide.
+SavingVerdict = Literal["faster", "no gain", "cannot tell"]
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
@@ -36,8 +40,8 @@ class PartGain(Document):
     # end.
     low: float
     high: float
-    # The verdict, "faster", "no gain" or "cannot tell", according to the bounds.
-    verdict: str
+    # The verdict according to the bounds.
+    verdict: SavingVerdict
     # Busy time divided by the life time of the process. It exceeds 1 with several threads, and is
     # None for links.
     utilisation: float | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Generic, TypeVar
 
 from dfslab.spec.steps.expression import Condition, Expr
@@ -448,9 +448,8 @@ def rewritten(node: Node, change: Callable[[Expr], Expr]) -> Node:
         if isinstance(value, tuple):
             return tuple(map(copied, value))
         if isinstance(value, Node | Resource):
-            return replace(
-                value, **{one.name: copied(getattr(value, one.name)) for one in fields(value)}
-            )
+            given = {one.name: copied(getattr(value, one.name)) for one in fields(value)}
+            return type(value)(**given)  # type: ignore[arg-type]
         return value
 
     copy = copied(node)

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.spec.design import LevelValue
 from dfslab.studies.decisions.gains import WORDS, GainEstimate
+from dfslab.studies.decisions.goal import Goal
 
 
 class Recommendation(BaseModel):
@@ -55,7 +56,7 @@ class Recommended(BaseModel):
 
     source: str
     basis: str
-    goal: str
+    goal: Goal
     rows: list[Recommendation]
     spared: list[NotWorthIt]
     settling: list[str]

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass, field
 
 from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import SavingVerdict
 from dfslab.documents.traces.trace_profile import Saving, Savings
 from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
@@ -205,8 +206,9 @@ def _saving(
     )
 
 
-def verdict(low: float, high: float) -> str:
-    """Returns the verdict on an interval of savings: "faster", "no gain", or "cannot tell"."""
+def verdict(low: float, high: float) -> SavingVerdict:
+    """Returns the verdict on an interval of savings from `low` to `high`, as fractions of the total
+    time."""
     if high < NOTABLE / 2:
         return "no gain"
     if high - low > WIDE * high and high - low > NOTABLE:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from dfslab.documents.table import Column, Table, TableCell, words
 from dfslab.studies.checks.rules.generator import OTHERS
 from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.whatif import gain_cell
 from dfslab.studies.trials.measured_gain import MeasuredGain
 
@@ -49,7 +50,7 @@ class VerifiedAdvice(BaseModel):
     intervention records. `is_interrupted`: an interrupt (Ctrl-C) ended the measurements early."""
 
     source: str
-    goal: str
+    goal: Goal
     rows: list[CarriedOut]
     records: str
     notes: list[str]

@@ -16,6 +16,7 @@ from dfslab.spec.clock import Clock
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.contract import Progress
+from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.trials.measured_gain import START
 from dfslab.studies.trials.trial_run import Measuring, TrialRun, trial_run
 
@@ -79,7 +80,7 @@ def interleaved(
     configurations: Sequence[TrialConfiguration],
     rounds: int,
     measuring: Measuring,
-    goal: str,
+    goal: Goal,
     budget: TimeBudget,
     report: Progress,
 ) -> Trial:
@@ -123,7 +124,7 @@ def _measure(
     one: TrialConfiguration,
     turn: int,
     measuring: Measuring,
-    goal: str,
+    goal: Goal,
     budget: TimeBudget,
     trial: Trial,
 ) -> None:

@@ -24,6 +24,7 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.contract import Progress
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.decisions.decision_input import DecisionInput
+from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.paired_runs import LEAST_LOG_SD
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.interleaved import TimeBudget
@@ -35,7 +36,7 @@ from dfslab.studies.trials.trial_run import Measuring, TrialRun, trial_run
 from dfslab.studies.trials.tuned import TriedSetting, Tuned
 
 # The goal of tuning, as in `dfslab advise --goal`: bytes or operations per second.
-GOAL = "rate"
+GOAL: Goal = "rate"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from dfslab.studies.decisions.advice_table import Recommended
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import GainEstimate
+from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.trials.carried_out import CarriedOut, VerifiedAdvice
 from dfslab.studies.trials.feasible import why_not
 from dfslab.studies.trials.interleaved import TimeBudget, Trial, TrialConfiguration, interleaved
@@ -61,7 +62,7 @@ class VerificationPlan:
     time limit in seconds."""
 
     source: str
-    goal: str
+    goal: Goal
     basis: Basis
     interventions: Sequence[PlannedIntervention]
     rounds: int
