@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from dfslab import discover
-from dfslab.report.formula_text import Names, broken, formulas
+from dfslab.report.diagrams.formula_text import Names, broken, formulas
 from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import rewritten
 

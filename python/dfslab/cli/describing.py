@@ -13,8 +13,8 @@ from dfslab.exports import contract as exporters
 from dfslab.exports.contract import DescriptionExporter
 from dfslab.models import petri
 from dfslab.nets.net_json import ordered
-from dfslab.report import description, formula_text
-from dfslab.report.diagrams import diagram, structure
+from dfslab.report import description
+from dfslab.report.diagrams import diagram, formula_text, structure
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
