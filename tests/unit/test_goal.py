@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 from dfslab.spec.changes.change import KINDS, ChangeKind, kind_of
+from dfslab.spec.changes.goal import GOALS, Goal, goal_of
 from dfslab.spec.input_error import InputError
-from dfslab.studies.decisions.goal import GOALS, Goal, goal_of
 
 
 def test_every_goal_has_its_operations():

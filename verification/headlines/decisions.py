@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.advice_table import Recommended
 from dfslab.studies.decisions.change_error import learnt
@@ -18,7 +19,6 @@ from dfslab.studies.decisions.decision_input import (
     evidence_in,
     evidence_of_description,
 )
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.paired_runs import compare_runs
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend

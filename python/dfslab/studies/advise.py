@@ -4,11 +4,11 @@ the gain is) and `sliders` (the rates at other settings of each hardware quantit
 from __future__ import annotations
 
 from dfslab.method import RunFailed
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.model import InputError
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study
 from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.decisions.decision_input import evidence_in
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.slider_points import SliderPoints, slider_points

@@ -148,8 +148,8 @@ def advise(
         return
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
+        from dfslab.spec.changes.goal import goal_of
         from dfslab.studies.decisions.decision_input import evidence_of
-        from dfslab.studies.decisions.goal import goal_of
         from dfslab.studies.decisions.prices import prices_of
         from dfslab.studies.decisions.recommend import recommend
 
@@ -196,8 +196,8 @@ def _verify(
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
     interrupt, what was measured until then is printed before the command ends."""
+    from dfslab.spec.changes.goal import goal_of
     from dfslab.studies.decisions.decision_input import evidence_of
-    from dfslab.studies.decisions.goal import goal_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend
 

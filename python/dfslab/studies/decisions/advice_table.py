@@ -6,9 +6,9 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.design import LevelValue
 from dfslab.studies.decisions.gains import WORDS, GainEstimate
-from dfslab.studies.decisions.goal import Goal
 
 
 class Recommendation(BaseModel):

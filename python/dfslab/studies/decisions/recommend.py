@@ -13,13 +13,13 @@ from dfslab.models.tree.limits import limit_text, limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change_language import apply
+from dfslab.spec.changes.goal import GOALS, Goal
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
 from dfslab.studies.decisions.advice_table import NotWorthIt, Recommendation, Recommended
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import NO_GAIN, WORTH_JOINING, GainEstimate
-from dfslab.studies.decisions.goal import GOALS, Goal
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run

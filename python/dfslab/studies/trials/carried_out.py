@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import BaseModel
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.changes.goal import Goal
 from dfslab.studies.checks.rules.generator import OTHERS
 from dfslab.studies.decisions.gains import GainEstimate
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.whatif import gain_cell
 from dfslab.studies.trials.measured_gain import MeasuredGain
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from dfslab.method import RunFailed
 from dfslab.spec import units
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import Clock
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.contract import Progress
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.trials.measured_gain import START
 from dfslab.studies.trials.trial_run import Measuring, TrialRun, trial_run
 

@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from dfslab.spec.changes.change import Change, ChangeKind
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import Clock, date
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import regular
@@ -26,7 +27,6 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.decisions.gains import GainEstimate
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.trials.measured_gain import MeasuredGain
 from dfslab.studies.trials.trial_run import TrialRun
 

@@ -12,8 +12,8 @@ from dfslab.documents import metrics
 from dfslab.method import RunFailed
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.decisions.goal import Goal
 
 # Measures a scenario without sweep once, and returns the result. The second argument is the number
 # of the repetition, which selects the seed of the operations. Raises RunFailed or InputError if the

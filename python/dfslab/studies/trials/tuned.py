@@ -6,8 +6,8 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.changes.goal import Goal
 from dfslab.studies.decisions.gains import GainEstimate
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.whatif import gain_cell
 from dfslab.studies.trials.measured_gain import MeasuredGain
 

@@ -18,13 +18,13 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.changes.change_language import apply
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.contract import Progress
 from dfslab.studies.decisions.actions import CandidateAction
 from dfslab.studies.decisions.decision_input import DecisionInput
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.decisions.paired_runs import LEAST_LOG_SD
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.interleaved import TimeBudget

@@ -13,6 +13,7 @@ from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.changes.change import Change
 from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
@@ -21,7 +22,6 @@ from dfslab.studies.decisions.advice_table import Recommended
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import GainEstimate
-from dfslab.studies.decisions.goal import Goal
 from dfslab.studies.trials.carried_out import CarriedOut, VerifiedAdvice
 from dfslab.studies.trials.feasible import why_not
 from dfslab.studies.trials.interleaved import TimeBudget, Trial, TrialConfiguration, interleaved
