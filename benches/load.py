@@ -55,7 +55,7 @@ PAIRS = (
     Pair("null_ns_per_op", "null_vs_fio", Bar(45.0), "ns", "fio's", 92.0),
     Pair("pread_over_floor_ns", "pread_over_floor_vs_fio", Bar(60.0), "ns", "fio's", 263.0),
 )
-# All bars: those in ns, and those of ratios.
+# The bars of processor times in ns, and the bars of ratios.
 BARS = {
     **of_pairs(PAIRS),
     "iops_vs_fio": Bar(1.10, "at least"),

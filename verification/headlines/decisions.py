@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.advice_table import Recommended
 from dfslab.studies.decisions.change_error import learnt
@@ -30,7 +31,7 @@ from verification.headlines.headline import Headlines
 from verification.reproductions import wu
 from verification.trials import changes, interventions, tuning
 
-GOAL = "rate"
+GOAL: Goal = "rate"
 # File systems of verification/trials/interventions.toml whose descriptions are advised on.
 DESCRIBED = ("nfs", "glusterfs", "hdfs")
 # The scenario whose recording, with a calibration, is advised on.

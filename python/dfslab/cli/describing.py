@@ -14,7 +14,7 @@ from dfslab.exports.contract import DescriptionExporter
 from dfslab.models import petri
 from dfslab.nets.net_json import ordered
 from dfslab.report import description
-from dfslab.report.diagrams import diagram, structure
+from dfslab.report.diagrams import diagram, formula_text, structure
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
@@ -42,7 +42,7 @@ def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
     if form == "table":
         return _table(system, chosen)
     if form == "formula":
-        text = description.formulas(system, chosen)
+        text = formula_text.formulas(system, chosen)
         return {"formula": text}, [text]
     if form == "net":
         nets = {one: ordered(petri.net_of(system, one)) for one in chosen}

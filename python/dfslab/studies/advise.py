@@ -4,6 +4,7 @@ the gain is) and `sliders` (the rates at other settings of each hardware quantit
 from __future__ import annotations
 
 from dfslab.method import RunFailed
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.model import InputError
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study
 from dfslab.studies.decisions.advised import Advised
@@ -13,7 +14,7 @@ from dfslab.studies.decisions.recommend import recommend
 from dfslab.studies.decisions.slider_points import SliderPoints, slider_points
 
 NAMES = ("advice", "sliders")
-GOAL = "rate"
+GOAL: Goal = "rate"
 
 
 class AdviceStudy(Study[Advised]):

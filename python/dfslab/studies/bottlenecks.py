@@ -18,7 +18,7 @@ from dfslab import discover
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.documents.table import Table, TableCell, Value, absent, heads, words
 from dfslab.documents.traces.call_path import CallPath
-from dfslab.documents.traces.trace_profile import Saving, TreeNode
+from dfslab.documents.traces.trace_profile import Saving, SavingVerdict, TreeNode
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.instruments.tracing.callprofile import MergedStep
 from dfslab.result import Result
@@ -52,13 +52,13 @@ class FunctionCost(BaseModel):
 class Gain(BaseModel):
     """The fraction of the client call time that would be saved if one step or part of the hardware
     took half the time, with its interval. A step includes the calls in all its calling contexts. A
-    part is a processor, disk or link. `verdict`: "faster", "no gain" or "cannot tell"."""
+    part is a processor, disk or link."""
 
     name: str
     saving: float
     low: float
     high: float
-    verdict: str
+    verdict: SavingVerdict
 
 
 class Bottlenecks(BaseModel):

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from dfslab.documents.metrics import LATENCY, MEAN, RATE, RESPONSE, key
 from dfslab.models.fit import laws
 from dfslab.models.queue import burst
+from dfslab.models.queue.burst import BurstRegime
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result
 from dfslab.spec.streams.stream import has_stream, stream_spec
@@ -126,7 +127,7 @@ class Burst(BaseModel):
     rate_per_s: float
     length_s: float
     capacity_per_s: float
-    regime: str
+    regime: BurstRegime
     predicted_s: float
     measured: Metric
     predicted_p90_s: float

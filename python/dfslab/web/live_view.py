@@ -127,13 +127,13 @@ def all_hosts(rates: Sequence[LiveRate]) -> list[LiveRate]:
     for one in rates:
         by_second.setdefault(round(one.at_s), []).append(one)
     return [
-        _together(own)
+        _merged(own)
         for own in by_second.values()
         if len(own) == len(hosts) == len({one.host for one in own})
     ]
 
 
-def _together(rates: Sequence[LiveRate]) -> LiveRate:
+def _merged(rates: Sequence[LiveRate]) -> LiveRate:
     """Returns the figures of all hosts for one second. `rates` has the figures of each host in this
     second."""
     latencies = merged(one.latencies for one in rates)

@@ -31,7 +31,8 @@ def left_share(one: Judged, cores: int) -> float:
 
 
 def scenario_beside_others(one: Judged, machine: MachineProfile) -> Scenario:
-    """Returns the scenario of a point with the share of the processors that other programs left."""
+    """Returns the scenario of a point. Its hosts have only the share of the processors that other
+    programs did not use."""
     scenario = scenario_of(one.predicted.point, machine)
     share = left_share(one, machine.node.cores)
     names = [group.name for group in scenario.deployment.node]

@@ -63,7 +63,7 @@ def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> floa
 
 
 def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
-    """Returns the learnt standard deviation of the points of a group. It is regularised towards the
+    """Returns the standard deviation of the residuals of a group. It is regularised towards the
     standard deviation of all points, which has the weight of POOLED_POINTS points."""
     parts = len(own) * learnt_sd(own) ** 2 + POOLED_POINTS * learnt_sd(every) ** 2
     return math.sqrt(parts / (len(own) + POOLED_POINTS))

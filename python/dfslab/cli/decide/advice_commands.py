@@ -148,11 +148,12 @@ def advise(
         return
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
+        from dfslab.spec.changes.goal import goal_of
         from dfslab.studies.decisions.decision_input import evidence_of
         from dfslab.studies.decisions.prices import prices_of
         from dfslab.studies.decisions.recommend import recommend
 
-        found = recommend(evidence_of(source), goal, prices_of(prices), within)
+        found = recommend(evidence_of(source), goal_of(goal), prices_of(prices), within)
     found = found.model_copy(update={"settling": for_run(source, found.settling)})
     emit(as_json, found.document(), *lines(found.sentences()), found.table())
 
@@ -195,12 +196,13 @@ def _verify(
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
     interrupt, what was measured until then is printed before the command ends."""
+    from dfslab.spec.changes.goal import goal_of
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend
 
     evidence = evidence_of(source)
-    advice = recommend(evidence, goal, prices_of(prices), within)
+    advice = recommend(evidence, goal_of(goal), prices_of(prices), within)
     if not as_json:
         emit(as_json, None, *lines(advice.sentences()), advice.table())
     found = verified(evidence, advice, most, pairs, limit_s, records, yes, as_json)

@@ -36,7 +36,7 @@ class PartGain(Document):
     # end.
     low: float
     high: float
-    # According to the bounds.
+    # The verdict according to the bounds.
     verdict: SavingVerdict
     # Busy time divided by the life time of the process. It exceeds 1 with several threads, and is
     # None for links.

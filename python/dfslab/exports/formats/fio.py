@@ -126,8 +126,8 @@ def _direction(load: MeasuredLoad, names: Sequence[str]) -> _Direction:
     size, count = sum(one.bytes for one in done), sum(one.count for one in done)
     window_s = load.window_s or math.inf
     rate = size / window_s
-    latency = _latency(_together(load.histograms, names))
-    due = _together(load.response_histograms, names)
+    latency = _latency(_merged(load.histograms, names))
+    due = _merged(load.response_histograms, names)
     whole = _latency(due) if due else latency.copy()
     whole.pop("percentile", None)
     return {
@@ -145,7 +145,7 @@ def _direction(load: MeasuredLoad, names: Sequence[str]) -> _Direction:
     }
 
 
-def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
+def _merged(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
     """Returns the merged histogram of those operations that are listed in `names`.
 
     All histograms have the same bucket bounds.

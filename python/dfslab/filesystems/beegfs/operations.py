@@ -39,7 +39,7 @@ unit_size = named(
 )
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
-servers_per_call = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
+servers_per_call = named("servers_per_call", Min(P.stripe_count, ceiling(unit_size / P.chunk_size)))
 # The disks work in rounds. In a round, each target's disk transfers its part of one request, or one
 # chunk if chunks are larger than these parts.
 rounds = named(

@@ -169,8 +169,9 @@ _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
 fetches = named("fetches", select(_pages_once, ahead_requests, requests))
 _page_bytes = Min(P.file_size, P.request_size) / P.data_fragments
-fetched_bytes = select(
-    _pages_once, ahead_piece_bytes, select(_pages_each, _page_bytes, piece_bytes)
+fetched_bytes = named(
+    "fetched_bytes",
+    select(_pages_once, ahead_piece_bytes, select(_pages_each, _page_bytes, piece_bytes)),
 )
 _turn = repeat(
     fetches,

@@ -26,9 +26,9 @@ from dfslab.spec.systems.parameters import symbol
 uncached = P.direct | P.cold
 
 
-def _changed(name: str, cpu_s: Expr, together: str) -> Node:
+def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
     """Returns the step that changes a directory. `cpu_s` is the processor time in seconds of a
-    change by a single stream, and `together` the symbol of the measured rate of changes by many
+    change by a single stream, and `shared` the symbol of the measured rate of changes by many
     streams.
 
     If the profile has this rate, a part of the processor time is used by one stream at a time,
@@ -36,12 +36,12 @@ def _changed(name: str, cpu_s: Expr, together: str) -> Node:
     the rate. With several streams, it may be longer than the whole processor time of a single
     stream, because streams compete for the locks.
     """
-    limiting_s = 1 / rate(together)
+    limiting_s = 1 / rate(shared)
     alone_s = select(P.clients > 1, limiting_s, Min(cpu_s, limiting_s))
     locked = seq(
         cpu("client", Max(0, cpu_s - alone_s)), hold_thread(ROLE, 1, cpu("client", alone_s))
     )
-    return seq(either(symbol(together) > 0, locked, cpu("client", cpu_s)), name=name)
+    return seq(either(symbol(shared) > 0, locked, cpu("client", cpu_s)), name=name)
 
 
 def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:

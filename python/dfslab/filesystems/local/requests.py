@@ -8,7 +8,7 @@ Without a profile, a share `occupied` of the disk's latency occupies the disk.
 from __future__ import annotations
 
 from dfslab.filesystems.local.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
 from dfslab.spec.steps.heads import SCATTERED, seeks_of_unit, uncached_s
 from dfslab.spec.steps.operation import Expression, Node, delay, disk_use, either, seq
 from dfslab.spec.systems.parameters import symbol
@@ -17,8 +17,8 @@ ROLE = "storage"
 SMALL_BYTES = 4096
 # Linux reads a file ahead in requests of this size (read_ahead_kb of a block device is 128).
 READ_AHEAD_BYTES = 128 << 10
-calls = ceiling(P.file_size / P.transfer_size)
-call_bytes = Min(P.transfer_size, P.file_size)
+calls = named("calls", ceiling(P.file_size / P.transfer_size))
+call_bytes = named("call_bytes", Min(P.transfer_size, P.file_size))
 
 
 def rate(key: str) -> Expr:
@@ -38,8 +38,7 @@ def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
     byte_s = 1 / rate(f"{ROLE}.request_rate")
     small_s = 1 / rate(f"{ROLE}.requests")
     line_s = small_s + (size_bytes - SMALL_BYTES) * byte_s
-    found: Expr = Max(line_s, size_bytes / symbol(f"{ROLE}.disk_{mode}_rate"))
-    return found
+    return named("occupied_s", Max(line_s, size_bytes / symbol(f"{ROLE}.disk_{mode}_rate")))
 
 
 def _alone_s(size_bytes: Expression, mode: str) -> Expr:
@@ -64,10 +63,13 @@ def _measured(mode: str, request_bytes: Expression, waits: Expression) -> Node:
 
 def _assumed(mode: str) -> Node:
     """Returns the step of one call on a disk that was not measured with many requests."""
-    access_s = select(
-        P.direct,
-        uncached_s(ROLE, calls),
-        seeks_of_unit(Max(1, calls), call_bytes) * symbol(f"{ROLE}.disk_latency"),
+    access_s = named(
+        "access_s",
+        select(
+            P.direct,
+            uncached_s(ROLE, calls),
+            seeks_of_unit(Max(1, calls), call_bytes) * symbol(f"{ROLE}.disk_latency"),
+        ),
     )
     delayed: Expr = Max(0, 1 - P.occupied) * access_s
     return seq(delay(ROLE, delayed), disk_use(ROLE, call_bytes, mode, P.occupied * access_s))
@@ -82,6 +84,6 @@ def waited(mode: str) -> Node:
     """
     ahead_bytes = Min(P.file_size, READ_AHEAD_BYTES)
     alone = P.direct | SCATTERED
-    request_bytes = select(alone, call_bytes, Max(1, ahead_bytes))
-    waits = select(alone, 1, 1 / Max(1, calls))
-    return either(is_measured, _measured(mode, Max(1, request_bytes), waits), _assumed(mode))
+    request_bytes = named("request_bytes", Max(1, select(alone, call_bytes, Max(1, ahead_bytes))))
+    waits = named("requests_waited_for", select(alone, 1, 1 / Max(1, calls)))
+    return either(is_measured, _measured(mode, request_bytes, waits), _assumed(mode))

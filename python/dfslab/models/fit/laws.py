@@ -175,9 +175,10 @@ def _deviance(relative: Floats, variance: Floats) -> float:
 
 
 def _own_variance(relative: Floats, known: Floats) -> float:
-    """Returns the variance of the law's own errors by maximum likelihood. In the likelihood, this
-    variance is added to the `known` variance of each mean. If all known variances are 0, the result
-    is the mean squared relative error. It is at least LEAST_VARIANCE."""
+    """Returns the variance of the law's own errors, estimated by maximum likelihood from the errors
+    `relative`. In the likelihood, this variance is added to the `known` variance of each mean. If
+    all known variances are 0, the result is the mean squared relative error. The result is at least
+    LEAST_VARIANCE."""
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():
         return most

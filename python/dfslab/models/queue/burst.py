@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -23,14 +24,17 @@ MEAN = 0.5
 QUANTILE = 0.95
 MOST_SIMULATED = 2_000_000
 
+# The model of a peak: a fluid, the steady state of an M/G/1 queue, or a simulation.
+BurstRegime = Literal["fluid", "M/G/1", "simulation"]
+
 
 @dataclass(frozen=True)
 class Waiting:
     """The waits of a peak's requests in seconds: mean and one quantile. `regime` names the model by
-    which they were computed: fluid, steady state, or simulation.
+    which they were computed.
     """
 
-    regime: str
+    regime: BurstRegime
     mean_s: float
     quantile_s: float
 

@@ -27,8 +27,8 @@ TABLE = Path(__file__).with_name("hardware_laws.json")
 MEDIA = {"hdd": 150e6, "ssd": 450e6, "nvme": 2.5e9, "pmem": 3e9}
 # Rate of a node's link in bytes per second if it is not given: 100 Gbit/s.
 LINK_BYTES_PER_S = 12.5e9
-# The kind of each file system that behaves like others. File systems that are not listed have no
-# effect of a kind.
+# The kind of each file system. File systems of one kind behave alike and share an effect. A file
+# system that is not listed has no such effect.
 KINDS = {
     "daos": "user space",
     "gekkofs": "user space",

@@ -83,7 +83,7 @@ def invocations(system: FileSystem, operation: str) -> list[Invocation]:
     for site in _Sites(outermost).visit(tree, (client, sympy.Integer(1))):
         for one in _of_site(site):
             key = (one.name, one.rpc, one.own)
-            found[key] = _together(found[key], one) if key in found else one
+            found[key] = _merged(found[key], one) if key in found else one
     left = [one for one in found.values() if one.own != 0]
     called = {one.name for one in left if not one.rpc}
     return _numbered([replace(one, rpc=one.rpc and one.name in called) for one in left])
@@ -98,7 +98,7 @@ def _numbered(found: list[Invocation]) -> list[Invocation]:
     return made
 
 
-def _together(first: Invocation, second: Invocation) -> Invocation:
+def _merged(first: Invocation, second: Invocation) -> Invocation:
     return replace(
         first,
         count=first.count + second.count,

@@ -43,18 +43,18 @@ def legend(guards: Iterable[Expr]) -> Legend:
     labels: dict[Expr, str] = {}
     uses: dict[str, int] = {}
     for guard in guards:
-        for one in _named_parts(guard):
+        for one in named_parts(guard):
             if one not in labels:
                 uses[one.key] = uses.get(one.key, 0) + 1
                 labels[one] = one.key if uses[one.key] == 1 else f"{one.key}_{uses[one.key]}"
     return Legend(labels)
 
 
-def _named_parts(value: Expr) -> Iterator[Expr]:
+def named_parts(value: Expr) -> Iterator[Expr]:
     """Yields the named amounts and conditions inside an expression, outer ones first."""
     if not isinstance(value, Expr) or value.is_leaf:
         return
     if value.name == "named":
         yield value
     for one in value.operands:
-        yield from _named_parts(one)
+        yield from named_parts(one)

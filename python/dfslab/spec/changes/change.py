@@ -6,21 +6,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
 from dfslab.spec.design import LevelValue
 
 # The kinds of changes, named by what is changed. The error of predicted gains is estimated
 # separately for each kind.
-CLIENTS, SERVERS, COPIES = "clients", "servers", "copies"
-LINK, DISK, PROCESSOR, LATENCY = "link", "disk", "processor", "latency"
-SIZE, SETTING = "size", "setting"
-OF_HARDWARE = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
-KINDS = (CLIENTS, SERVERS, COPIES, LINK, DISK, PROCESSOR, LATENCY, SIZE, SETTING)
+ChangeKind = Literal[
+    "clients", "servers", "copies", "link", "disk", "processor", "latency", "size", "setting"
+]
+KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+CLIENTS: Final = "clients"
+SERVERS: Final = "servers"
+COPIES: Final = "copies"
+LINK: Final = "link"
+DISK: Final = "disk"
+PROCESSOR: Final = "processor"
+LATENCY: Final = "latency"
+SIZE: Final = "size"
+SETTING: Final = "setting"
+OF_HARDWARE: tuple[ChangeKind, ...] = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
 # The distance of a change whose values have no ratio, such as switching a setting on. It is the
 # distance of a change that doubles a value.
 DOUBLING = math.log(2)
 # The kind of a change by the end of its key. The first entry that has a matching end decides.
-_ENDS = (
+_ENDS: tuple[tuple[tuple[str, ...], ChangeKind], ...] = (
     (("workload.clients", "workload.nodes", "workload.processes"), CLIENTS),
     ((".adapter.bandwidth",), LINK),
     ((".network.latency", ".adapter.latency", ".loopback_latency"), LATENCY),
@@ -37,7 +47,7 @@ class Change:
     """One change of a scenario.
 
     `text` is the change as the user writes it. `values` maps each dotted key that changes to its
-    new value. `kind` is one of KINDS. `distance` is |natural logarithm of new value / old value|,
+    new value. `distance` is |natural logarithm of new value / old value|,
     or DOUBLING where the values have no ratio. `is_more` means that the change only adds hardware.
     Such a change lowers no rate, and it raises a rate at most by the factor by which it increases
     the hardware.
@@ -45,7 +55,7 @@ class Change:
 
     text: str
     values: Mapping[str, LevelValue]
-    kind: str
+    kind: ChangeKind
     distance: float
     is_more: bool = False
 
@@ -53,7 +63,7 @@ class Change:
         return hash((self.text, tuple(sorted(self.values))))
 
 
-def kind_of(key: str) -> str:
+def kind_of(key: str) -> ChangeKind:
     """Returns the kind of a change that sets the dotted `key`; SETTING if no other kind matches."""
     if ".disk." in key:
         return DISK

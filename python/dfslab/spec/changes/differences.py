@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from dfslab.spec.changes.change import OF_LENGTH, distance_of, kind_of
+from dfslab.spec.changes.change import OF_LENGTH, ChangeKind, distance_of, kind_of
 from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, plainly
@@ -26,7 +26,7 @@ def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, L
     }
 
 
-def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
+def change_between(one: Scenario, other: Scenario) -> tuple[ChangeKind, float] | None:
     """Returns (kind, distance) of the change that turns the configuration `one` into `other`. If
     several keys differ, all of the same kind, the largest distance counts. Returns None if the
     configurations are equal, if the differing keys have several kinds, or if the workload's name,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from dfslab import discover
-from dfslab.spec.changes.change import kind_of
+from dfslab.spec.changes.change import ChangeKind, kind_of
 from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number, workload_parameters
@@ -71,7 +71,7 @@ class Subject:
     base: int = 0
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> ChangeKind:
         return kind_of(self.keys[0])
 
 

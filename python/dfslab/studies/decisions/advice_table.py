@@ -6,6 +6,7 @@ from __future__ import annotations
 from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.design import LevelValue
 from dfslab.studies.decisions.gains import WORDS, GainEstimate
 
@@ -64,7 +65,7 @@ class Recommended(BaseModel):
 
     source: str
     basis: str
-    goal: str
+    goal: Goal
     rows: list[Recommendation]
     spared: list[NotWorthIt]
     settling: list[str]

@@ -29,7 +29,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from dfslab.models.fit.demand import UNCALIBRATED_SD
-from dfslab.spec.changes.change import DOUBLING, KINDS, Change
+from dfslab.spec.changes.change import DOUBLING, KINDS, Change, ChangeKind
 from dfslab.studies.decisions.intervention_error import InterventionErrors
 
 Basis = Literal["run", "description"]
@@ -56,7 +56,7 @@ class ErrorOfChange(BaseModel):
     value)|."""
 
     basis: Basis
-    kind: str
+    kind: ChangeKind
     recording: str
     distance: float
     predicted: float
@@ -77,7 +77,7 @@ class KindError(BaseModel):
     """
 
     basis: Basis
-    kind: str
+    kind: ChangeKind
     recordings: int
     pairs: int
     doubling_sd: float
@@ -89,7 +89,7 @@ class ChangeErrors(BaseModel):
 
     kinds: list[KindError]
 
-    def of_kind(self, basis: Basis, kind: str) -> KindError:
+    def of_kind(self, basis: Basis, kind: ChangeKind) -> KindError:
         """Returns the error of a kind of change; the blind error for a kind without recordings."""
         for one in self.kinds:
             if (one.basis, one.kind) == (basis, kind):
@@ -119,7 +119,9 @@ class ChangeErrors(BaseModel):
         )
         return max(LEAST_SD, math.sqrt(variance))
 
-    def basis_of(self, basis: Basis, kind: str, carried_out: InterventionErrors | None) -> str:
+    def basis_of(
+        self, basis: Basis, kind: ChangeKind, carried_out: InterventionErrors | None
+    ) -> str:
         """Returns the data on which the interval of a gain is based, as text such as "12
         carried-out changes of link on 6 file systems"."""
         own = self.of_kind(basis, kind)
@@ -129,7 +131,7 @@ class ChangeErrors(BaseModel):
             return f"{own.pairs} pairs of configurations in {own.recordings} recordings"
         return "too few recorded changes; the error of two independent predictions"
 
-    def _is_learnt(self, basis: Basis, kind: str, carried_out: InterventionErrors) -> bool:
+    def _is_learnt(self, basis: Basis, kind: ChangeKind, carried_out: InterventionErrors) -> bool:
         """Returns whether the error of a kind is the error that is learnt from carried-out changes.
         For a model that is calibrated on a run, pairs of recorded configurations take precedence
         over carried-out changes."""
@@ -164,7 +166,7 @@ def learnt(errors: Sequence[ErrorOfChange]) -> ChangeErrors:
     return ChangeErrors(kinds=found)
 
 
-def _of_kind(basis: Basis, kind: str, errors: Sequence[ErrorOfChange]) -> KindError:
+def _of_kind(basis: Basis, kind: ChangeKind, errors: Sequence[ErrorOfChange]) -> KindError:
     by_recording: dict[str, list[float]] = {}
     for one in errors:
         scaled = abs(one.error) / math.sqrt(growth(one.predicted, one.distance))

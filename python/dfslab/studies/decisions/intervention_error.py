@@ -28,7 +28,7 @@ from typing import Literal
 
 from pydantic import BaseModel, TypeAdapter
 
-from dfslab.spec.changes.change import DOUBLING
+from dfslab.spec.changes.change import DOUBLING, ChangeKind
 
 # What the operations of a workload do: "data" if they move bytes, else "metadata".
 OperationClass = Literal["data", "metadata"]
@@ -62,7 +62,7 @@ class CarriedOutError(BaseModel):
     operations: OperationClass
     trial: str
     change: str
-    kind: str
+    kind: ChangeKind
     distance: float
     predicted: float
     measured: float
@@ -78,7 +78,7 @@ class KindFactor(BaseModel):
     all kinds together. `file_systems`, `changes`: number of file systems and of carried-out
     changes from which the factor was estimated."""
 
-    kind: str
+    kind: ChangeKind
     file_systems: int
     changes: int
     factor: float
@@ -101,26 +101,26 @@ class InterventionErrors(BaseModel):
     kinds: list[KindFactor]
     changes: list[CarriedOutError]
 
-    def of_kind(self, kind: str) -> KindFactor:
+    def of_kind(self, kind: ChangeKind) -> KindFactor:
         """Returns the factor of a kind of change; 1 for a kind that was not carried out."""
         for one in self.kinds:
             if one.kind == kind:
                 return one
         return KindFactor(kind=kind, file_systems=0, changes=0, factor=1.0)
 
-    def variance(self, kind: str, log_gain: float, distance: float) -> float:
+    def variance(self, kind: ChangeKind, log_gain: float, distance: float) -> float:
         """Returns the variance of the model's error of `log_gain`, the natural logarithm of the
         gain that is predicted for one change of a kind."""
         return self.of_kind(kind).factor * _growth(
             self.active_sd**2, self.idle_sd**2, log_gain, distance
         )
 
-    def is_learnt(self, kind: str) -> bool:
+    def is_learnt(self, kind: ChangeKind) -> bool:
         """Returns whether changes of this kind were carried out on at least FEWEST_SYSTEMS file
         systems."""
         return self.of_kind(kind).file_systems >= FEWEST_SYSTEMS
 
-    def basis_of(self, kind: str) -> str:
+    def basis_of(self, kind: ChangeKind) -> str:
         """Returns the data on which the error of this kind is based, as text such as "12
         carried-out changes of link on 6 file systems (data operations)"."""
         own = self.of_kind(kind)
@@ -195,7 +195,7 @@ def _residual_square(
 
 
 def _factor(
-    kind: str, known: Sequence[tuple[CarriedOutError, float]], active: float, idle: float
+    kind: ChangeKind, known: Sequence[tuple[CarriedOutError, float]], active: float, idle: float
 ) -> KindFactor:
     systems: dict[str, list[float]] = {}
     for one, square in known:

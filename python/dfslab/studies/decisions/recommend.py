@@ -14,6 +14,7 @@ from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.predicted import Prediction
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change_language import apply
+from dfslab.spec.changes.goal import GOALS, Goal
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
@@ -24,15 +25,6 @@ from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run
 
-# The operations to which each goal applies. An empty tuple stands for all operations.
-GOALS: dict[str, tuple[str, ...]] = {
-    "rate": (),
-    "read_throughput": ("read",),
-    "write_throughput": ("write", "append", "overwrite"),
-    "create_rate": ("create",),
-    "p99": (),
-    "cost": (),
-}
 # Advice covers at most MOST_GROUPS kinds of configurations. Combinations are made of at most
 # MOST_JOINED single actions.
 MOST_GROUPS, MOST_JOINED = 4, 6
@@ -78,13 +70,13 @@ class _Tried:
 
 
 def recommend(
-    evidence: DecisionInput, goal: str, prices: Prices, within: float | None = None
+    evidence: DecisionInput, goal: Goal, prices: Prices, within: float | None = None
 ) -> Recommended:
     """Returns the best actions for every kind of configuration, that is, for configurations with
     the same operations and the same limit. Only the MOST_GROUPS most frequent kinds are included.
 
-    `within`: largest price of an action. Raises InputError if the goal is unknown, or if no
-    configuration has the goal's operation.
+    `within`: largest price of an action. Raises InputError if no configuration has
+    the goal's operation.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     rows: list[Recommendation] = []
@@ -115,12 +107,10 @@ def recommend(
     )
 
 
-def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
+def _kinds(evidence: DecisionInput, goal: Goal) -> list[_Alike]:
     """Returns the configurations with the goal's operations, grouped by operations and by the
-    busiest station; the MOST_GROUPS largest groups, the largest first. Raises InputError if the
-    goal is unknown, or if no configuration has its operation."""
-    if goal not in GOALS:
-        raise InputError("--goal", goal, f"must be one of {', '.join(GOALS)}")
+    busiest station; the MOST_GROUPS largest groups, the largest first. Raises InputError if no
+    configuration has the goal's operation."""
     groups: dict[tuple[str, str], list[Point]] = {}
     for point in evidence.points:
         situation = situation_of(point.scenario)
@@ -146,7 +136,7 @@ class _Search:
     """Predicts the gains of actions for one configuration, with the estimated constants. Each
     action is predicted once."""
 
-    def __init__(self, model: PairedModel, alike: _Alike, goal: str) -> None:
+    def __init__(self, model: PairedModel, alike: _Alike, goal: Goal) -> None:
         self.model, self.alike, self.goal = model, alike, goal
         self.scenario: Scenario = alike.first.scenario
         self.situation = situation_of(self.scenario)
@@ -261,7 +251,7 @@ def _limit(situation: Situation, constants: Mapping[str, float]) -> str:
     return text_of(limits_of(situation, constants, prediction))
 
 
-def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:
+def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
     """Returns the gain of an action towards the goal. For the goal `p99`, this is the gain of the
     99th percentile with the uncertainty of the rate's gain. For all other goals, it is the gain of
     the rate."""

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import median
+from typing import Literal
 
 from dfslab.method import BASELINES
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
-from dfslab.spec.changes.change import CLIENTS
+from dfslab.spec.changes.change import CLIENTS, ChangeKind
 from dfslab.spec.changes.differences import change_between, differences, largest_difference
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
@@ -36,7 +37,7 @@ class Contradiction:
     """A statement of the model that the run's measurements contradict, and the kind of change that
     the statement is about ("" for all kinds)."""
 
-    kind: str
+    kind: ChangeKind | Literal[""]
     text: str
 
 
@@ -47,7 +48,7 @@ class Trust:
 
     contradictions: list[Contradiction] = field(default_factory=list)
 
-    def reasons(self, kinds: Sequence[str]) -> list[str]:
+    def reasons(self, kinds: Sequence[ChangeKind]) -> list[str]:
         """Returns the reasons why gains of changes of these kinds are withheld; empty if they are
         not withheld."""
         return [one.text for one in self.contradictions if not one.kind or one.kind in kinds]
@@ -136,7 +137,7 @@ def _against_pairs(
     changes, by kind of change. Returns a contradiction for a kind if most changes were measured
     clearly in the direction opposite to the predicted one, or if the median error of the
     predictions is at least the median measured change."""
-    pairs: dict[str, list[tuple[float, float, str]]] = {}
+    pairs: dict[ChangeKind, list[tuple[float, float, str]]] = {}
     for first, second in _pairs(evidence.results, evidence.measured):
         change = change_between(scenarios[first], scenarios[second])
         if change is None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
@@ -18,6 +19,9 @@ FEWEST_RUNS = 2
 # Rates that are probed to complete the curve, as shares of the lowest rate that failed the
 # objective.
 SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
+# Whether a rate meets the objective of the search: "unclear" if the interval of its response time
+# contains the limit.
+RateVerdict = Literal["meets", "fails", "unclear"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class RateRow:
     """
 
     offered_per_s: float
-    verdict: str
+    verdict: RateVerdict
     runs: int
     rate_per_s: float
     scheduled_per_s: float
@@ -99,12 +103,11 @@ Probe = Callable[[float, int], RateRun]
 
 @dataclass
 class RateRuns:
-    """All runs at one requested rate. `verdict`: whether the rate "meets" or "fails" the objective,
-    or is "unclear"."""
+    """All runs at one requested rate. `verdict`: whether the rate meets the objective."""
 
     offered_per_s: float
     runs: list[RateRun] = field(default_factory=list)
-    verdict: str = "unclear"
+    verdict: RateVerdict = "unclear"
 
     @property
     def saturated(self) -> bool:
@@ -214,7 +217,7 @@ def search(
     return SearchOutcome(settings.objective, *_bounds(rates), curve, knee(curve))
 
 
-def _verdict(rate: RateRuns, limit_s: float) -> str:
+def _verdict(rate: RateRuns, limit_s: float) -> RateVerdict:
     if rate.saturated:
         return "fails"
     _, low, high = rate.interval()

@@ -206,7 +206,8 @@ def _saving(
 
 
 def verdict(low: float, high: float) -> SavingVerdict:
-    """Returns the verdict on an interval of savings."""
+    """Returns the verdict on an interval of savings from `low` to `high`, as fractions of the total
+    time."""
     if high < NOTABLE / 2:
         return "no gain"
     if high - low > WIDE * high and high - low > NOTABLE:

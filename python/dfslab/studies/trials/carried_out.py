@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.changes.goal import Goal
 from dfslab.studies.checks.thresholds import OTHERS
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import gain_cell
@@ -49,7 +50,7 @@ class VerifiedAdvice(BaseModel):
     intervention records. `is_interrupted`: an interrupt (Ctrl-C) ended the measurements early."""
 
     source: str
-    goal: str
+    goal: Goal
     rows: list[CarriedOut]
     records: str
     notes: list[str]

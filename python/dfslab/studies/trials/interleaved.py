@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from dfslab.method import RunFailed
 from dfslab.spec import units
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import Clock
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
@@ -79,7 +80,7 @@ def interleaved(
     configurations: Sequence[TrialConfiguration],
     rounds: int,
     measuring: Measuring,
-    goal: str,
+    goal: Goal,
     budget: TimeBudget,
     report: Progress,
 ) -> Trial:
@@ -123,7 +124,7 @@ def _measure(
     one: TrialConfiguration,
     turn: int,
     measuring: Measuring,
-    goal: str,
+    goal: Goal,
     budget: TimeBudget,
     trial: Trial,
 ) -> None:

@@ -18,7 +18,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from dfslab.spec.changes.change import Change
+from dfslab.spec.changes.change import Change, ChangeKind
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import Clock, date
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import regular
@@ -34,7 +35,7 @@ KEY = "--records"
 
 class RecordedChange(BaseModel):
     text: str
-    kind: str
+    kind: ChangeKind
     distance: float
     values: dict[str, LevelValue]
 
@@ -54,7 +55,7 @@ class PredictedIntervention(BaseModel):
     workload: str
     scenario: str
     changes: list[RecordedChange]
-    goal: str
+    goal: Goal
     basis: Basis
     predicted: GainEstimate
 
@@ -110,7 +111,7 @@ class Intervention:
 def prediction_of(
     scenario: Scenario,
     changes: Sequence[Change],
-    goal: str,
+    goal: Goal,
     basis: Basis,
     predicted: GainEstimate,
     clock: Clock,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import assert_never
 
 from pydantic import BaseModel
 
@@ -11,6 +12,7 @@ from dfslab.documents import metrics
 from dfslab.method import RunFailed
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.scenario import Scenario
 
 # Measures a scenario without sweep once, and returns the result. The second argument is the number
@@ -37,7 +39,7 @@ class TrialRun(BaseModel):
     others_share: float | None = None
 
 
-def trial_run(configuration: str, turn: int, result: Result, goal: str) -> TrialRun:
+def trial_run(configuration: str, turn: int, result: Result, goal: Goal) -> TrialRun:
     """Returns the value of a measured result for a goal of `dfslab advise`. Raises RunFailed if the
     measurement is incomplete or has no such value."""
     if not result.complete:
@@ -51,12 +53,16 @@ def trial_run(configuration: str, turn: int, result: Result, goal: str) -> Trial
     return TrialRun(configuration=configuration, turn=turn, value=value, others_share=others)
 
 
-def _value(result: Result, goal: str) -> float:
-    if goal == "p99":
-        operations = metrics.operations_with(result.metrics, metrics.LATENCY, P99)
-        times_s = [result.value(metrics.key(metrics.LATENCY, P99, one)) for one in operations]
-        return 1 / max(times_s) if times_s and max(times_s) > 0 else 0.0
-    return result.value() * (_moved_bytes(result.point.scenario) or 1.0)
+def _value(result: Result, goal: Goal) -> float:
+    match goal:
+        case "p99":
+            operations = metrics.operations_with(result.metrics, metrics.LATENCY, P99)
+            times_s = [result.value(metrics.key(metrics.LATENCY, P99, one)) for one in operations]
+            return 1 / max(times_s) if times_s and max(times_s) > 0 else 0.0
+        case "rate" | "read_throughput" | "write_throughput" | "create_rate" | "cost":
+            return result.value() * (_moved_bytes(result.point.scenario) or 1.0)
+        case _:
+            assert_never(goal)
 
 
 @lru_cache(maxsize=256)

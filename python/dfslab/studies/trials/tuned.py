@@ -6,6 +6,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.spec.changes.goal import Goal
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import gain_cell
 from dfslab.studies.trials.measured_gain import MeasuredGain
@@ -43,7 +44,7 @@ class Tuned(BaseModel):
     settings; None if unknown."""
 
     source: str
-    goal: str
+    goal: Goal
     tried: list[TriedSetting]
     kept: str
     runs: int

@@ -18,6 +18,7 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.changes.change_language import apply
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
@@ -35,7 +36,7 @@ from dfslab.studies.trials.trial_run import Measuring, TrialRun, trial_run
 from dfslab.studies.trials.tuned import TriedSetting, Tuned
 
 # The goal of tuning, as in `dfslab advise --goal`: bytes or operations per second.
-GOAL = "rate"
+GOAL: Goal = "rate"
 
 
 @dataclass(frozen=True)

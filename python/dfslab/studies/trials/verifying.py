@@ -13,6 +13,7 @@ from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.changes.change import Change
 from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.spec.changes.goal import Goal
 from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
@@ -61,7 +62,7 @@ class VerificationPlan:
     time limit in seconds."""
 
     source: str
-    goal: str
+    goal: Goal
     basis: Basis
     interventions: Sequence[PlannedIntervention]
     rounds: int

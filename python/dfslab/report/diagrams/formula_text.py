@@ -1,0 +1,212 @@
+"""Prints the response times of a file system's operations as formulas over its parameters.
+
+A named amount or condition of the description, such as `named("blocks", ...)`, is printed by its
+name. Its definition follows once, below the formulas of the operation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import sympy
+from sympy.printing.str import StrPrinter
+
+from dfslab.models.tree.formula import formula
+from dfslab.models.tree.invocations import Invocation, dependences, invocations, total
+from dfslab.report.description import paper_order
+from dfslab.report.diagrams.legend import named_parts
+from dfslab.spec.steps.expression import ZERO, Condition, Expr, symbol, sympify
+from dfslab.spec.steps.node import Node, rewritten, walk
+from dfslab.spec.systems.filesystem import FileSystem
+
+# Longer lines are broken between the terms of a sum or the arguments of a function.
+WIDTH = 120
+INDENT = "    "
+
+
+def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
+    """Returns the response times of the named operations as text: for each operation, a formula
+    that sums over its invocations, a formula for each step, and the definitions of the names that
+    these formulas use. Times are in seconds, sizes in bytes, rates in units per second.
+
+    If `operations` is empty, all operations are included.
+    """
+    lines: list[str] = [
+        f"Response times of {system.title}, unloaded, on distinct nodes",
+        "T_x is the time of step x including the steps that x invokes; T_x_self excludes them.",
+        "[condition] is 1 where the condition holds, else 0.",
+        "Processor times are those of a 2.5 GHz processor: t takes 2500000000*t/x.frequency at x.",
+        "count operations on a serial server take count * T_t; under load see the queueing answers",
+        "",
+    ]
+    for name in operations or system.operations:
+        printed = [part for line in _of_operation(system, name) for part in broken(line)]
+        lines += [*printed, ""]
+    return "\n".join(lines)
+
+
+def _of_operation(system: FileSystem, operation: str) -> list[str]:
+    """Returns the unbroken lines of one operation."""
+    names = Names(system.operations[operation], {one.key for one in system.parameters})
+    tree = rewritten(system.operations[operation], names.printed)
+    derived = formula(operation, tree)
+    lines = [f"T_t_{operation} = {_plain(derived.total)}"]
+    found = invocations(replace(system, operations={operation: tree}), operation)
+    lines += [f"  = {_plain(total(found))}"]
+    lines += [_arguments(system, operation, one) for one in found]
+    lines += [f"{INDENT}{step} = {_plain(of)}" for step, of in derived.steps]
+    definitions = {one: _plain(sympify(of)) for one, of in names.definitions().items()}
+    used = _mentioned(lines, definitions)
+    return lines + [f"{INDENT}{one} = {text}" for one, text in definitions.items() if one in used]
+
+
+def _arguments(system: FileSystem, operation: str, one: Invocation) -> str:
+    """Returns the line with the ids of the parameters that determine an invocation's time."""
+    own = dependences(system, operation, one, whole=False)
+    whole = dependences(system, operation, one, whole=True)
+    more = f"; with what it invokes {_ids(whole)}" if whole != own else ""
+    return f"  {one.label} = f({_ids(own)}){more}"
+
+
+def _ids(ids: set[str]) -> str:
+    return ", ".join(sorted(ids, key=paper_order))
+
+
+class Names:
+    """The printed names of the named amounts and conditions of one operation tree.
+
+    Two different amounts with one name get different printed names: blocks and blocks_2. A name
+    that is also the key of a parameter (one of `reserved`) is numbered, too.
+    """
+
+    def __init__(self, tree: Node, reserved: set[str]) -> None:
+        self._labels: dict[Expr, str] = {}
+        taken = set(reserved)
+        for node in walk(tree):
+            for expression in node.expressions():
+                for one in named_parts(expression):
+                    if one not in self._labels and not one.operands[0].is_leaf:
+                        self._labels[one] = _free(one.key, taken)
+                        taken.add(self._labels[one])
+
+    def printed(self, value: Expr) -> Expr:
+        """Returns a copy of the expression with a symbol in place of each named part. The symbol of
+        a condition is a switch, which is printed by its name alone."""
+        if not isinstance(value, Expr) or value.is_leaf:
+            return value
+        if value in self._labels:
+            label = symbol(self._labels[value])
+            return label > ZERO if isinstance(value, Condition) else label
+        if value.name == "named":
+            return self.printed(value.operands[0])
+        return type(value)(value.name, *map(self.printed, value.operands))
+
+    def definitions(self) -> dict[str, Expr]:
+        """Returns the amount or condition that each printed name stands for, in the order of the
+        tree. It may contain other printed names."""
+        return {label: self.printed(one.operands[0]) for one, label in self._labels.items()}
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Returns the name, or the name with the first number from 2 that is not taken."""
+    label, number = name, 2
+    while label in taken:
+        label, number = f"{name}_{number}", number + 1
+    return label
+
+
+def _mentioned(lines: Sequence[str], definitions: Mapping[str, str]) -> set[str]:
+    """Returns the names that `lines` mention, directly or through the definition of a mentioned
+    name. `definitions` has the formula of each name as text."""
+    found: set[str] = set()
+    texts = list(lines)
+    while texts:
+        words = set(re.findall(r"\w+", texts.pop()))
+        for name in words & definitions.keys() - found:
+            found.add(name)
+            texts.append(definitions[name])
+    return found
+
+
+def broken(line: str, width: int = WIDTH) -> list[str]:
+    """Returns a line of a formula as lines of at most `width` characters, if the formula has places
+    to break. The second line and those after it are indented further than the first.
+
+    A line ends before an operator or after a comma. The line ends at the last of the places
+    that are inside the fewest brackets, but not in the first third of `width`.
+    """
+    lines: list[str] = []
+    rest = line
+    indent = re.match(" *", line).group() + 2 * INDENT  # type: ignore[union-attr]
+    while len(rest) > width:
+        start = len(indent) if lines else line.find("= ") + 2
+        places = (
+            _break_places(rest, max(start, width // 3), width)
+            or _break_places(rest, start, len(rest))[:1]
+        )
+        if not places:
+            break
+        fewest = min(depth for _, depth in places)
+        place = max(place for place, depth in places if depth == fewest)
+        lines.append(rest[:place].rstrip())
+        rest = indent + rest[place:].lstrip()
+    return [*lines, rest]
+
+
+def _break_places(text: str, first: int, last: int) -> list[tuple[int, int]]:
+    """Returns the positions from `first` to `last` at which a line of the text may end, each with
+    the number of brackets that are open there."""
+    found, depth = [], 0
+    for place, character in enumerate(text[: last + 1]):
+        if character == " " and first < place:
+            before, after = text[:place], text[place + 1 :]
+            if before.endswith(",") or after.startswith(_OPERATORS):
+                found.append((place, depth))
+        depth += (character in "([") - (character in ")]")
+    return found
+
+
+_OPERATORS = ("+ ", "- ", "and ", "or ", "if ", "else ")
+
+
+class _Printer(StrPrinter):
+    """SymPy's text printer, extended by Iverson brackets for conditions: [cold] is 1 if the
+    condition "cold" holds, else 0."""
+
+    def _print_Piecewise(self, expr: sympy.Piecewise) -> str:  # noqa: N802
+        first, other = expr.args
+        then, holds, otherwise = first.expr, first.cond, other.expr
+        if then == 1 and otherwise == 0:
+            return f"[{self.condition(holds)}]"
+        return f"({self._print(then)} if {self.condition(holds)} else {self._print(otherwise)})"
+
+    def condition(self, holds: sympy.Basic) -> str:
+        """Returns the text of a condition.
+
+        A switch (a parameter that is compared with 0) is printed by its name alone.
+        """
+        if isinstance(holds, sympy.And | sympy.Or):
+            word = " and " if isinstance(holds, sympy.And) else " or "
+            return word.join(map(self._bracketed, holds.args))
+        if isinstance(holds, sympy.Not):
+            return f"not {self._bracketed(holds.args[0])}"
+        if isinstance(holds, sympy.ITE):
+            test, then, otherwise = map(self.condition, holds.args)
+            return f"({then} if {test} else {otherwise})"
+        left, right = holds.args
+        if left.is_Symbol and right == 0:
+            return str(left) if isinstance(holds, sympy.StrictGreaterThan) else f"not {left}"
+        return str(self._print(holds))
+
+    def _bracketed(self, holds: sympy.Basic) -> str:
+        joined = isinstance(holds, sympy.And | sympy.Or)
+        return f"({self.condition(holds)})" if joined else self.condition(holds)
+
+
+def _plain(expression: sympy.Basic) -> str:
+    printer = _Printer({"order": "none"})
+    amount = isinstance(expression, sympy.Expr)
+    text: str = printer.doprint(expression) if amount else printer.condition(expression)
+    return text.replace("ceiling", "ceil")
