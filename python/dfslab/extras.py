@@ -20,7 +20,15 @@ BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in m
 
 def absent(extra: str) -> tuple[str, ...]:
     """Returns the libraries of an installation extra that are not installed."""
-    return tuple(name for name in EXTRAS[extra] if find_spec(name) is None)
+    return tuple(name for name in EXTRAS[extra] if not _is_installed(name))
+
+
+def _is_installed(library: str) -> bool:
+    # A finder of modules that refuses a library, as some packagers have it, raises the error.
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def missing(error: ModuleNotFoundError) -> str | None:

@@ -57,6 +57,8 @@ def interrupted(tmp_path, number):
     child = subprocess.Popen(
         [DFSLAB, "run", "scenario.toml"],
         cwd=tmp_path,
+        # Tests that nohup started ignore SIGHUP, and a child would inherit this.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

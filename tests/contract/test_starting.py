@@ -128,7 +128,7 @@ def test_a_prediction_by_sequence_loads_no_library_but_numpy(scenario):
 @pytest.mark.parametrize("method", ["sequence", "petri"])
 def test_a_prediction_imports_no_module_for_finished_runs(scenario, method):
     """`dfslab predict` imports neither the studies of finished runs, except for the mean over
-    repetitions, nor instruments, nor the libraries that write scenarios or examine processes."""
+    repetitions, nor other studies than that of predictions, nor instruments, nor the libraries that write scenarios or examine processes."""
     program = PROGRAM.replace('name.partition(".")[0] for name', "name for name")
     commands = json.dumps([["predict", str(scenario), "--method", method]])
     done = subprocess.run(
@@ -143,7 +143,8 @@ def test_a_prediction_imports_no_module_for_finished_runs(scenario, method):
     assert f"dfslab.models.{method}" in names
     rooms = ("dfslab.studies.", "dfslab.instruments.", "dfslab.web.", "dfslab.laboratory")
     found = {name for name in names if name.startswith(rooms)}
-    assert found == {"dfslab.studies.runs", "dfslab.studies.runs.means"}
+    plans = {"dfslab.studies.plans", "dfslab.studies.plans.predicting"}
+    assert found == {"dfslab.studies.runs", "dfslab.studies.runs.means", *plans}
     assert not set(names) & {"tomlkit", "psutil", "sympy", "scipy"}
 
 

@@ -48,11 +48,19 @@ def agents_of(parent: int) -> list[int]:
 def children_with(word: str, parent: int) -> list[int]:
     """Returns the PIDs of the children of the process `parent` whose command line has `word` as an
     argument, in the order of their starts. A zombie has ended and is left out."""
+    return [child.pid for child, line in command_lines(parent) if word in line]
+
+
+def command_lines(
+    parent: int, *, recursive: bool = False
+) -> list[tuple[psutil.Process, list[str]]]:
+    """Returns the children of the process `parent`, and also their children if `recursive`, each
+    with the words of its command line, in the order of their starts. Zombies are left out."""
     found = []
-    for child in sorted(psutil.Process(parent).children(), key=lambda child: child.create_time()):
+    children = psutil.Process(parent).children(recursive=recursive)
+    for child in sorted(children, key=lambda child: child.create_time()):
         with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
-            if word in child.cmdline():
-                found.append(child.pid)
+            found.append((child, child.cmdline()))
     return found
 
 

@@ -19,7 +19,7 @@ from dfslab.fleet.client_hosts import HERE, ClientHost, ClusterKind, Nodes
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Neighbour, Stream
 from dfslab.spec.streams.workload import phase
-from support.clusters import apart_s, plan
+from support.clusters import apart_s, command_lines, plan
 from support.rows import span_rows
 from support.synthetic import without_times
 from support.waiting import wait_until
@@ -61,8 +61,8 @@ def left() -> list[Path]:
 
 def process_of(word: str) -> psutil.Process:
     """Returns the newest child process of this test whose command line has the word."""
-    found = [p for p in psutil.Process().children(recursive=True) if word in " ".join(p.cmdline())]
-    return sorted(found, key=lambda process: process.create_time())[-1]
+    children = command_lines(os.getpid(), recursive=True)
+    return [child for child, line in children if word in " ".join(line)][-1]
 
 
 def agents() -> list[psutil.Process]:

@@ -15,7 +15,7 @@ from dfslab.fleet import client_hosts, run, shards, workers
 from dfslab.fleet.client_hosts import ClientHost, Nodes
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.testbeds.hosts.threads import threads
-from support.clusters import TWO, agents_of, plan
+from support.clusters import TWO, agents_of, command_lines, plan
 from support.waiting import wait_until
 
 # Limit in seconds for the end of an interrupted run on a testbed. It is far more than such a run
@@ -63,11 +63,8 @@ def test_clients_that_hang_at_nodes_of_a_testbed_are_ended_with_it(tmp_path, mon
     found: list[psutil.Process] = []
 
     def agents() -> list[psutil.Process]:
-        return [
-            p
-            for p in psutil.Process().children(recursive=True)
-            if "dfslab.fleet.agent" in p.cmdline()
-        ]
+        children = command_lines(os.getpid(), recursive=True)
+        return [child for child, line in children if "dfslab.fleet.agent" in line]
 
     with workers.started([ClientHost("node-1"), ClientHost("node-2")]) as address:
         began_s = time.monotonic()

@@ -6,9 +6,9 @@ import tomlkit
 from dfslab.spec.changes.change_language import parse_change
 from dfslab.spec.design import LevelValue
 from dfslab.spec.files import inputs
+from dfslab.spec.files.plain_number import PLAIN, is_odd_number, is_plain_number
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import CheckedModel, build
-from dfslab.spec.plain_number import PLAIN, is_odd_number, is_plain_number
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, parse
 from support import synthetic

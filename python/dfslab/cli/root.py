@@ -17,8 +17,8 @@ from dfslab.cli.live.quiet import QUIET
 from dfslab.cli.live.version import text
 from dfslab.discover import DiscoveryError
 from dfslab.extras import missing
+from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError
-from dfslab.spec.plain_number import PLAIN, is_odd_number
 from dfslab.spec.printable import printable
 from dfslab.testbeds.errors import TestbedError
 

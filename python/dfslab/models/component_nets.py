@@ -9,7 +9,7 @@ from statistics import fmean
 
 from dfslab import discover
 from dfslab.method import RunFailed
-from dfslab.models.simulation import Goal
+from dfslab.models.simulation import PrecisionGoal
 from dfslab.models.steady import SimulatedPart, WorkloadEstimate, whole_of_parts
 from dfslab.models.tree.phases import mean_times
 from dfslab.models.tree.predicted import PhaseRate
@@ -59,7 +59,7 @@ def own_net(situation: Situation) -> ComponentNet[NetSetup]:
     return discover.declared(path, "NET", ComponentNet)
 
 
-def simulate(situation: Situation, grain: str, goal: Goal | None) -> ComponentPrediction:
+def simulate(situation: Situation, grain: str, goal: PrecisionGoal | None) -> ComponentPrediction:
     """Simulates a configuration at one level of network detail.
 
     All clients begin a phase of the workload together, after a barrier, so each phase is simulated
@@ -79,7 +79,7 @@ def simulate(situation: Situation, grain: str, goal: Goal | None) -> ComponentPr
     return _of_all_phases(situation, found)
 
 
-def _of_phase(situation: Situation, grain: str, goal: Goal | None) -> ComponentPrediction:
+def _of_phase(situation: Situation, grain: str, goal: PrecisionGoal | None) -> ComponentPrediction:
     net = own_net(situation)
     setup = net.setup_of(situation, grain)
     seed = situation.scenario.run.seed

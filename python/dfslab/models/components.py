@@ -17,7 +17,7 @@ from dfslab.documents.metrics import LATENCY, MEAN, RATE, THROUGHPUT, key
 from dfslab.method import CONFIDENCE
 from dfslab.models.component_nets import ComponentPrediction, own_net, simulate
 from dfslab.models.fit.demand import observations
-from dfslab.models.simulation import Goal
+from dfslab.models.simulation import PrecisionGoal
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.clock import REAL, Clock
@@ -143,14 +143,16 @@ class Components:
         return found
 
 
-def goal_of(scenario: Scenario) -> Goal | None:
+def goal_of(scenario: Scenario) -> PrecisionGoal | None:
     """Returns the precision that a scenario requests of a predicted metric, or None if it requests
     none. Rates and latencies of this method have the same relative precision."""
     run = scenario.run
-    return Goal(run.precise, run.precision, run.most_repetitions) if run.precision else None
+    return (
+        PrecisionGoal(run.precise, run.precision, run.most_repetitions) if run.precision else None
+    )
 
 
-def stopping_notes(found: ComponentPrediction, goal: Goal | None) -> list[str]:
+def stopping_notes(found: ComponentPrediction, goal: PrecisionGoal | None) -> list[str]:
     """Returns notes that say how much of the files was simulated, and whether the requested
     precision was missed. The list is empty if no precision was requested."""
     if goal is None:

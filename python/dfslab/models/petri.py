@@ -41,7 +41,7 @@ from dfslab.models.fit.demand import (
     uncalibrated,
 )
 from dfslab.models.phase_stream import PhaseStream
-from dfslab.models.simulation import Goal, Simulation, in_sequence
+from dfslab.models.simulation import PrecisionGoal, Simulation, in_sequence
 from dfslab.models.tree.ignored import note
 from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.predicted import PhaseRate, Prediction
@@ -117,7 +117,11 @@ class PetriModel:
         constants = {**situation.constants, **calibration.values}
         situation = situation.at(constants)
         run = point.scenario.run
-        goal = Goal(run.precise, run.precision, run.most_repetitions) if run.precision else None
+        goal = (
+            PrecisionGoal(run.precise, run.precision, run.most_repetitions)
+            if run.precision
+            else None
+        )
         found = simulate(situation, constants, service=self.service, goal=goal)
         notes = [*situation.notes, *note(self.name, situation, constants)]
         if goal is not None and (wide := found.half_width(goal)) > goal.precision:
@@ -254,7 +258,7 @@ def simulate(
     service: str = "by_kind",
     firings: int = RUN_FIRINGS,
     replications: int = REPLICATIONS,
-    goal: Goal | None = None,
+    goal: PrecisionGoal | None = None,
 ) -> Simulation:
     """Simulates one configuration by firing its nets, with about `firings` firings in each
     replication.
@@ -288,7 +292,7 @@ def _of_phase(
     service: str,
     firings: int,
     replications: int,
-    goal: Goal | None,
+    goal: PrecisionGoal | None,
 ) -> Simulation:
     """Simulates one phase by firing its net, with about `firings` firings in each replication."""
     situation, offered = part.situation, part.offered

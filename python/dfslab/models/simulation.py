@@ -21,7 +21,7 @@ from dfslab.spec.steps.step_path import StepPath
 
 
 @dataclass(frozen=True)
-class Goal:
+class PrecisionGoal:
     """The condition that ends the replications. Either the half-width of the interval of `metric`
     is at most `precision` times its mean, or there are `most` replications.
 
@@ -61,7 +61,7 @@ class Simulation:
     units: int
     phases: Sequence[float] = ()
 
-    def half_width(self, goal: Goal) -> float:
+    def half_width(self, goal: PrecisionGoal) -> float:
         """Returns the relative half-width of the confidence interval of a goal's metric; 0 if the
         net has no random element."""
         error = self.errors.get(goal.figure, self.errors["rate"])

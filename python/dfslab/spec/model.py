@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from dfslab.spec.files.plain_number import PLAIN, is_odd_number
 from dfslab.spec.input_error import InputError, unknown
-from dfslab.spec.plain_number import PLAIN, is_odd_number
 
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 

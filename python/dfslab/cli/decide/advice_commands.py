@@ -11,6 +11,7 @@ import typer
 
 from dfslab.cli.decide.verify_option import verified
 from dfslab.cli.shared import AsJson, emit, for_run, note, time_s
+from dfslab.spec.changes.goal import goal_of
 from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
@@ -148,7 +149,6 @@ def advise(
         return
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
-        from dfslab.spec.changes.goal import goal_of
         from dfslab.studies.decisions.decision_input import evidence_of
         from dfslab.studies.decisions.prices import prices_of
         from dfslab.studies.decisions.recommend import recommend
@@ -196,7 +196,6 @@ def _verify(
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
     interrupt, what was measured until then is printed before the command ends."""
-    from dfslab.spec.changes.goal import goal_of
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend

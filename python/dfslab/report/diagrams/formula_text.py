@@ -18,7 +18,7 @@ from dfslab.models.tree.invocations import Invocation, dependences, invocations,
 from dfslab.report.description import paper_order
 from dfslab.report.diagrams.legend import named_parts
 from dfslab.spec.steps.expression import ZERO, Condition, Expr, symbol, sympify
-from dfslab.spec.steps.node import Node, rewritten, walk
+from dfslab.spec.steps.node import Node, Resource, walk
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Longer lines are broken between the terms of a sum or the arguments of a function.
@@ -50,7 +50,7 @@ def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
 def _of_operation(system: FileSystem, operation: str) -> list[str]:
     """Returns the unbroken lines of one operation."""
     names = Names(system.operations[operation], {one.key for one in system.parameters})
-    tree = rewritten(system.operations[operation], names.printed)
+    tree = _rewritten(system.operations[operation], names.printed)
     derived = formula(operation, tree)
     lines = [f"T_t_{operation} = {_plain(derived.total)}"]
     found = invocations(replace(system, operations={operation: tree}), operation)
@@ -210,3 +210,21 @@ def _plain(expression: sympy.Basic) -> str:
     amount = isinstance(expression, sympy.Expr)
     text: str = printer.doprint(expression) if amount else printer.condition(expression)
     return text.replace("ceiling", "ceil")
+
+
+def _rewritten(node: Node, change: Callable[[Expr], Expr]) -> Node:
+    """Returns a copy of the tree in which `change` has replaced each expression."""
+
+    def copied(value: object) -> object:
+        if isinstance(value, Expr):
+            return change(value)
+        if isinstance(value, tuple):
+            return tuple(map(copied, value))
+        if isinstance(value, Node | Resource):
+            given = {one.name: copied(getattr(value, one.name)) for one in fields(value)}
+            return type(value)(**given)  # type: ignore[arg-type]
+        return value
+
+    copy = copied(node)
+    assert isinstance(copy, Node)
+    return copy

@@ -96,7 +96,7 @@ def _positive(result: Result, metric: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _PanelResults:
     """The results that one panel of a chart shows, and the title of this panel."""
 
     title: str
@@ -158,7 +158,7 @@ def _described(result: Result) -> dict[str, float | str]:
 
 def _parts(
     results: Sequence[Result], described: Described, along: str, ends_only: bool
-) -> list[_Part]:
+) -> list[_PanelResults]:
     """Returns the parts of a chart: one for each number of clients, unless clients are on the
     horizontal axis, and for each value of the other varied keys. `ends_only`: only the fewest and
     the most clients have a part; if these are more than MOST_FIRST_PANELS, only the most clients.
@@ -186,7 +186,7 @@ def _parts(
             words = [name(labels)] if labels else []
             words += [] if count is None else [_clients(count)]
             if chosen:
-                parts.append(_Part(", ".join(words), chosen))
+                parts.append(_PanelResults(", ".join(words), chosen))
     return parts[:MOST_FIRST_PANELS] if ends_only and others else parts
 
 

@@ -17,8 +17,8 @@ from dfslab.spec.changes.change import DOUBLING, Change, adds_hardware, distance
 from dfslab.spec.changes.subjects import HARDWARE_WORDS, Subject, subjects_of
 from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
+from dfslab.spec.files.plain_number import is_odd_number
 from dfslab.spec.model import InputError
-from dfslab.spec.plain_number import is_odd_number
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 

@@ -9,8 +9,8 @@ invocations, UML) is a `Visitor`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from dfslab.spec.steps.expression import Condition, Expr
@@ -437,24 +437,6 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in node.children():
         yield from walk(child)
-
-
-def rewritten(node: Node, change: Callable[[Expr], Expr]) -> Node:
-    """Returns a copy of the tree in which `change` has replaced each expression."""
-
-    def copied(value: object) -> object:
-        if isinstance(value, Expr):
-            return change(value)
-        if isinstance(value, tuple):
-            return tuple(map(copied, value))
-        if isinstance(value, Node | Resource):
-            given = {one.name: copied(getattr(value, one.name)) for one in fields(value)}
-            return type(value)(**given)  # type: ignore[arg-type]
-        return value
-
-    copy = copied(node)
-    assert isinstance(copy, Node)
-    return copy
 
 
 def symbols(node: Node) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """Finds figures of a stored result that contradict the counts and times in the same result.
 
-A record with a correct checksum may still have such figures: whoever edits a record can compute its
+A record with a correct checksum may still have such figures: any editor of a record can compute its
 checksum again. The load generator computes every rate from the stored counts and times, so a stored
 rate that differs from them was not measured.
 """
@@ -61,8 +61,8 @@ def _of_load(values: Mapping[str, float], load: MeasuredLoad) -> Iterator[str]:
 def _of_phase(phase: MeasuredPhase) -> Iterator[str]:
     place = f"load.phases.{phase.name}"
     for name, rate, total, noun in (
-        ("rate_per_s", phase.rate_per_s, phase.count, "operations"),
-        ("throughput_bytes_per_s", phase.throughput_bytes_per_s, phase.bytes, "bytes"),
+        (metrics.RATE, phase.rate_per_s, phase.count, "operations"),
+        (metrics.THROUGHPUT, phase.throughput_bytes_per_s, phase.bytes, "bytes"),
     ):
         yield from _quotient(f"{place}.{name}", rate, total, noun, phase.window_s)
 
