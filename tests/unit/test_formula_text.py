@@ -6,9 +6,8 @@ from functools import partial
 
 import pytest
 from dfslab import discover
-from dfslab.report.diagrams.formula_text import Names, broken, formulas
+from dfslab.report.diagrams.formula_text import Names, broken, formulas, rewritten
 from dfslab.spec.steps.expression import Condition, Expr
-from dfslab.spec.steps.node import rewritten
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 LONGEST = 160

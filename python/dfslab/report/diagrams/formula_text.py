@@ -7,8 +7,8 @@ name. Its definition follows once, below the formulas of the operation.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 
 import sympy
 from sympy.printing.str import StrPrinter
@@ -50,7 +50,7 @@ def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
 def _of_operation(system: FileSystem, operation: str) -> list[str]:
     """Returns the unbroken lines of one operation."""
     names = Names(system.operations[operation], {one.key for one in system.parameters})
-    tree = _rewritten(system.operations[operation], names.printed)
+    tree = rewritten(system.operations[operation], names.printed)
     derived = formula(operation, tree)
     lines = [f"T_t_{operation} = {_plain(derived.total)}"]
     found = invocations(replace(system, operations={operation: tree}), operation)
@@ -212,7 +212,7 @@ def _plain(expression: sympy.Basic) -> str:
     return text.replace("ceiling", "ceil")
 
 
-def _rewritten(node: Node, change: Callable[[Expr], Expr]) -> Node:
+def rewritten(node: Node, change: Callable[[Expr], Expr]) -> Node:
     """Returns a copy of the tree in which `change` has replaced each expression."""
 
     def copied(value: object) -> object:
