@@ -250,7 +250,7 @@ def test_whatif_and_advice_judge_a_change_by_the_same_words(gigabit):
 def test_idle_processors_explain_why_more_of_them_do_not_help():
     found = recommend(evidence_of(SCENARIOS / "quickstart.toml"), "rate", prices_of())
     row = next(one for one in found.rows if one.change == "clients x2")
-    helps = "more clients or faster processors help, more processors do not"
+    helps = "more clients raise the predicted rate"
     assert f"(50 % busy): {helps}" in row.limit
     assert "saturated" in row.next_limit
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dfslab.documents.answers import Limit
 
 NOTHING = "the clients wait for replies while no processor, disk, link or thread is busy"
-MORE_HELP, MORE_DO_NOT = "more clients help", "more clients do not help"
-CPU_HELP = "more clients or faster processors help, more processors do not"
+# What the model predicts for twice as many clients.
+MORE_HELP = "more clients raise the predicted rate"
+MORE_HARDLY_HELP = "more clients hardly raise the predicted rate"
 # If the first limit has a smaller share, the text names the second limit, too. This is a choice.
 HALF = 0.5
 
@@ -16,8 +17,8 @@ HALF = 0.5
 def text_of(limits: Sequence[Limit]) -> str:
     """Returns the limits as text: the one with the largest share, and the next one if the largest
     share is below HALF. The first limit is followed by what it means for a decision: the resource
-    is saturated, or the configuration is latency-bound and more clients help. Without limits, the
-    text names waiting that occupies no resource."""
+    is saturated, or the configuration is latency-bound, so that more clients raise its rate.
+    Without limits, the text names waiting that occupies no resource."""
     if not limits:
         return NOTHING
     found = _words(limits[0]) + _bound(limits[0])
@@ -32,9 +33,8 @@ def _bound(limit: Limit) -> str:
         return f", saturated ({busy})"
     if limit.bound == "latency":
         step = f" in step {limit.step}" if limit.step else ""
-        help_ = CPU_HELP if limit.name.endswith(".cpu") else MORE_HELP
-        return f", latency-bound{step}{f' ({busy})' if busy else ''}: {help_}"
-    return f" ({busy}; {MORE_DO_NOT})" if busy else ""
+        return f", latency-bound{step}{f' ({busy})' if busy else ''}: {MORE_HELP}"
+    return f" ({busy}; {MORE_HARDLY_HELP})" if busy else ""
 
 
 def _words(limit: Limit) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dfslab.documents.table import number_text
 from dfslab.method import BASELINES, MEASURE
 from dfslab.report.answers.operation_units import operations_of, unit_of
-from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_name, short_names
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
 from dfslab.result import Result
 from dfslab.spec import units
 
@@ -81,12 +81,21 @@ def gains_hint(source: str) -> str:
 
 
 def predicted_limit(results: Sequence[Result], model: str) -> str:
-    """Returns a sentence on the limit that a model predicts most often; "" if the model names no
-    limit."""
-    counts = Counter(name for one in results if (name := limit_name(one)))
+    """Returns a sentence on the limit that a model predicts most often, with the numbers of
+    configurations in which this limit is saturated and in which it is latency-bound; "" if the
+    model names no limit."""
+    names = [one.limits[0].name if one.limits else one.bottleneck for one in results]
+    counts = Counter(filter(None, names))
     if not counts:
         return ""
     name, number = counts.most_common(1)[0]
+    of_name = [one for one, its in zip(results, names, strict=True) if its == name and one.limits]
+    bounds = Counter(word for one in of_name if (word := one.limits[0].bound_word))
+    if set(bounds.values()) == {number}:
+        name = f"{name}, {next(iter(bounds))}"
+    elif bounds:
+        counted = ", ".join(f"{count} {word}" for word, count in bounds.most_common())
+        name = f"{name} ({counted})"
     return f"The limit by {model}, in {number} of {len(results)} configurations: {name}."
 
 

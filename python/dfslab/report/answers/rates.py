@@ -27,6 +27,7 @@ from dfslab.result import Metric, Result
 from dfslab.studies.runs.means import geometric_mean
 
 SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value."
+LIMIT_SHARE = "limit: its share of an operation's time, which is not its utilisation."
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
         )
         rows.extend(_phase_row(part) for part in phases_of(one.results))
     notes = dict.fromkeys(note for result in results for note in result.notes)
-    about = [_common(rates), SURE, explained(results)]
+    about = [_common(rates), SURE, LIMIT_SHARE if predicts else "", explained(results)]
     return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
 
 

@@ -19,7 +19,8 @@ class Recommendation(BaseModel):
     `next_limit`: what limits the rate before and after the action. `price`: in the currency of the
     prices. `risk`: what the action sacrifices. `withheld`: the reasons why the gain is not
     reliable; empty if it is reliable. `labels`: the varied keys, with their values, of the
-    configuration for which the gain was predicted.
+    configuration for which the gain was predicted. `where`: the values in which these
+    configurations differ from others with the same operations; "" if there are no others.
     """
 
     operations: list[str]
@@ -33,6 +34,7 @@ class Recommendation(BaseModel):
     next_limit: str
     withheld: list[str]
     labels: dict[str, LevelValue] = {}
+    where: str = ""
 
     def document(self) -> dict[str, JsonValue]:
         """The JSON document. What the sentences withhold is null: the gain and both limits."""
@@ -76,7 +78,7 @@ class Recommended(BaseModel):
         price."""
         found: dict[tuple[str, ...], Recommendation] = {}
         for one in sorted(self.rows, key=lambda row: bool(row.risk)):
-            found.setdefault((*one.operations, one.limit), one)
+            found.setdefault((*one.operations, one.where, one.limit), one)
         lines = [_sentence(one) for one in found.values()]
         if not self.rows:
             lines.append("No change is predicted to gain more than 2 %.")
@@ -100,7 +102,7 @@ class Recommended(BaseModel):
         columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
         rows = [
             (
-                words(f"{'+'.join(one.operations)}\n{one.configurations} of {one.total}"),
+                words(_kind(one)),
                 words(f"{one.change}\n! {one.risk}" if one.risk else one.change),
                 TableCell(
                     one.gain.gain,
@@ -118,13 +120,20 @@ class Recommended(BaseModel):
         return Table(f"What to change for {self.goal}", columns, rows, notes)
 
 
+def _kind(one: Recommendation) -> str:
+    """Returns the operations, the number and the common values of configurations as lines."""
+    lines = ["+".join(one.operations), f"{one.configurations} of {one.total}", one.where]
+    return "\n".join(line for line in lines if line)
+
+
 def _group(one: NotWorthIt) -> str:
     operations = "+".join(one.operations)
     return f"{operations} ({one.where})" if one.where else operations
 
 
 def _sentence(one: Recommendation) -> str:
-    where = f"{'+'.join(one.operations)} ({one.configurations} of {one.total} configurations)"
+    where = f"{'+'.join(one.operations)} ({one.configurations} of {one.total} configurations"
+    where += f": {one.where})" if one.where else ")"
     if one.withheld:
         return f"{where}: limit and advice are withheld: {one.withheld[0]}."
     limit = f"{where}: the limit is {one.limit}." if one.limit else f"{where}:"

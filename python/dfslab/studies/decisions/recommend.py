@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import NormalDist
 
 from dfslab.documents.table import shared_text
@@ -25,7 +26,7 @@ from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, bases_of, settling_run
 
-# Advice covers at most MOST_GROUPS kinds of configurations. Combinations are made of at most
+# Advice covers at most MOST_GROUPS pairs of operations and limit. Combinations are made of at most
 # MOST_JOINED single actions.
 MOST_GROUPS, MOST_JOINED = 4, 6
 # Largest numbers of rows for each kind of configurations: for single actions, for combinations of
@@ -37,11 +38,12 @@ BEAM = 3
 
 @dataclass(frozen=True)
 class _Alike:
-    """Configurations with the same operations and the same busiest station (processors, disks or
-    links of a node group). The first configuration represents all of them in predictions.
+    """Configurations with the same operations and the same first limit, which is saturated in all
+    of them, latency-bound in all of them, or neither. The first configuration represents all of
+    them in predictions.
 
     `total`: number of all configurations. `same_operations`: all configurations with the same
-    operations, whatever their busiest station is."""
+    operations, whatever limits them."""
 
     points: Sequence[Point]
     total: int
@@ -84,7 +86,9 @@ def recommend(
     notes = list(evidence.notes)
     settling: list[str] = []
     known: set[str] = set()
-    for alike in _kinds(evidence, goal):
+    kinds = _kinds(evidence, goal)
+    notes += _uncovered(kinds)
+    for alike in kinds:
         search = _Search(model, alike, goal)
         found = _affordable(search, prices, within)
         own = [_row(search, trust, one, prices) for one in found]
@@ -108,28 +112,37 @@ def recommend(
 
 
 def _kinds(evidence: DecisionInput, goal: Goal) -> list[_Alike]:
-    """Returns the configurations with the goal's operations, grouped by operations and by the
-    busiest station; the MOST_GROUPS largest groups, the largest first. Raises InputError if no
-    configuration has the goal's operation."""
-    groups: dict[tuple[str, str], list[Point]] = {}
+    """Returns the configurations with the goal's operations, grouped by operations, by the first
+    limit, and by whether this limit is saturated or latency-bound. Of the pairs of operations and
+    limit, the MOST_GROUPS most frequent are included, the most frequent first. Raises InputError if
+    no configuration has the goal's operation."""
+    groups: dict[tuple[str, str], dict[str, list[Point]]] = {}
     for point in evidence.points:
         situation = situation_of(point.scenario)
         if GOALS[goal] and not set(GOALS[goal]) & set(situation.mix):
             continue
         limits = limits_of(situation, evidence.constants(situation)[0])
-        first = limits[0].title if limits else ""
-        groups.setdefault(("+".join(situation.mix), first), []).append(point)
+        station, bound = (limits[0].name, limits[0].bound) if limits else ("", "")
+        of_station = groups.setdefault(("+".join(situation.mix), station), {})
+        of_station.setdefault(bound, []).append(point)
     if not groups:
         wanted = " or ".join(GOALS[goal])
         raise InputError("--goal", goal, f"no configuration has the operation {wanted}")
     same: dict[str, list[Point]] = {}
-    for (operations, _), points in groups.items():
-        same.setdefault(operations, []).extend(points)
-    largest = sorted(groups.items(), key=lambda item: -len(item[1]))[:MOST_GROUPS]
+    for (operations, _), bounds in groups.items():
+        same.setdefault(operations, []).extend(chain(*bounds.values()))
+    largest = sorted(groups.items(), key=lambda item: -sum(map(len, item[1].values())))
     return [
         _Alike(points, len(evidence.points), same[operations])
-        for (operations, _), points in largest
+        for (operations, _), bounds in largest[:MOST_GROUPS]
+        for points in sorted(bounds.values(), key=len, reverse=True)
     ]
+
+
+def _uncovered(kinds: Sequence[_Alike]) -> list[str]:
+    """Returns at most one note: the number of configurations that the advice does not cover."""
+    left = kinds[0].total - sum(len(one.points) for one in kinds)
+    return [f"{left} of {kinds[0].total} configurations are not covered."] if left else []
 
 
 class _Search:
@@ -243,6 +256,8 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
         next_limit=_limit(found.changed, constants),
         withheld=trust.reasons([change.kind for change in changes]),
         labels=search.alike.first.labels,
+        # The row has the number of configurations already.
+        where=search.alike.where.removesuffix(f" ({len(search.alike.points)} configurations)"),
     )
 
 
