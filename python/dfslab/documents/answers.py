@@ -52,9 +52,9 @@ class Coefficient(Document):
 
 
 class Importance(Document):
-    """The importance of one quantity in a regression. It is given as the first-order sensitivity
-    index (the share of the variance that the quantity explains), and as the index's share of the
-    sum of all indices.
+    """The importance of one quantity in a regression. `first_order` is the first-order sensitivity
+    index: the share of the variance that the quantity explains. `share` is this index divided by
+    the sum of the indices of all quantities.
     """
 
     first_order: Number
@@ -78,9 +78,9 @@ class Limit(Document):
     """One factor that limits a predicted rate: a small change of the factor changes the rate. A
     factor is a resource, a latency, a wait or a pool.
 
-    `share` tells by how many per cent the time per operation grows if this factor takes one per
-    cent more time. `round_trips` is for network latency only: for each operation, the number of
-    round trips on its critical path.
+    `share` is an elasticity: the time per operation grows by `share` per cent if this factor takes
+    one per cent more time. `round_trips` is for network latency only: for each operation, the
+    number of round trips on its critical path.
 
     `busy` is the utilisation of a resource, from 0 to 1; None for a latency or a wait. `bound` is
     "saturated" if the resource is busy nearly all the time, so that only more or faster resources

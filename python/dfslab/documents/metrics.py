@@ -79,9 +79,9 @@ def is_time(text: str) -> bool:
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """Returns the operations for which `metrics`, the keys of metrics, has the given statistic of
-    the given kind of time. For example, kind "latency" and statistic "p99" give "read" if `metrics`
-    contains the key `latency_s_p99.read`. The operations have the order of the keys."""
+    """Returns the operations for which the keys `metrics` contain the statistic `statistic` of the
+    time `kind`. For example, "latency" and "p99" give "read" if `metrics` contains the key
+    `latency_s_p99.read`. The operations are in the order of the keys."""
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]
