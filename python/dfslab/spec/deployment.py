@@ -21,10 +21,10 @@ from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, Watts, quantity
 
-# One Ethernet frame carries SEGMENT_BYTES of a TCP stream: 1500 bytes of the IP packet, less 52 of
-# headers with time stamps. On a wire the frame takes WIRE_BYTES: the packet, 14 of header, 4 of
-# check sum, 8 of preamble, 12 of gap (IEEE 802.3). The shaper of an emulated network counts
-# SHAPED_BYTES: packet and header.
+# Bytes of one Ethernet frame with an IP packet of 1500 bytes (IEEE 802.3):
+# SEGMENT_BYTES = 1500 - 52 (IP and TCP headers with time stamps), the part of a TCP stream in it;
+# WIRE_BYTES = 1500 + 14 (header) + 4 (check sum) + 8 (preamble) + 12 (gap), its bytes on a wire;
+# SHAPED_BYTES = 1500 + 14 (header), the bytes that the shaper of an emulated network counts.
 SEGMENT_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
 HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
 POSITIVE = Field(gt=0)

@@ -1,4 +1,4 @@
-"""The hardware that a deployment does not declare, so that predictions assume the usual values."""
+"""Lists the hardware that a deployment does not declare. Predictions use default values for it."""
 
 from __future__ import annotations
 

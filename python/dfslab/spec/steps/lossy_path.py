@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dfslab.spec.deployment import SEGMENT_BYTES, Network
 
-# Shortest time after which Linux sends a lost single segment again (TCP_RTO_MIN), in addition to
-# the round trip (RFC 6298).
+# Shortest time in seconds, in addition to the round trip, after which Linux retransmits a lost
+# segment that no later segment follows (TCP_RTO_MIN; RFC 6298).
 LEAST_TIMEOUT_S = 0.2
 # Constants of CUBIC (RFC 9438): the scaling factor in segments per cubic second, and the factor by
 # which a loss reduces the window.
