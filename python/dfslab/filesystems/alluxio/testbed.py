@@ -54,8 +54,9 @@ JAVA_LIMIT_S = 300.0
 MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 20.0
 MIB = 2**20
-# The space that a worker reserves for a block that is being written. The default is a whole block,
-# even for a short file: four writers would evict blocks of which no other copy exists.
+# The space that a worker reserves for a block that is being written. Alluxio's default is a whole
+# block, even for a short file. With four writers, the reservations would then fill the memory tier
+# and evict blocks of which no other copy exists.
 RESERVED_BYTES = MIB
 # The testbed parameters that are quantities. Each has a unit and a smallest allowed value.
 LEAST = {
@@ -132,9 +133,9 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Checks for Java and libfuse, and downloads Alluxio's jars; also Hadoop's jars for the
-        parameter `under_hdfs`, and the tracing agent for `trace`. Raises TestbedError when one is
-        missing."""
+        """Checks that Java and libfuse are installed, and downloads Alluxio's jars. If the
+        parameter `under_hdfs` is set, also downloads Hadoop's jars; if `trace` is set, the tracing
+        agent. Raises TestbedError when any of these is missing."""
         super().prepare(parameters, notify)
         if parameters["under_hdfs"]:
             under_hdfs.jars(notify)

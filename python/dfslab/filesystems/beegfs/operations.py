@@ -40,8 +40,9 @@ unit_size = named(
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 servers_per_call = named("servers_per_call", Min(P.stripe_count, ceiling(unit_size / P.chunk_size)))
-# The disks work in rounds. In a round, each target's disk transfers its part of one request, or one
-# chunk if chunks are larger than these parts.
+# The disks work in rounds. In a round, each target's disk transfers its part of one request. If a
+# chunk is larger than this part, the disk transfers one chunk, unless writes are synchronous or
+# direct.
 rounds = named(
     "rounds",
     select(
@@ -97,8 +98,8 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """Returns the part of a write request that one target serves: it stores `size_bytes`, block by
-    block, and forwards each block to its buddy."""
+    """Returns the part of a write request that one target serves: the target stores `size_bytes`,
+    block by block. If chunks are mirrored, it also forwards each block to its buddy."""
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(

@@ -83,8 +83,9 @@ class Testbed(MountedTestbed, Counting):
     def attached(self, host: Host) -> bool:
         """Returns whether every brick has accepted the connection of the mount on `host`.
 
-        A mount already serves calls while connections are missing. A file that is created then is
-        missing on the bricks without a connection. Differing fragments of a file cause I/O errors.
+        A mount already serves calls while some connections are missing. A file that is created in
+        this time is missing on the bricks without a connection. On a dispersed volume, the bricks'
+        fragments of a file then differ, which causes I/O errors.
         """
         connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
         count = f"grep -l '^connected = 1' {connections} | wc -l"

@@ -40,9 +40,9 @@ from dfslab.spec.systems.parameters import symbol
 # Bytes of a request, an answer or an acknowledgement of the data transfer protocol, which fit one
 # TCP segment.
 SMALL_BYTES = 256
-# Bytes that the NameNode sends for a block, and additional bytes for each replica of the block,
-# which state the replica's DataNode and storage (hdfs.proto: LocatedBlockProto, DatanodeInfoProto).
-# About 690 bytes were counted for a block with three replicas.
+# The NameNode sends BLOCK_BYTES + replication * REPLICA_BYTES for the location of a block. The
+# bytes of a replica state its DataNode and storage (hdfs.proto: LocatedBlockProto,
+# DatanodeInfoProto). About 690 bytes were counted for a block with three replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -83,9 +83,9 @@ _located_bytes = named(
     SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (BLOCK_BYTES + P.replication * REPLICA_BYTES),
 )
 
-# Before a client requests more locations, it reads the blocks that it has located. This takes
-# longer than the idle time after which TCP restarts with its initial window (RFC 5681, 4.1), so the
-# locations of many blocks arrive in several windows.
+# Before a client requests more locations, it reads the blocks that it has located. Meanwhile, the
+# connection to the NameNode is idle for so long that TCP restarts with its initial window (RFC
+# 5681, 4.1). An answer with the locations of many blocks therefore arrives in several windows.
 _windows = round_trips(
     stalled_round_trips(
         _located_bytes,

@@ -46,8 +46,8 @@ absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
-# Seconds that one RPC waits for the network. Up to `max_rpcs_in_flight` RPCs are in flight at the
-# same time and share one round trip.
+# Seconds that an RPC of a stream waits for the network. Up to `max_rpcs_in_flight` RPCs are in
+# flight during one round trip, so each of them waits for 1 / max_rpcs_in_flight of a round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 

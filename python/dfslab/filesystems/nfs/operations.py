@@ -57,8 +57,8 @@ def _reads(*work: Node) -> Node:
 
 
 # A READ is sent when the previous READ has been answered. `_turns` is the condition under which the
-# server's disk does not read ahead between two READs: access is random, or I/O is direct, so that
-# neither the client nor the server caches data.
+# server does not read ahead from its disk meanwhile, so that READs and disk reads take turns:
+# access is random, or I/O is direct (then neither the client nor the server caches data).
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(

@@ -48,13 +48,12 @@ def _client(seconds: Expression, name: str) -> Use:
 def _on_disks(
     request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
 ) -> Node:
-    """Returns the disk work for `size_bytes`. There are three cases: one sector, one record on one
-    vdev, or records on all vdevs.
+    """Returns the disk work of one round, which moves `size_bytes` of an access to `all_bytes`.
 
-    `all_bytes` is the number of bytes of the whole access and selects the case; `size_bytes` is the
-    part of these bytes that belongs to one round. `copies` is the number of copies of all data that
-    are moved. `extra` is the number of additional disks (parity) that are used for each split
-    record. `request` returns the work of one disk for a number of bytes.
+    `all_bytes` selects one of three cases: up to a sector, the access uses one sector; up to a
+    record, one record on one vdev; otherwise records on all vdevs. `copies` is the number of copies
+    of all data that are moved. `extra` is the number of additional disks (parity) that are used for
+    each split record. `request` returns the work of one disk for a number of bytes.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(

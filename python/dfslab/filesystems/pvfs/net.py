@@ -247,9 +247,9 @@ def placed(setup: Setup, number_of: int) -> Setup | None:
     of the placement; number 0 is the placement of `setup`. Returns None if the setup has no
     placement with this number.
 
-    Several placements exist only if they can affect the result: files start at random servers
-    (`start_seed`), a block reaches only some of the servers, and there are several clients. A trace
-    is simulated with one placement.
+    A setup has more placements than number 0 only if the placement can affect the result: if files
+    start at random servers (`start_seed`), a block reaches only some of the servers, and there are
+    several clients. A trace has only placement 0.
     """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if number_of and (setup.calls or not (setup.start_seed and matters)):

@@ -90,7 +90,8 @@ class Setup:
     `client_nodes` and `server_nodes` are the numbers of nodes over which clients and servers are
     spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
     cores that all nodes share (0: every node has enough cores). If the data is `cached`, the
-    fraction `missed` of the bytes that are read in order is nevertheless read from the disks.
+    fraction `missed` of the bytes that are read sequentially is nevertheless read from the disks;
+    if it is not `cached`, all bytes are.
     """
 
     operation: str = "read"
@@ -221,8 +222,9 @@ class Setup:
 
     @property
     def per_server_bytes(self) -> float:
-        """Returns the number of bytes that one server stores of all clients' files. For a trace, it
-        is the number of bytes that all calls move on the server where this number is largest."""
+        """Returns the number of bytes of all clients' files that one server stores. For a trace,
+        returns the number of bytes that all calls move on one server: the server with the largest
+        number."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)
