@@ -21,8 +21,9 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant. `value` is in the SI unit `unit`. `learnt` is the fraction, from 0 to
-    1, by which the measurements reduced the variance that the constant had before the fit."""
+    """A calibrated constant. `value` is in the SI unit `unit`. `log_standard_error` is the standard
+    error of ln(value). `learnt` is the fraction, from 0 to 1, by which the measurements reduced the
+    variance that the constant had before the fit."""
 
     key: str
     meaning: str
@@ -33,10 +34,12 @@ class FittedConstant(Document):
 
 
 class CalibrationFit(Document):
-    """What the calibrated sequence model (one of dfslab's models) reports with a prediction.
+    """The details that the calibrated sequence model (one of dfslab's models) reports with a
+    prediction.
 
-    The fields are the lower and upper bound of the rate in operations per second, the response time
-    of each operation for a single client in seconds, and the calibrated constants.
+    `bounds_per_s`: lower and upper bound of the rate in operations per second. `unloaded_s`: the
+    response time of each operation in seconds if there is only one client. `constants`: the
+    calibrated constants.
     """
 
     bounds_per_s: tuple[Number, Number]
@@ -99,7 +102,7 @@ class Limit(Document):
 
     @property
     def title(self) -> str:
-        """The name, followed by "saturated" or "latency-bound" if one of them holds."""
+        """The name, followed by "saturated" or "latency-bound" if `bound` is set."""
         return f"{self.name}, {self.bound_word}" if self.bound_word else self.name
 
     @property

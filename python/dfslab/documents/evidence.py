@@ -129,7 +129,8 @@ class Generator(CheckedModel):
 
 
 class Coverage(CheckedModel):
-    """How much of the planned work was done, and how much of it the figures include."""
+    """How much of the planned work was done, and how much of the work that was done is included in
+    the figures."""
 
     phases_planned: WholeNumber | None = Field(
         None, description="Phases that belong to the benchmark"

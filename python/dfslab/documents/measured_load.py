@@ -235,13 +235,13 @@ class FaultReport(Document):
 
 
 class MachineDuring(Document):
-    """Other activity on the controller's machine during a run. A field is None if the machine does
-    not report it.
+    """Disturbances on the controller's machine during a run of `took_s` seconds. A field is None if
+    the machine does not report it.
 
     The shares are fractions of the time of all processors. others_share: processor time of programs
-    that belong neither to the load nor to the file system. stolen_share: processor time that a
-    hypervisor took. throttled_share: time for which quotas kept the clients' control group from
-    running. clock_step_s: by how much the clock was set, in either direction, in seconds.
+    that belong neither to the load generator nor to the file system. stolen_share: processor time
+    that a hypervisor took. throttled_share: time for which quotas kept the clients' control group
+    from running. clock_step_s: by how many seconds the clock was set, in either direction.
     """
 
     took_s: float
@@ -255,8 +255,9 @@ class MeasuredLoad(Document):
     """One workload run: the load generator's report, without histograms of steps and of completion
     times, and the counters of instruments.
 
-    A run that was read from a table has only the duration, operations and processor scores. All
-    other fields of such a run, for example `generator`, have their defaults, which mean "unknown".
+    A run that was not measured here but read from a table of results has only the duration, the
+    operations and the processor scores. All other fields of such a run, for example `generator`,
+    have their defaults, which mean "unknown".
     """
 
     wall_s: float

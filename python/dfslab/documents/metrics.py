@@ -140,5 +140,6 @@ NAMES = {
 
 
 def counted(operation: str) -> str:
-    """Returns what the rate of an operation counts."""
+    """Returns the unit in which the rate of an operation is counted, such as "files read"; see
+    NAMES."""
     return NAMES.get(operation, ANY)

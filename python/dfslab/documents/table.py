@@ -145,8 +145,9 @@ class Section:
 def heads(
     first: str, *others: str, left: Iterable[str] = (), wrapped: Iterable[str] = ()
 ) -> list[Column]:
-    """Returns the columns of a table. The first column and the columns named in `left` hold text,
-    the columns named in `wrapped` hold long texts, and all other columns hold numbers."""
+    """Returns the columns of a table with the titles `first` and `others`. The first column and the
+    columns in `left` are for text, the columns in `wrapped` for long texts, which may be broken
+    into lines, and all other columns for numbers."""
     long = {*wrapped}
     words = {first, *left, *long}
     return [

@@ -180,10 +180,10 @@ class Network(CheckedModel):
 
 
 class Emulation(CheckedModel):
-    """Side effects of emulating a network on one machine. Models take account of them as
-    `NetworkEffects`, without knowing of the emulation.
+    """Side effects of emulating a network on one machine. They are converted to `NetworkEffects`
+    for models, which do not depend on whether a network is emulated.
 
-    The defaults are those of dfslab's own testbeds.
+    The defaults are the values of dfslab's own testbeds.
     """
 
     burst: Bytes = quantity(
@@ -196,8 +196,8 @@ class Emulation(CheckedModel):
 
 @dataclass(frozen=True)
 class NetworkEffects:
-    """What a network does to messages besides its latency and the rates of its adapters, as models
-    account for it. The defaults are those of a network of real links.
+    """Effects of a network on messages that models take into account in addition to the network's
+    latency and the rates of its adapters. The defaults are the values of a network of real links.
 
     `frame_bytes`: bytes that the rate of an adapter counts for a full TCP segment. `burst_bytes`:
     number of bytes that an adapter passes without delay, whatever its rate, before its rate limits

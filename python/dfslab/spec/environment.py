@@ -133,8 +133,8 @@ def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> f
 
 
 def network_effects(scenario: Scenario) -> NetworkEffects:
-    """Returns what the network of a configuration does to messages besides its latency and its
-    adapters' rates."""
+    """Returns the effects of a configuration's network on messages, in addition to the network's
+    latency and its adapters' rates."""
     emulation = scenario.emulation
     if emulation is None:
         return NetworkEffects()
@@ -173,8 +173,8 @@ def of_group(key: str, group: str) -> str:
 
 
 def of_role(key: str) -> str:
-    """Returns the name of a hardware symbol without its group: `key` is the name of the symbol for
-    one node group, and the result is valid for the whole role."""
+    """Returns the name of the hardware symbol of the whole role that corresponds to `key`, which is
+    the name of a symbol of one node group or of the whole role."""
     return key.rpartition("/")[2]
 
 

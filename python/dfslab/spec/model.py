@@ -201,8 +201,8 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
 
 
 def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
-    """Returns a text on what is allowed, for pydantic's error type `kind`; pydantic's own `message`
-    if there is no text for this type."""
+    """Returns the text of _ALLOWED for pydantic's error type `kind`, with the values in `context`
+    filled in. Returns pydantic's own `message` if _ALLOWED has no such type."""
     return _ALLOWED[kind].format(**context) if kind in _ALLOWED else message
 
 

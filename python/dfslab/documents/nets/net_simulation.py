@@ -22,8 +22,8 @@ class SimulatedPlace(Document):
 
 
 class SimulatedTransition(Document):
-    """How often a transition fired in a simulation: per replication, and per second of simulated
-    time (None if no simulated time passed)."""
+    """How often a transition fired in a simulation: the number of firings per replication, and the
+    rate per second of simulated time (None if no simulated time passed)."""
 
     firings: MeanValue
     rate_per_s: MeanValue | None

@@ -103,8 +103,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         }
 
     def empty_caches(self) -> None:
-        """Empties the caches in which OSDs keep data of their disks. OSDs read disks with direct
-        I/O, so the page cache holds nothing.
+        """Empties the caches in which OSDs keep data of their disks. The page cache has none of
+        this data, because OSDs read their disks with direct I/O.
         """
         for number, host in enumerate(self.hosts.of("osd")):
             # An OSD that a fault killed caches nothing; one that a fault suspended does not answer.

@@ -191,10 +191,11 @@ PARAMETERS = Parameters(
         "fuse max_read",
         minimum=4096,
     ),
-    # Medians of the constants. They lie between the values fitted to the points that the blind
-    # campaigns with seeds 7 and 27 measured (`python -m verification.blind --again 7 27`) and the
-    # values fitted to earlier recordings. With these medians, the errors are small both for the
-    # blind campaigns and for the recording kumar-glusterfs.
+    # The medians of the calibrated constants' priors. They lie between two fits: to the randomly
+    # drawn configurations that the blind campaigns with seeds 7 and 27 measured
+    # (`python -m verification.blind --again 7 27`), and to earlier recordings. With these medians,
+    # the errors of predictions are small both for the blind campaigns and for the recording
+    # kumar-glusterfs.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, translators)",

@@ -44,8 +44,8 @@ from dfslab.spec.steps.operation import (
 from dfslab.spec.steps.read_ahead import IN_FLIGHT_BYTES, windows_of
 from dfslab.spec.systems.parameters import symbol
 
-# Size of a page in bytes. The kernel splits calls into requests of a page, and sends larger
-# requests only when it reads ahead. It reads whole pages into its cache.
+# Size of a page in bytes. The kernel reads whole pages into its cache, so a request of a buffered
+# read has at least a page (or the whole file if the file is smaller).
 PAGE_BYTES = 4096
 call_bytes = Min(P.request_size, P.transfer_size)
 calls = named("calls", Max(1, ceiling(P.file_size / call_bytes)))
@@ -105,8 +105,8 @@ def _ask(
 # `cold` is the probability that a lookup misses the bricks' caches.
 _lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
 # On a replicated volume, a lock keeps the replicas consistent. The client does not wait until the
-# lock is released. A change is marked on the bricks only if the change fails. The bricks counted
-# the types and numbers of these calls (`volume profile`).
+# lock is released. It sends a request to mark a change on the bricks only if the change fails. The
+# types and numbers of these calls are those that bricks of a testbed counted (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 

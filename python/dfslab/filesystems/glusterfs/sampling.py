@@ -41,7 +41,8 @@ class Dumps:
     count: int = 1
 
     def complete(self) -> dict[Path, str]:
-        """Returns the texts of the files that hold samples and end with a whole line."""
+        """Returns the texts of the files that have been written up to the end of a line, by path.
+        Empty files are left out."""
         texts = {path: path.read_text("utf-8") for path in sorted(self.folder.glob(self.pattern))}
         return {path: text for path, text in texts.items() if text.endswith("\n")}
 

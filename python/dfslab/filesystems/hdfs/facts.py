@@ -230,9 +230,9 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Memory of the NameNode. The NameNode holds one object for the inode of a file, and one object for
-# each block of the file. Cloudera's rule counts blocks only and includes spare memory. Wu counts
-# one object for each file.
+# Memory of the NameNode. The NameNode's memory has one object for the inode of a file, and one
+# object for each block of the file. Cloudera's rule counts blocks only and includes spare memory.
+# Wu counts one object for each file, and no blocks.
 MEMORY = (
     ObjectMemory("namenode", 200, "Shvachko 2010: 200 B an object", 200, "block_size"),
     ObjectMemory(

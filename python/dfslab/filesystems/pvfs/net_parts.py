@@ -181,8 +181,8 @@ class SharedElements:
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
         # If each client or server has a separate adapter, its number is returned without a formula.
-        # The simulation finds matching tokens quickly if their fields must be equal, but tests all
-        # tokens if a formula must hold.
+        # The simulation finds matching tokens quickly if a guard compares fields of two tokens, but
+        # tests all tokens if the guard contains a formula.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:

@@ -27,8 +27,8 @@ TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
 UNFORCED = "unforced"
-# Operations that stand for a call that the description lacks. The first of them that the
-# description has is used.
+# For each call, the operations whose trees can replace the call's tree if the description lacks the
+# call. The first of these operations that the description has is used.
 STAND_INS = {
     "overwrite": ("append", "write"),
     "exists": ("stat",),

@@ -18,7 +18,7 @@ CUBIC_SCALE, CUBIC_DECREASE = 0.4, 0.7
 
 @dataclass(frozen=True)
 class TcpPath:
-    """What TCP streams between two nodes experience.
+    """Properties of the path of TCP streams between two nodes, with the effects of jitter and loss.
 
     `latency_s`: mean one-way latency. `window_bytes`: largest number of bytes in flight.
     `retransmission_s`: mean delay of a message by the loss of its last segment.

@@ -48,7 +48,7 @@ def one_copy(parameters: Mapping[str, float]) -> float:
 
 
 def nothing_measured(files: LocalFiles) -> dict[str, float]:
-    """Returns an empty dictionary: a profile holds no constant of the file system. This is the
+    """Returns an empty dictionary: profiles contain no constants of the file system. This is the
     default of `measured`."""
     return {}
 
@@ -78,8 +78,8 @@ class Facts:
     has_servers: False if the kernel of the client's machine alone serves the file system.
     stored_copies(parameters): returns how many bytes the servers store for each byte of a file,
         such as the number of replicas.
-    measured(files): returns those calibrated constants, by key in SI units, that the profile of a
-        client's machine holds.
+    measured(files): returns the calibrated constants that are in the profile of a client's machine
+        (`files`), by key, in SI units.
     service_variability: squared coefficient of variation of the servers' service times: 1 is
         exponential, 0 is constant (all requests move pieces of equal size).
     plan_position: position (1, 2, …) among the file systems that `dfslab plan` compares if the user
