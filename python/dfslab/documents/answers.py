@@ -112,8 +112,8 @@ class Limit(Document):
 
 
 class PredictedPhase(Document):
-    """The predicted rate of one phase of a workload, in operations per second with its 90 %
-    interval, the bytes of files that the phase moves per second, and what limits the phase.
+    """The prediction for one phase of a workload: the rate in operations per second with its 90 %
+    interval, the throughput in bytes of files per second, and the factors that limit the rate.
     """
 
     name: str
@@ -139,9 +139,10 @@ class OpenLoadAnswer(Document):
 class StreamSimulation(Document):
     """How much of a workload's stream of operations a Petri net simulated, and how finely.
 
-    `operations_per_client` is the number of simulated operations of each client; the stream has
-    `operations_per_client_offered`. `firings` is the number of fired transitions, summed over all
-    replications. A pipelined transfer is split into at most `most_units_of_a_pipeline` units.
+    `operations_per_client` is the number of simulated operations of each client, and
+    `operations_per_client_offered` the number of operations that the stream has for each client.
+    `firings` is the number of fired transitions, summed over all replications. A pipelined transfer
+    is split into at most `most_units_of_a_pipeline` units.
     """
 
     operations_per_client: int

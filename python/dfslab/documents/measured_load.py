@@ -1,5 +1,5 @@
 """The measurement of a workload run that a result stores: the load generator's report without data
-needed only for merging, and what instruments counted during the run.
+needed only for merging, and the counts that instruments took during the run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The registry of metrics: names, units, kinds and labels. Keys of metrics are built and parsed
 only in this module.
 
-The key of a whole run's metric is its name, `rate_per_s`. The key of an operation's metric has the
-operation appended, `latency_s_p99.read`.
+The key of a metric of the whole run is the metric's name, such as `rate_per_s`. The key of a metric
+of one operation is the metric's name and the operation, such as `latency_s_p99.read`.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class SojournMonitor(StrictDocument):
 
 
 class LevelChange(StrictDocument):
-    """A change of a level: `by` is an int expression over the variables and locals of a transition,
-    whose value is added at each firing of the transition."""
+    """A change of a level: at each firing of `transition`, the value of `by` is added to the level.
+    `by` is an int expression over the transition's variables and locals."""
 
     transition: str
     by: str
@@ -70,7 +70,8 @@ class LevelChange(StrictDocument):
 
 class ValueLevel(StrictDocument):
     """A whole number that a value monitor keeps up to date, such as the number of all tokens of a
-    place. `initial` is the number at time zero. Expressions of observations use its name."""
+    place. `initial` is the number at time zero. Expressions of observations refer to the number by
+    `name`."""
 
     name: str
     initial: int
@@ -109,8 +110,8 @@ MonitorDefinition = CountMonitor | MarkingMonitor | LogMonitor | SojournMonitor 
 class FileMonitor(StrictDocument):
     """A monitor that a file of a net declares, translated for the engine.
 
-    `kind` is the kind of monitor in the words of CPN Tools, such as "Marking size". `is_timed`
-    tells whether the monitor's mean is a mean over time. If not, the mean is that of the observed
+    `kind` is the kind of monitor in the words of CPN Tools, such as "Marking size". If `is_timed`
+    is true, the monitor's mean is a mean over time; otherwise it is the mean of the observed
     values.
     """
 

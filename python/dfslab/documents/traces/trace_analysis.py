@@ -1,5 +1,5 @@
-"""A trace profile together with what dfslab computes from it: which processor, disk or link should
-be faster, comparisons of groups of calls, and comparisons with a model's step times.
+"""A trace profile together with the results that dfslab computes from it: which processor, disk or
+link should be faster, comparisons of groups of calls, and comparisons with a model's step times.
 """
 
 from __future__ import annotations

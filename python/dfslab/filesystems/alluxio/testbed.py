@@ -97,10 +97,10 @@ class Testbed(MountedTestbed, Traceable):
     """A running Alluxio; `with Testbed.up({...}) as testbed:` stops it at the end.
 
     The under-store is a folder of the testbed on this machine. Every host sees this folder as a
-    local path, so traffic between a worker and the under-store crosses no emulated link and no
-    limited disk. With the parameter `under_hdfs` the under-store is an HDFS on the same hosts
-    instead. Through the mount, a file can be written once and sequentially, because Alluxio has no
-    random writes.
+    local path, so traffic between a worker and the under-store passes no emulated link and no
+    emulated disk. With the parameter `under_hdfs`, the under-store is an HDFS on the same hosts
+    instead. Through the mount, a file can only be written once and sequentially, because Alluxio
+    has no random writes.
     """
 
     SYSTEM = "alluxio"
@@ -112,8 +112,8 @@ class Testbed(MountedTestbed, Traceable):
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
         # Alluxio's own default, ASYNC_THROUGH, is not allowed, because it needs a job service,
-        # which the testbed does not start. A client observes the same behaviour with MUST_CACHE,
-        # which the description of Alluxio assumes.
+        # which the testbed does not start. For a client, the default here, MUST_CACHE, behaves
+        # like ASYNC_THROUGH. The description of Alluxio assumes MUST_CACHE.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
         # With `trace`, daemons and mounts write their profiles to `trace_directory`; "" means a
@@ -149,8 +149,8 @@ class Testbed(MountedTestbed, Traceable):
         jars(notify)
 
     def start_servers(self) -> None:
-        """Starts the master on an empty journal, then the workers; waits until the master knows all
-        workers. With the parameter `under_hdfs`, the HDFS is started first."""
+        """Starts the master with an empty journal, then the workers, and waits until the master
+        knows all workers. If the parameter `under_hdfs` is set, starts the HDFS first."""
         self._write_configuration()
         if self.parameters["under_hdfs"]:
             self._start_under_hdfs()

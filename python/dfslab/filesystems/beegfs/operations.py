@@ -1,9 +1,10 @@
 """Describes the operations of BeeGFS: metadata calls, then chunks from and to storage targets.
 
-The client gathers small calls in a buffer (`cache_buffer`). One request transfers a full buffer, or
-the data of one call if that is larger. The request is complete when all targets that store a part
-of its range have answered. Targets answer from their page cache. The primary of a mirrored chunk
-forwards the chunk to its buddy while receiving it.
+The client gathers the data of small calls in a buffer of `cache_buffer` bytes. One request
+transfers a full buffer, or the data of one call if the call is larger than the buffer. The request
+is complete when all targets that store a part of its range have answered. Targets answer from their
+page cache. The primary target of a mirrored chunk forwards the chunk to its buddy while receiving
+it.
 """
 
 from __future__ import annotations

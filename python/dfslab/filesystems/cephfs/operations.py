@@ -1,9 +1,10 @@
 """Describes the operations of CephFS: names come from the metadata server, objects directly from
 the object stores.
 
-A file's objects are hashed over all stores, so a stream consists of equal parts, one per store. A
-small number of placement groups distributes objects unevenly, which slows the stream. The primary
-store of an object forwards copies (or fragments) and answers when all are on disk.
+A file's objects are distributed over all stores by hashing. The description divides the bytes of a
+file equally among the stores. With few placement groups, the real distribution is uneven; the
+factor `uneven` slows the disks down accordingly. The primary store of an object forwards its copies
+or fragments to other stores, and answers when all are on disk.
 """
 
 from __future__ import annotations

@@ -248,8 +248,9 @@ MEMORY = (
 SEVERAL_SERVERS = "federation: each NameNode has the names below mount points of its own"
 
 # For each step that Liu 2018 names: the ends of the call paths under which traces record this step.
-# A path consists of names of traced methods, as points.txt lists them. A request is counted when
-# its file is opened.
+# A path consists of names of traced methods, as points.txt lists them. If a step has several ends,
+# their times are added, but only calls at the first end are counted. So a request counts once, when
+# its file is opened, and its time includes the reads.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),

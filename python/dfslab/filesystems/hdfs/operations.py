@@ -185,8 +185,9 @@ _set_up = seq(
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# A node forwards a packet when it has received the whole packet, so the waits for the TCP windows
-# of all hops add up. A following packet waits only for the remainder of one window. The
+# Round trips for which the pipeline of a block waits. The stream of the block is stalled by TCP
+# slow start on the first hop. A DataNode forwards a packet only when it has received the whole
+# packet, so each of the other replication - 1 hops adds the stall of one packet. The
 # acknowledgement of each synchronous call returns over all hops, which takes half a round trip for
 # each hop.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
@@ -228,7 +229,7 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 def _written(*, appends: bool) -> Node:
     """Returns the step that writes all blocks except the last one, and the part of the last block
-    that does not fit into the client's window.
+    beyond the first `packets_in_flight` packets. The close of the file writes these packets.
 
     A client that appends first continues the file's last block, and requests another block whenever
     a block is full.

@@ -36,10 +36,11 @@ DelayInSeconds = Annotated[float, BeforeValidator(_seconds)]
 class TestbedParameters(CheckedModel):
     """Parameters of an HDFS testbed. Quantities are in SI units, or text with a unit.
 
-    `clients` and `namenodes` are accepted because a deployment declares them; a testbed starts no
-    client. With `trace` every daemon, and every client started by `java_command`, writes its
-    profile to `trace_directory` every `trace_interval_s`. The default of `trace_directory` is the
-    testbed's own folder, which is removed with the testbed.
+    `clients` and `namenodes` are accepted only because a deployment declares them: a testbed starts
+    no client and always one NameNode. With `trace`, every daemon, and every client started by
+    `java_command`, writes its profile to `trace_directory` every `trace_interval_s` seconds. If
+    `trace_directory` is "", profiles are in the testbed's own folder, which is removed with the
+    testbed.
 
     The call paths in profiles name a process by its role, such as "datanode". With
     `trace_processes`, they name it by its full name, such as "datanode-2". Senders and receivers of

@@ -1,9 +1,9 @@
 """Describes the operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
-The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent
-when it is full or the file is closed. Then its slice is committed to the database. The commands of
-each transaction were observed on a running database (`redis-cli monitor`); each command takes one
-round trip.
+The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent to
+the store when the block is full or the file is closed. Then the client commits the slice (the
+record of a written range of the file) to the database. The commands of each transaction were
+observed on a running database (`redis-cli monitor`). Each command takes one round trip.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def _get(name: str) -> Node:
 
 
 def _transaction(*reads: str) -> Node:
-    """Returns the steps of an optimistic transaction in the metadata database. The transaction
-    watches and reads keys, changes them atomically, and releases the watch. `reads` are the names
-    of the reading commands."""
+    """Returns the step of an optimistic transaction in the metadata database. The transaction
+    watches keys, reads them, changes them atomically, and ends the watch. `reads` are the names of
+    the commands that read."""
     return seq(
         _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )

@@ -1,8 +1,8 @@
 """Describes the operations of NFS version 3: every call goes to the one server, one call after the
 other.
 
-The client caches nothing and has one call in flight. The server's kernel reads ahead and writes
-back, so only COMMIT waits for the disk.
+The client caches nothing and has one call in flight. Unless I/O is direct, synchronous or random,
+the server's kernel reads ahead and writes back, so that only COMMIT waits for the disk.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 intent log for fsync.
 
 A record is stored on one vdev: on all disks of a mirror, or split over a raidz with its parity, in
-parts of at least a sector. Many records use all vdevs concurrently. A write call is answered first;
-its records go to disk later, with their transaction group. fsync first writes the data to the
-intent log (ZIL).
+parts of at least a sector. Several records use all vdevs concurrently. A buffered write call is
+answered from memory; its records go to disk later, with their transaction group. fsync writes the
+data to the intent log (ZIL) and waits for it.
 """
 
 from __future__ import annotations
@@ -95,9 +95,8 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 # positioned once for all of them.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
-# With random access, every call reads whole records, and nothing is prefetched. A call that is
-# smaller than a record therefore reads `_record_bytes`, which is more than the bytes that it
-# returns.
+# With random access, every call reads whole records from the disks, and nothing is prefetched. A
+# call that is smaller than a record therefore reads `_record_bytes`, more bytes than it returns.
 _record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
 _read_calls = repeat(
     calls,

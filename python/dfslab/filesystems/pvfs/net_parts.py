@@ -98,7 +98,7 @@ class SharedElements:
 
     def _open(self) -> None:
         """Adds the requests to the single metadata manager that open every client's file. A new
-        file takes three: look up the directory, create the file, enter its name.
+        file takes three requests: look up the directory, create the file, enter its name.
         """
         net, clients, k = self.net, self.setup.clients, self.constants
         self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
@@ -305,9 +305,9 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Adds the transitions that add up the acknowledgements of servers to a client. Each
-    acknowledgement covers a number of bytes. When all bytes of the client's call are acknowledged,
-    the client continues at the place `after`."""
+    """Adds the transitions that add up the acknowledgements of servers to a client. The amount of
+    an acknowledgement is a number of bytes for a write, and 1 for a sync. When the amounts add up
+    to the number that the client's call waits for, the client continues at the place `after`."""
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.answer.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

@@ -116,8 +116,8 @@ class Setup:
 
     def in_memory_bytes(self, size_bytes: int) -> int:
         """Returns how many bytes at the beginning of a stream of `size_bytes` bytes are in the
-        memory of its server at the start. It is 0 if the data is not cached, all bytes if `missed`
-        is 0, and else the rounded number of whole stripes."""
+        memory of its server at the start: 0 if the data is not cached, else
+        size_bytes * (1 - missed), rounded to whole stripes unless `missed` is 0."""
         if not self.cached:
             return 0
         if self.missed == 0:
@@ -192,12 +192,14 @@ class Setup:
         """Returns a smaller setup, which moves the fraction `share` of the bytes of this setup. The
         time of this setup is extrapolated from the times of smaller setups (models/steady.py).
 
-        Files of the smaller setup are smaller. If they would have fewer than FEWEST_BLOCKS blocks,
-        their blocks are smaller, too. The servers' memory and the age at which dirty pages are
-        written are smaller as well, so that the page cache fills up at the same fraction of the
-        time. Returns None if the clients replay a trace, if a smaller block would not fill a flow
-        buffer of each server or would not be a multiple of a stripe on each server, or if the page
-        cache would be too small.
+        The size of files is multiplied by `share`. If a file would then have fewer than
+        FEWEST_BLOCKS blocks, the size of blocks is multiplied by `share`, too. The servers' memory
+        and the age at which dirty pages are written are also multiplied by it, so that the page
+        cache fills up at the same fraction of the run.
+
+        Returns None if the clients replay a trace. Also returns None if a smaller block would not
+        fill a flow buffer of each server or would not be a multiple of a stripe on each server, or
+        if a server would write its dirty pages in fewer than FEWEST_WRITE_BACKS requests.
         """
         if self.calls:
             return None

@@ -1,10 +1,10 @@
 """Describes the operations of PVFS after Nguyen and Apon 2012: client, network, I/O servers (CPU,
 disk), manager.
 
-Every call of the application is a separate request: the client splits it into stripes, sends them
-to the I/O servers round robin, and waits for all. Clients do not cache, so the application's block
-size determines how many servers work concurrently. A call or file within one stripe uses one
-server. A larger one is spread evenly over all servers that its stripes reach.
+Every call of the application is a separate request: the client splits the request into stripes,
+sends them to the I/O servers round robin, and waits for all answers. Clients do not cache, so the
+size of the application's calls determines how many servers work concurrently. A call of at most one
+stripe uses one server. A larger call is spread evenly over all servers that its stripes reach.
 """
 
 from __future__ import annotations

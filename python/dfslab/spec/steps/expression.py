@@ -1,10 +1,10 @@
 """Expressions over parameters, evaluated by plain Python for numbers and by SymPy for formulas.
 
-A description consists of sums, products, Max, Min and the like of symbols, with conditions such as
-`P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps its operations as written. For numbers, it is
-compiled into a Python function. For formulas, `sympify` repeats its operations in SymPy, which is
-imported only then, because it loads slower than all other modules together. An operation may
-combine an `Expr` with an expression of SymPy.
+A description writes amounts as sums, products, Max, Min and similar functions of symbols, with
+conditions such as `P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps its operations as written.
+To compute numbers, it is compiled into a Python function. To show formulas, `sympify` repeats its
+operations in SymPy. SymPy is imported only then, because it takes longer to load than all other
+modules together. An operation may combine an `Expr` with an expression of SymPy.
 """
 
 from __future__ import annotations

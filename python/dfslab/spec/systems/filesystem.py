@@ -71,7 +71,8 @@ class Facts:
     several_servers: how several metadata servers share the names; "" if there can be only one.
     address(uri): returns the host and port that must be reachable for a URI, None if there is none;
         raises ValueError if the URI is malformed.
-    functions: maps each step that a paper names to the ends of the step's call paths in traces.
+    functions: maps each step that a paper names to the ends of the step's call paths in traces;
+        the times of all ends are added, and the calls at the first end are counted.
     traced: maps one or several steps of the operation trees to the end of the call path in traces
         that corresponds to them.
     advice(message): returns a remedy for an error message of the client; "" if none is known.
