@@ -21,8 +21,9 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant. `value` is in the SI unit `unit`. `learnt` is the fraction, from 0 to
-    1, by which the measurements reduced the variance that the constant had before the fit."""
+    """A calibrated constant. `value` is in the SI unit `unit`. `log_standard_error` is the standard
+    error of ln(value). `learnt` is the fraction, from 0 to 1, by which the measurements reduced the
+    variance that the constant had before the fit."""
 
     key: str
     meaning: str
@@ -33,10 +34,12 @@ class FittedConstant(Document):
 
 
 class CalibrationFit(Document):
-    """What the calibrated sequence model (one of dfslab's models) reports with a prediction.
+    """The details that the calibrated sequence model (one of dfslab's models) reports with a
+    prediction.
 
-    The fields are the lower and upper bound of the rate in operations per second, the response time
-    of each operation for a single client in seconds, and the calibrated constants.
+    `bounds_per_s`: lower and upper bound of the rate in operations per second. `unloaded_s`: the
+    response time of each operation in seconds if there is only one client. `constants`: the
+    calibrated constants.
     """
 
     bounds_per_s: tuple[Number, Number]
@@ -52,9 +55,9 @@ class Coefficient(Document):
 
 
 class Importance(Document):
-    """The importance of one quantity in a regression. It is given as the first-order sensitivity
-    index (the share of the variance that the quantity explains), and as the index's share of the
-    sum of all indices.
+    """The importance of one quantity in a regression. `first_order` is the first-order sensitivity
+    index: the share of the variance that the quantity explains. `share` is this index divided by
+    the sum of the indices of all quantities.
     """
 
     first_order: Number
@@ -78,9 +81,9 @@ class Limit(Document):
     """One factor that limits a predicted rate: a small change of the factor changes the rate. A
     factor is a resource, a latency, a wait or a pool.
 
-    `share` tells by how many per cent the time per operation grows if this factor takes one per
-    cent more time. `round_trips` is for network latency only: for each operation, the number of
-    round trips on its critical path.
+    `share` is an elasticity: the time per operation grows by `share` per cent if this factor takes
+    one per cent more time. `round_trips` is for network latency only: for each operation, the
+    number of round trips on its critical path.
 
     `busy` is the utilisation of a resource, from 0 to 1; None for a latency or a wait. `bound` is
     "saturated" if the resource is busy nearly all the time, so that only more or faster resources
@@ -99,7 +102,7 @@ class Limit(Document):
 
     @property
     def title(self) -> str:
-        """The name, followed by "saturated" or "latency-bound" if one of them holds."""
+        """The name, followed by "saturated" or "latency-bound" if `bound` is set."""
         return f"{self.name}, {self.bound_word}" if self.bound_word else self.name
 
     @property
@@ -109,8 +112,8 @@ class Limit(Document):
 
 
 class PredictedPhase(Document):
-    """The predicted rate of one phase of a workload, in operations per second with its 90 %
-    interval, the bytes of files that the phase moves per second, and what limits the phase.
+    """The prediction for one phase of a workload: the rate in operations per second with its 90 %
+    interval, the throughput in bytes of files per second, and the factors that limit the rate.
     """
 
     name: str
@@ -136,9 +139,10 @@ class OpenLoadAnswer(Document):
 class StreamSimulation(Document):
     """How much of a workload's stream of operations a Petri net simulated, and how finely.
 
-    `operations_per_client` is the number of simulated operations of each client; the stream has
-    `operations_per_client_offered`. `firings` is the number of fired transitions, summed over all
-    replications. A pipelined transfer is split into at most `most_units_of_a_pipeline` units.
+    `operations_per_client` is the number of simulated operations of each client, and
+    `operations_per_client_offered` the number of operations that the stream has for each client.
+    `firings` is the number of fired transitions, summed over all replications. A pipelined transfer
+    is split into at most `most_units_of_a_pipeline` units.
     """
 
     operations_per_client: int

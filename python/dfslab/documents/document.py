@@ -33,9 +33,9 @@ def current_keys(table: object, former: Mapping[str, str]) -> object:
 
 
 def text_schema(kind: type[object], read: Callable[[str], object]) -> CoreSchema:
-    """Returns the schema of values of the class `kind`: pydantic writes them as `str(value)`, and
-    reads them by the function `read`, which takes this text. In Python, a value of the class `kind`
-    is also accepted."""
+    """Returns pydantic's schema of values of the class `kind`. Pydantic writes a value as
+    `str(value)`, and reads it by calling `read` with this text. When a document is constructed in
+    Python, a value of the class `kind` is also accepted."""
     text = core_schema.no_info_after_validator_function(read, core_schema.str_schema())
     return core_schema.json_or_python_schema(
         json_schema=text,

@@ -1,9 +1,9 @@
 """The evidence about one measured figure, such as a throughput: all facts from which the
 plausibility rules decide whether the figure is believable.
 
-A field that is None or empty is unknown, and a rule that needs an unknown field does not fire. The
-same classes describe a file of figures (TOML), so that a published figure is checked like a
-measured one.
+A field that is None or empty is unknown, and a rule that needs an unknown field does not fire. A
+TOML file with published figures is read into the same classes, so that a published figure is
+checked like a measured one.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class Generator(CheckedModel):
 
 
 class Coverage(CheckedModel):
-    """How much of the planned work was done, and how much of it the figures include."""
+    """How much of the planned work was done, and how much of the work that was done is included in
+    the figures."""
 
     phases_planned: WholeNumber | None = Field(
         None, description="Phases that belong to the benchmark"
@@ -156,8 +157,8 @@ class WorkPart(CheckedModel):
 
 
 class Repetitions(CheckedModel):
-    """The results of repeated runs of one measurement, in chronological order, and the parts of the
-    work over which a figure is a mean.
+    """The results of repeated runs of one measurement, in chronological order. If the figure is a
+    mean over parts of the work, such as tasks, `parts` has these parts.
     """
 
     throughputs: list[BytesPerSecond] = Field(default_factory=list, description="Of each run")

@@ -1,5 +1,5 @@
 """The measurement of a workload run that a result stores: the load generator's report without data
-needed only for merging, and what instruments counted during the run.
+needed only for merging, and the counts that instruments took during the run.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A host of the load generator and the clients that it ran: the numbers from `clients_from` up
-    to, but without, `clients_to`. If the host was lost during the run, `lost` is the reason.
+    """A host of the load generator and the clients that it ran: those with the numbers from
+    `clients_from` to `clients_to` - 1. If the host was lost during the run, `lost` is the reason.
 
     For a worker of a cluster, the document also has the host's name and three times in seconds: the
     offset of the host's clock from the controller's clock, the largest error of this offset, and
@@ -132,8 +132,10 @@ class CountedCalls(Document):
     """The calls that a workload run, or one of its phases, makes for each operation: a mean for
     each name of a call, and the sum of these means.
 
-    `operations` is the number of counted operations; 0 for a phase with a single operation. The
-    server's calls are None if the servers count no calls.
+    The means come from a short and a long run: additional calls of the long run, divided by its
+    additional operations. `operations` is the number of these additional operations. It is 0 if
+    both runs have equally many, as in a phase with a single operation; there are no means then.
+    The server's calls are None if no calls of servers were counted.
     """
 
     operations: int
@@ -192,17 +194,20 @@ class FaultDone(Document):
 
 
 class Recovery(Document):
-    """The rate of a workload run from one disruptive fault until the next one.
+    """The rate of a workload run from one disruptive fault until the next fault or the end of the
+    run. Rates are in operations per second, times in seconds.
 
-    before_per_s: the mean rate between warm-up and the first fault (None: no such time).
-    lowest_per_s: the lowest rate over a window of half a second. silent_s: the longest time without
-    a completed operation. recovered_after_s: the time from the fault until the rate is again at
-    least four fifths of `before_per_s` (the limit), both over a window of half a second and in the
-    first interval of this window. 0: the rate never fell below the limit; None: the rate did not
-    return to the limit before the next fault or before the first client finished. relapsed_s: how
-    long the rate was below the limit after the recovery. shortfall: the operations that are missing
-    compared with `before_per_s`, from the fault until recovery. failed: the operations that failed,
-    from the second of the fault on.
+    before_per_s: the mean rate between warm-up and the first fault; None if there is no such time.
+    lowest_per_s: the lowest mean rate over half a second.
+    silent_s: the longest time without a completed operation.
+    recovered_after_s: the time from the fault until the rate is again at least 0.8 `before_per_s`
+        (the limit), both as a mean over half a second and in the first interval of this half
+        second. 0 if the mean rate never fell below the limit. None if the rate did not return to
+        the limit before the next fault or before the first client finished.
+    relapsed_s: how long the rate was below the limit after the recovery.
+    shortfall: the operations that are missing from the fault until the recovery, compared with a
+        constant rate of `before_per_s`.
+    failed: the number of failed operations, counted from the second in which the fault occurred.
     """
 
     fault: str
@@ -230,13 +235,13 @@ class FaultReport(Document):
 
 
 class MachineDuring(Document):
-    """Other activity on the controller's machine during a run. A field is None if the machine does
-    not report it.
+    """Disturbances on the controller's machine during a run of `took_s` seconds. A field is None if
+    the machine does not report it.
 
     The shares are fractions of the time of all processors. others_share: processor time of programs
-    that belong neither to the load nor to the file system. stolen_share: processor time that a
-    hypervisor took. throttled_share: time for which quotas kept the clients' control group from
-    running. clock_step_s: by how much the clock was set, in either direction, in seconds.
+    that belong neither to the load generator nor to the file system. stolen_share: processor time
+    that a hypervisor took. throttled_share: time for which quotas kept the clients' control group
+    from running. clock_step_s: by how many seconds the clock was set, in either direction.
     """
 
     took_s: float
@@ -250,8 +255,9 @@ class MeasuredLoad(Document):
     """One workload run: the load generator's report, without histograms of steps and of completion
     times, and the counters of instruments.
 
-    A run that was read from a table has only the duration, operations and processor scores. All
-    other fields of such a run, for example `generator`, have their defaults, which mean "unknown".
+    A run that was not measured here but read from a table of results has only the duration, the
+    operations and the processor scores. All other fields of such a run, for example `generator`,
+    have their defaults, which mean "unknown".
     """
 
     wall_s: float

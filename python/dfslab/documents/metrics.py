@@ -1,8 +1,8 @@
 """The registry of metrics: names, units, kinds and labels. Keys of metrics are built and parsed
 only in this module.
 
-The key of a whole run's metric is its name, `rate_per_s`. The key of an operation's metric has the
-operation appended, `latency_s_p99.read`.
+The key of a metric of the whole run is the metric's name, such as `rate_per_s`. The key of a metric
+of one operation is the metric's name and the operation, such as `latency_s_p99.read`.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def is_time(text: str) -> bool:
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """Returns the operations for which `metrics`, the keys of metrics, has the given statistic of
-    the given kind of time. For example, kind "latency" and statistic "p99" give "read" if `metrics`
-    contains the key `latency_s_p99.read`. The operations have the order of the keys."""
+    """Returns the operations for which the keys `metrics` contain the statistic `statistic` of the
+    time `kind`. For example, "latency" and "p99" give "read" if `metrics` contains the key
+    `latency_s_p99.read`. The operations are in the order of the keys."""
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]
@@ -140,5 +140,6 @@ NAMES = {
 
 
 def counted(operation: str) -> str:
-    """Returns what the rate of an operation counts."""
+    """Returns the unit in which the rate of an operation is counted, such as "files read"; see
+    NAMES."""
     return NAMES.get(operation, ANY)

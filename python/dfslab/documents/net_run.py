@@ -47,10 +47,10 @@ class LogMonitor(StrictDocument):
 
 
 class SojournMonitor(StrictDocument):
-    """A monitor that measures the time from a firing of one transition to a firing of another one.
-    A key, which is an expression over the transition's variables, must have equal values at both
-    firings. `to_key` is the expression at the second transition; None if it is the same as
-    `key`."""
+    """A monitor that measures the time from a firing of the transition `from_` to a firing of the
+    transition `to`. Two firings belong together if their keys are equal. `key` is an expression
+    over the variables of `from_` that gives the key of its firings, and `to_key` the expression for
+    `to`; None if both transitions use `key`."""
 
     kind: Literal["sojourn"] = "sojourn"
     from_: str = Field(validation_alias=AliasChoices("from_", "from"), serialization_alias="from")
@@ -61,8 +61,8 @@ class SojournMonitor(StrictDocument):
 
 
 class LevelChange(StrictDocument):
-    """A change of a level: `by` is an int expression over the variables and locals of a transition,
-    whose value is added at each firing of the transition."""
+    """A change of a level: at each firing of `transition`, the value of `by` is added to the level.
+    `by` is an int expression over the transition's variables and locals."""
 
     transition: str
     by: str
@@ -70,7 +70,8 @@ class LevelChange(StrictDocument):
 
 class ValueLevel(StrictDocument):
     """A whole number that a value monitor keeps up to date, such as the number of all tokens of a
-    place. `initial` is the number at time zero. Expressions of observations use its name."""
+    place. `initial` is the number at time zero. Expressions of observations refer to the number by
+    `name`."""
 
     name: str
     initial: int
@@ -109,8 +110,8 @@ MonitorDefinition = CountMonitor | MarkingMonitor | LogMonitor | SojournMonitor 
 class FileMonitor(StrictDocument):
     """A monitor that a file of a net declares, translated for the engine.
 
-    `kind` is the kind of monitor in the words of CPN Tools, such as "Marking size". `is_timed`
-    tells whether the monitor's mean is a mean over time. If not, the mean is that of the observed
+    `kind` is the kind of monitor in the words of CPN Tools, such as "Marking size". If `is_timed`
+    is true, the monitor's mean is a mean over time; otherwise it is the mean of the observed
     values.
     """
 
@@ -161,10 +162,9 @@ class RunLimits(TypedDict, total=False):
     value has the engine's default.
 
     `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` firings at
-    one instant are a livelock, and more than `max_tokens` tokens are growth without bound. Both
-    raise RunFailed. `first_replication` is the number of the first replication. If
-    `first_replication` is the number of replications that earlier runs made, the run continues
-    their series.
+    one instant count as a livelock, and more than `max_tokens` tokens count as growth without
+    bound. Both raise RunFailed. `first_replication` is the number of the first replication. To
+    continue the series of earlier runs, it is set to the number of replications that they made.
     """
 
     seed: int

@@ -26,7 +26,8 @@ class PlannedDesign(Document):
     """
 
     kind: str
-    # Number of legal combinations of levels; `box` is the number of all combinations.
+    # Number of combinations of levels that the design's constraints and the file system's checks
+    # allow. The next field is the number of all combinations.
     legal: int
     box: int
     factors: list[str]

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 class PlannedOperation(NamedTuple):
-    """An operation of a stream. `number` counts the operations of its client; `owner` is the client
-    that owns the file.
+    """An operation of a stream. `client` executes it, and `number` is its number among the
+    operations of this client. `owner` is the client that owns the file.
     """
 
     client: int

@@ -145,8 +145,9 @@ class Section:
 def heads(
     first: str, *others: str, left: Iterable[str] = (), wrapped: Iterable[str] = ()
 ) -> list[Column]:
-    """Returns the columns of a table. The first column and the columns named in `left` hold text,
-    the columns named in `wrapped` hold long texts, and all other columns hold numbers."""
+    """Returns the columns of a table with the titles `first` and `others`. The first column and the
+    columns in `left` are for text, the columns in `wrapped` for long texts, which may be broken
+    into lines, and all other columns for numbers."""
     long = {*wrapped}
     words = {first, *left, *long}
     return [
@@ -281,9 +282,9 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
-    """Returns a function that returns the name of a configuration, made from its keys and values.
-    Keys that all given configurations have, with the same value, are left out. If two
-    configurations would then have the same name, all keys are used."""
+    """Returns a function that converts a configuration (its varied keys with their values) to its
+    name. A key that has one and the same value in all given configurations is left out of the
+    names. If two configurations would then have the same name, all keys are used."""
     all_labels = list(configurations)
     values: dict[str, list[str]] = {}
     for labels in all_labels:
@@ -309,9 +310,10 @@ def shared_text(
     """Returns a text that tells how the configurations in `group` differ from the rest of
     `configurations`.
 
-    The text lists each key of which the group has only some of the values that occur in
-    `configurations`, with the group's values. If there is no such key, the configurations of the
-    group are named one by one, unless the group contains all configurations.
+    A key distinguishes the group if the group has fewer values of the key than `configurations`
+    has. The text lists each distinguishing key with the group's values. If no key distinguishes the
+    group, the text names each configuration of the group or, if the group contains all
+    configurations, says "all".
     """
     parts = []
     for key in dict.fromkeys(key for labels in configurations for key in labels):

@@ -80,8 +80,8 @@ def check(scenario: Scenario) -> list[Point]:
 
 
 class CheckedPoints(NamedTuple):
-    """The legal configurations of a scenario. `left_out` has one note for each file system of the
-    sweep of which some configurations were left out."""
+    """The legal configurations of a scenario. `left_out` has one note for each file system for
+    which some configurations of the sweep are illegal and were therefore left out."""
 
     points: list[Point]
     left_out: list[str]
@@ -134,12 +134,12 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the error of the first refused configuration that must not be left out. This is a
-    configuration whose other varied keys have values that no file system allows, or whose file
-    system has no legal configuration at all.
+    """Raises the error of the first refused configuration that must not be left out.
 
-    `refused` has the shared labels, the file system and the error of each refused configuration.
-    `legal` are the shared labels of the legal configurations `points`.
+    A refused configuration may be left out if its shared labels are legal for another file system,
+    and if its own file system has at least one legal configuration. `refused` has the shared
+    labels, the file system and the error of each refused configuration. `legal` are the shared
+    labels of the legal configurations `points`.
     """
     named = {str(point.labels[NAME_KEY]) for point in points if NAME_KEY in point.labels}
     for shared, system, error in refused:
@@ -243,8 +243,8 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """Checks a workload that replays a trace; does nothing for any other workload. The trace must
-    be named, must have operations of all clients, and must be replayed at the recorded times or
-    back to back. Raises InputError, which names the first wrong key."""
+    be named and must have operations of all clients. If it is replayed at its recorded times, the
+    scenario must not request other arrivals. Raises InputError, which names the first wrong key."""
     requested = scenario.workload
     stream = discover.workload(requested.name).stream_of(own, requested.clients)
     if not stream.given:
@@ -271,9 +271,10 @@ def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
     """Checks that the models `modelled` can predict the workload's operations; does nothing if
-    there are no models. The file system must describe every operation. The trees of the single
-    calls of a trace may be derived from other descriptions. Arrivals must be closed or given by a
-    trace, and only the models TIMED can start operations at the times of a trace.
+    there are no models. The file system must describe every operation. For a single call of a
+    trace, it is enough if the call's tree can be derived from described operations. The workload
+    must be closed or replay a trace, and only the models TIMED can start operations at the recorded
+    times of a trace.
 
     Raises InputError, which names the first key or operation that does not fit.
     """

@@ -21,10 +21,10 @@ from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.local_files import LocalFiles
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, Watts, quantity
 
-# One Ethernet frame carries SEGMENT_BYTES of a TCP stream: 1500 bytes of the IP packet, less 52 of
-# headers with time stamps. On a wire the frame takes WIRE_BYTES: the packet, 14 of header, 4 of
-# check sum, 8 of preamble, 12 of gap (IEEE 802.3). The shaper of an emulated network counts
-# SHAPED_BYTES: packet and header.
+# Bytes of one Ethernet frame with an IP packet of 1500 bytes (IEEE 802.3):
+# SEGMENT_BYTES = 1500 - 52 (IP and TCP headers with time stamps), the part of a TCP stream in it;
+# WIRE_BYTES = 1500 + 14 (header) + 4 (check sum) + 8 (preamble) + 12 (gap), its bytes on a wire;
+# SHAPED_BYTES = 1500 + 14 (header), the bytes that the shaper of an emulated network counts.
 SEGMENT_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
 HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
 POSITIVE = Field(gt=0)
@@ -180,10 +180,10 @@ class Network(CheckedModel):
 
 
 class Emulation(CheckedModel):
-    """Side effects of emulating a network on one machine. Models take account of them as
-    `NetworkEffects`, without knowing of the emulation.
+    """Side effects of emulating a network on one machine. They are converted to `NetworkEffects`
+    for models, which do not depend on whether a network is emulated.
 
-    The defaults are those of dfslab's own testbeds.
+    The defaults are the values of dfslab's own testbeds.
     """
 
     burst: Bytes = quantity(
@@ -196,8 +196,8 @@ class Emulation(CheckedModel):
 
 @dataclass(frozen=True)
 class NetworkEffects:
-    """What a network does to messages besides its latency and the rates of its adapters, as models
-    account for it. The defaults are those of a network of real links.
+    """Effects of a network on messages that models take into account in addition to the network's
+    latency and the rates of its adapters. The defaults are the values of a network of real links.
 
     `frame_bytes`: bytes that the rate of an adapter counts for a full TCP segment. `burst_bytes`:
     number of bytes that an adapter passes without delay, whatever its rate, before its rate limits

@@ -73,8 +73,8 @@ class Factor(CheckedModel):
 
     @property
     def numbers(self) -> list[float] | None:
-        """Returns every level as a number in SI units (for a list, its first value). Returns None
-        if any level is a name.
+        """Returns every level as a number in SI units. A level that is a list is represented by its
+        first value. Returns None if any level is a name.
         """
         found = [number(level) for level in self.levels]
         return None if any(isinstance(one, str) for one in found) else [float(x) for x in found]
@@ -98,9 +98,9 @@ def number(level: Level) -> float | str:
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Returns whether the dotted `key` decides which processes run on which nodes. This is true for
-    the keys with the number of nodes of a group and with the number of processes of a role on a
-    node. It is also true for every key of the file system except those in `given`."""
+    """Returns whether the dotted `key` belongs to the layout of a deployment. These keys do: each
+    `count`, such as the number of nodes of a group; the number of processes of a role on a node;
+    and the parameters of the file system, except those in `given`."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts

@@ -133,8 +133,8 @@ def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> f
 
 
 def network_effects(scenario: Scenario) -> NetworkEffects:
-    """Returns what the network of a configuration does to messages besides its latency and its
-    adapters' rates."""
+    """Returns the effects of a configuration's network on messages, in addition to the network's
+    latency and its adapters' rates."""
     emulation = scenario.emulation
     if emulation is None:
         return NetworkEffects()
@@ -155,7 +155,8 @@ def payload_share(scenario: Scenario) -> float:
 
 def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
     """Returns the values in SI units of the hardware symbols of every role, by the name of the
-    symbol. Where the node groups of a role differ, each group also has symbols."""
+    symbol. If the node groups of a role differ in a value, the symbol of the role has the mean over
+    the role's processes, and each group also has a symbol (see `of_group`)."""
     payload = payload_share(scenario)
     values: dict[str, float] = {}
     for role in system.roles:
@@ -165,15 +166,15 @@ def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 
 def of_group(key: str, group: str) -> str:
-    """Returns the name of the hardware symbol `key` for the node group `group` alone. Such a symbol
-    exists where the values of a role's groups differ. The two kinds of names can be distinguished,
-    although a group's name may contain "/": the name of a role's symbol never contains "/"."""
+    """Returns the name of the hardware symbol `key` for the node group `group` alone: "group/key".
+    Such a symbol exists where the values of a role's groups differ. The name of the group may
+    contain "/", but `key` never does, so the last "/" separates the two."""
     return f"{group}/{key}"
 
 
 def of_role(key: str) -> str:
-    """Returns the name of a hardware symbol without its group: `key` is the name of the symbol for
-    one node group, and the result is valid for the whole role."""
+    """Returns the name of the hardware symbol of the whole role that corresponds to `key`, which is
+    the name of a symbol of one node group or of the whole role."""
     return key.rpartition("/")[2]
 
 
@@ -189,8 +190,8 @@ def is_of_group(key: str) -> bool:
 
 
 def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
-    """Returns the defaults of those `declared` parameters that are derived, by key. No scenario can
-    set a derived parameter."""
+    """Returns the default of each parameter in `declared` whose origin is "derived", by key. No
+    scenario can set such a parameter."""
     return {p.key: float(p.default or 0.0) for p in declared if p.origin == "derived"}
 
 
@@ -206,8 +207,8 @@ def _is_forced(scenario: Scenario) -> bool:
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
-    """Returns the fraction of operations that are the first of their client. It is 0 if clients
-    share a mount or if their number of operations is unknown."""
+    """Returns the fraction of operations that are the first operation of their client. It is 0 if
+    all threads share one file system client, or if the number of operations is unknown."""
     operations = own.operations()
     shared = scenario.file_system.access.shared_client
     return 1.0 / operations if operations and not shared else 0.0
@@ -216,9 +217,10 @@ def _first(scenario: Scenario, own: FileParameters) -> float:
 def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileSystem) -> float:
     """Returns the fraction of read bytes that are hits in the client's page cache, 0 to 1.
 
-    The cache has the data that the same client has written, as far as the data fit. The fraction is
-    0 if the cache is not warm, if clients share files, or if transfers are smaller than a page,
-    because a smaller write leaves no valid page in the cache.
+    A warm cache has the data that the client wrote before, as far as they fit: the fraction is
+    min(1, CACHE_SHARE * memory of all client nodes / distinct bytes of all clients). It is 0 if the
+    cache is not warm, if clients share files, or if transfers are smaller than a page, because a
+    smaller write leaves no valid page in the cache.
     """
     shared = "shared" in (stream.files, *(phase.files for phase in stream.phases))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:

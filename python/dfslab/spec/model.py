@@ -45,7 +45,7 @@ _ALLOWED = {
 _NO_NUMBER = PydanticCustomError("no_number", "must be a number, not true or false")
 _NOT_PLAIN = PydanticCustomError("not_plain", PLAIN)
 _NO_SWITCH = PydanticCustomError("no_switch", _ALLOWED["bool_type"])
-# Texts other than "true" and "false" that pydantic reads as switches, in lower case.
+# Texts in lower case, other than "true" and "false", that pydantic converts to true or false.
 _OTHER_SWITCHES = frozenset({"0", "1", "f", "n", "no", "off", "on", "t", "y", "yes"})
 # Keys that are lists of tables, which TOML writes as [[KEY]].
 _LISTS_OF_TABLES = ("deployment.node", "sweep")
@@ -89,8 +89,9 @@ class CheckedModel(BaseModel):
 
 
 def _refuse_other_types(model: type[BaseModel], table: Mapping[str, object]) -> None:
-    """Raises ValidationError if a field of numbers (one, a table or a list) is true, false or
-    a text that is no plain number, or if a switch is anything but true and false."""
+    """Raises ValidationError for values that pydantic would convert to another type. In a number,
+    or a table or list of numbers, these are true, false and texts such as "+3". In a switch, these
+    are numbers and texts such as "yes"."""
     numbers, switches = _numbers(model), _switches(model)
     wrong = [
         InitErrorDetails(type=error, loc=loc, input=one)
@@ -103,24 +104,25 @@ def _refuse_other_types(model: type[BaseModel], table: Mapping[str, object]) -> 
 
 
 def _no_number(value: object) -> PydanticCustomError | None:
-    """Returns what is wrong with the value of a number. Texts that pydantic refuses, too, are left
-    to it."""
+    """Returns the error for a value of a number that pydantic would wrongly accept. Returns None
+    for any other value: it is right, or pydantic refuses it."""
     if isinstance(value, bool):
         return _NO_NUMBER
     return _NOT_PLAIN if isinstance(value, str) and is_odd_number(value) else None
 
 
 def _no_switch(value: object) -> PydanticCustomError | None:
-    """Returns what is wrong with the value of a switch. Values that pydantic refuses, too, are left
-    to it."""
+    """Returns the error for a value of a switch that pydantic would wrongly accept. Returns None
+    for any other value: it is right, or pydantic refuses it."""
     if isinstance(value, str):
         return _NO_SWITCH if value.lower() in _OTHER_SWITCHES else None
     return _NO_SWITCH if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _entries(name: str, value: object) -> list[tuple[tuple[str | int, ...], object]]:
-    """Returns the values of a field with their locations: those of a table's keys, those of a list,
-    or the only one."""
+    """Returns the single values in a field as (location, value). If `value` is a table or a list,
+    these are its entries, with the location (`name`, key or index). Otherwise it is `value` itself,
+    with the location (`name`,)."""
     if isinstance(value, Mapping):
         return [((name, str(key)), one) for key, one in value.items()]
     if isinstance(value, list | tuple):
@@ -153,9 +155,9 @@ def _switches(model: type[BaseModel]) -> frozenset[str]:
 
 
 def _leaves(annotation: object) -> set[object]:
-    """Returns the types that an annotation consists of, such as {int, NoneType} of `int | None`.
-    The keys of tables are left out. An annotation with a validator of its own has BeforeValidator
-    among them."""
+    """Returns the types that an annotation consists of, such as {int, NoneType} for `int | None`.
+    The types of tables' keys are left out. If the annotation contains a BeforeValidator, the result
+    contains this class."""
     if isinstance(annotation, BeforeValidator):
         return {BeforeValidator}
     parts = get_args(annotation)
@@ -199,8 +201,8 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
 
 
 def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
-    """Returns a text on what is allowed, for pydantic's error type `kind`; pydantic's own `message`
-    if there is no text for this type."""
+    """Returns the text of _ALLOWED for pydantic's error type `kind`, with the values in `context`
+    filled in. Returns pydantic's own `message` if _ALLOWED has no such type."""
     return _ALLOWED[kind].format(**context) if kind in _ALLOWED else message
 
 

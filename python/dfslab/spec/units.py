@@ -79,8 +79,8 @@ def _registry() -> pint.UnitRegistry[float]:
     return pint.UnitRegistry(cache_folder=None)
 
 
-# Larger quantities are slips of the pen: no machine has 10^24 bytes, and products of larger numbers
-# overflow.
+# The largest quantity that is accepted. Larger ones are typing errors: no machine has 10^24 bytes,
+# and products of larger numbers overflow.
 LARGEST = 1e24
 
 
@@ -96,7 +96,7 @@ def parse(text: str, unit: str) -> float:
     if text.lstrip().startswith("+"):
         raise ValueError(f'must have no "+", {allowed}')
     if not _NUMBER_FIRST.match(text):
-        # Pint would read a unit alone, such as "GB/s", as one of it.
+        # Pint would read a unit without a number, such as "GB/s", as 1 GB/s.
         raise ValueError(f"{_reason(text, unit)}{allowed}")
     magnitude = plainly(text, unit)
     if magnitude is None:
@@ -147,9 +147,9 @@ def by_pint(text: str, unit: str) -> float:
 
 
 def _convert(quantity: object, unit: str) -> float:
-    """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if one of them
-    counts bits or bytes and the other does not: pint would allow that, because it treats
-    information as dimensionless."""
+    """Converts a pint quantity to a number in the SI `unit`. Raises ValueError if the quantity is
+    in bits or bytes and `unit` is not, or the reverse. Pint would allow this conversion, because it
+    treats bits and bytes as dimensionless."""
     import pint
 
     if not isinstance(quantity, pint.Quantity):
@@ -182,9 +182,10 @@ _STEPS: dict[str, list[tuple[str, float]]] = {
 
 
 def text(value: float, unit: str, digits: int = 4) -> str:
-    """Returns `value`, given in the SI `unit`, as text with `digits` significant digits. The unit
-    of the text is the largest one, such as "MiB", that does not exceed the value, or else the
-    smallest one. Units without prefixes are written as they are, and the unit "1" is omitted."""
+    """Returns `value`, given in the SI `unit`, as text with `digits` significant digits. The text
+    has the largest unit with a prefix, such as "MiB", that does not exceed the value. If all exceed
+    the value, it has the smallest one. A unit that is not in _STEPS is written unchanged, and the
+    unit "1" is omitted."""
     if unit not in _STEPS:
         return f"{value:.{digits}g} {unit}".strip() if unit != "1" else f"{value:.{digits}g}"
     for name, size in _STEPS[unit]:

@@ -1,1 +1,1 @@
-"""What simulations of nets measured, for the rooms that read it."""
+"""The documents with the results of simulations of Petri nets, which several packages read."""

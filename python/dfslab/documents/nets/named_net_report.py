@@ -1,5 +1,5 @@
-"""The engine's report on one replication of a net, with its monitors by name. The engine reports
-monitors in the order in which they were requested."""
+"""The engine's report on one replication of a net, with the results of monitors by name. The engine
+itself reports the results without names, in the order in which the monitors were requested."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ Kind = TypeVar("Kind", bound=MonitorReport)
 
 
 class NetReport(ReplicationReport):
-    """The report on one replication of a net, in which `names` are the names of its monitors, in
-    order. Each kind of monitor has a mapping from names to what the monitors measured."""
+    """The report on one replication of a net. `names` has the names of the monitors, in the order
+    of `monitors`. For each kind of monitor, a property maps the names of these monitors to their
+    results."""
 
     names: tuple[str, ...]
 
@@ -61,7 +62,8 @@ def net_reports(run: RunReport, names: Sequence[str]) -> list[NetReport]:
     """Returns the report on each replication of a run. `names` are the names of the requested
     monitors, in order.
 
-    Raises ValueError when the number of monitors differs, or two monitors have the same name.
+    Raises ValueError if a report has another number of monitors than `names`, or if two monitors
+    have the same name.
     """
     if len(set(names)) != len(names):
         raise ValueError("two monitors have one name")

@@ -22,16 +22,17 @@ class SimulatedPlace(Document):
 
 
 class SimulatedTransition(Document):
-    """How often a transition fired in a simulation: per replication, and per second of simulated
-    time (None if no simulated time passed)."""
+    """How often a transition fired in a simulation: the number of firings per replication, and the
+    rate per second of simulated time (None if no simulated time passed)."""
 
     firings: MeanValue
     rate_per_s: MeanValue | None
 
 
 class MonitoredValue(Document):
-    """What a monitor of the net's file measured in a simulation: the number of observations per
-    replication, their sum and mean, and the least and largest value in any replication.
+    """The values that a monitor of the net's file observed in a simulation: the number of
+    observations per replication, the sum and the mean of the observed values, and the smallest and
+    the largest value in any replication.
 
     `kind` is the kind of monitor in the words of CPN Tools. If `is_timed` is true, the mean is a
     mean over time, and there is no sum. Figures are None if nothing was observed.

@@ -1,5 +1,5 @@
-"""The path of a call in a trace: the process and step of each call from the root. It is written as
-text only for people and JSON.
+"""The path of a call in a trace: the process and step of each call from the root to this call. The
+path is converted to text only for display and for JSON.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dfslab.documents.document import text_schema
 class CallPath:
     """A call in a trace with its calling context. `parent` is the path of the call around it.
 
-    `process` is the name of the process that executes the call. It is None if the parent is
-    executed by the same process, and where the trace names no processes. Two paths are equal if
-    their names from the root are equal.
+    `process` is the name of the process that executes the call. It is None if the same process
+    executes the parent, or if the trace names no processes. Two paths are equal if all their names
+    from the root to the call are equal.
     """
 
     process: str | None

@@ -73,8 +73,9 @@ def attributes(table: OtlpResource | OtlpSpan) -> dict[str, str]:
 @dataclass(frozen=True)
 class CallSpan:
     """A call of a process, as it is written to a span. `number` identifies the call in its
-    document, from 1 on; `caller` is the number of the call that waited for it, 0 if none is known.
-    `trace` is the number of the outermost caller. Times are Unix times in nanoseconds.
+    document, from 1 on. `caller` is the number of the call that waited for this call; 0 if that
+    call is unknown. `trace` is the number of the outermost call of the tree. Times are Unix times
+    in nanoseconds.
     """
 
     service: str

@@ -1,5 +1,5 @@
-"""A trace profile together with what dfslab computes from it: which processor, disk or link should
-be faster, comparisons of groups of calls, and comparisons with a model's step times.
+"""A trace profile together with the results that dfslab computes from it: which processor, disk or
+link should be faster, comparisons of groups of calls, and comparisons with a model's step times.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def given(profile: TraceProfile) -> dict[str, Any]:
 
 
 class PartGain(Document):
-    """How much of the end-to-end time would be saved if one part (a processor, a disk, a link or a
-    sleep) were faster. The saving and its bounds are fractions of the end-to-end time.
+    """The part of the end-to-end time that would be saved if one processor, disk, link or sleep
+    were faster. The saving and its bounds are fractions of the end-to-end time.
     """
 
     # The part's name: "process: processor", "process: disk" or "process: link", or "process: step"
@@ -70,8 +70,8 @@ class PartRanking(Document):
 class StepChange(Document):
     """A step whose mean duration differs significantly between two cohorts (groups) of calls."""
 
-    # The host or process whose calls are the second cohort, if several pairs of cohorts are
-    # compared; "" for a single pair.
+    # If several pairs of cohorts are compared: the host or process whose calls are the second
+    # cohort of the pair. "" if there is a single pair.
     cohort: str
     # The step's call path, or "process: step" if all its calling contexts are merged.
     path: CallPath
@@ -81,8 +81,8 @@ class StepChange(Document):
     count: int
     mean_before_s: float
     mean_s: float
-    # Change of the step's self time per call, multiplied by the calls of the second cohort,
-    # seconds.
+    # (Self time per call in the second cohort - self time per call in the first cohort) x number of
+    # calls in the second cohort, seconds.
     own_change_s: float
     # Relative change of the step's mean duration.
     change: float

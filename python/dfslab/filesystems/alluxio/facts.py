@@ -89,10 +89,11 @@ PARAMETERS = Parameters(
         source="github.com/Alluxio/alluxio, issues 13206 and 16623",
         spread=0.7,
     ),
-    # Medians of the constants. They were fitted to the points that the blind campaigns with seeds 7
-    # and 27 measured (`python -m verification.blind --again 7 27`); the time that other programs
-    # used was subtracted. The time of a FUSE request is limited by published times of sequential
-    # reads: 1 GB in 3 to 10 s.
+    # The medians of the calibrated constants' priors. They were fitted to randomly drawn
+    # configurations, which the blind campaigns with seeds 7 and 27 measured
+    # (`python -m verification.blind --again 7 27`). The time that other programs used was
+    # subtracted. The time of a FUSE request was limited so that predictions agree with
+    # published times of sequential reads: 3 to 10 s for 1 GB.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, Java client)",

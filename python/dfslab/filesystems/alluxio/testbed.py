@@ -54,8 +54,9 @@ JAVA_LIMIT_S = 300.0
 MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 20.0
 MIB = 2**20
-# The space that a worker reserves for a block that is being written. The default is a whole block,
-# even for a short file: four writers would evict blocks of which no other copy exists.
+# The space that a worker reserves for a block that is being written. Alluxio's default is a whole
+# block, even for a short file. With four writers, the reservations would then fill the memory tier
+# and evict blocks of which no other copy exists.
 RESERVED_BYTES = MIB
 # The testbed parameters that are quantities. Each has a unit and a smallest allowed value.
 LEAST = {
@@ -96,10 +97,10 @@ class Testbed(MountedTestbed, Traceable):
     """A running Alluxio; `with Testbed.up({...}) as testbed:` stops it at the end.
 
     The under-store is a folder of the testbed on this machine. Every host sees this folder as a
-    local path, so traffic between a worker and the under-store crosses no emulated link and no
-    limited disk. With the parameter `under_hdfs` the under-store is an HDFS on the same hosts
-    instead. Through the mount, a file can be written once and sequentially, because Alluxio has no
-    random writes.
+    local path, so traffic between a worker and the under-store passes no emulated link and no
+    emulated disk. With the parameter `under_hdfs`, the under-store is an HDFS on the same hosts
+    instead. Through the mount, a file can only be written once and sequentially, because Alluxio
+    has no random writes.
     """
 
     SYSTEM = "alluxio"
@@ -111,8 +112,8 @@ class Testbed(MountedTestbed, Traceable):
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
         # Alluxio's own default, ASYNC_THROUGH, is not allowed, because it needs a job service,
-        # which the testbed does not start. A client observes the same behaviour with MUST_CACHE,
-        # which the description of Alluxio assumes.
+        # which the testbed does not start. For a client, the default here, MUST_CACHE, behaves
+        # like ASYNC_THROUGH. The description of Alluxio assumes MUST_CACHE.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
         # With `trace`, daemons and mounts write their profiles to `trace_directory`; "" means a
@@ -132,9 +133,9 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Checks for Java and libfuse, and downloads Alluxio's jars; also Hadoop's jars for the
-        parameter `under_hdfs`, and the tracing agent for `trace`. Raises TestbedError when one is
-        missing."""
+        """Checks that Java and libfuse are installed, and downloads Alluxio's jars. If the
+        parameter `under_hdfs` is set, also downloads Hadoop's jars; if `trace` is set, the tracing
+        agent. Raises TestbedError when any of these is missing."""
         super().prepare(parameters, notify)
         if parameters["under_hdfs"]:
             under_hdfs.jars(notify)
@@ -148,8 +149,8 @@ class Testbed(MountedTestbed, Traceable):
         jars(notify)
 
     def start_servers(self) -> None:
-        """Starts the master on an empty journal, then the workers; waits until the master knows all
-        workers. With the parameter `under_hdfs`, the HDFS is started first."""
+        """Starts the master with an empty journal, then the workers, and waits until the master
+        knows all workers. If the parameter `under_hdfs` is set, starts the HDFS first."""
         self._write_configuration()
         if self.parameters["under_hdfs"]:
             self._start_under_hdfs()

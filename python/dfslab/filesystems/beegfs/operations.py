@@ -1,9 +1,10 @@
 """Describes the operations of BeeGFS: metadata calls, then chunks from and to storage targets.
 
-The client gathers small calls in a buffer (`cache_buffer`). One request transfers a full buffer, or
-the data of one call if that is larger. The request is complete when all targets that store a part
-of its range have answered. Targets answer from their page cache. The primary of a mirrored chunk
-forwards the chunk to its buddy while receiving it.
+The client gathers the data of small calls in a buffer of `cache_buffer` bytes. One request
+transfers a full buffer, or the data of one call if the call is larger than the buffer. The request
+is complete when all targets that store a part of its range have answered. Targets answer from their
+page cache. The primary target of a mirrored chunk forwards the chunk to its buddy while receiving
+it.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ unit_size = named(
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 servers_per_call = named("servers_per_call", Min(P.stripe_count, ceiling(unit_size / P.chunk_size)))
-# The disks work in rounds. In a round, each target's disk transfers its part of one request, or one
-# chunk if chunks are larger than these parts.
+# The disks work in rounds. In a round, each target's disk transfers its part of one request. If a
+# chunk is larger than this part, the disk transfers one chunk, unless writes are synchronous or
+# direct.
 rounds = named(
     "rounds",
     select(
@@ -97,8 +99,8 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """Returns the part of a write request that one target serves: it stores `size_bytes`, block by
-    block, and forwards each block to its buddy."""
+    """Returns the part of a write request that one target serves: the target stores `size_bytes`,
+    block by block. If chunks are mirrored, it also forwards each block to its buddy."""
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(

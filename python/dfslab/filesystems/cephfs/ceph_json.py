@@ -19,7 +19,7 @@ class TrackedEvent(TypedDict):
 
 
 class TrackedEvents(TypedDict):
-    """The part of a recorded operation that holds its events."""
+    """The part of a recorded operation that has its events."""
 
     events: list[TrackedEvent]
 
@@ -41,8 +41,8 @@ class TrackedOperations(TypedDict):
 
 
 class ClientStatus(Document):
-    """The reply of the process ceph-fuse to the command `status`: how many names (dentries) and
-    inodes the process holds, and how many of these names the kernel uses."""
+    """The reply of the process ceph-fuse to the command `status`: the numbers of names (dentries)
+    and inodes that the process caches, and the number of these names that the kernel uses."""
 
     names: int = Field(alias="dentry_count")
     used_names: int = Field(alias="dentry_pinned_count")

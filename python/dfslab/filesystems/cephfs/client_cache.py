@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dfslab.filesystems.cephfs.ceph_json import ClientStatus
 from dfslab.spec.clock import REAL, Clock
 
-# The option with the largest number of names that a client process holds, and its default in Ceph.
-# With the name of a file, the process also drops the inode of the file and the cached data.
+# Ceph's option for the largest number of names that a client process caches, and the option's
+# default. When the process drops a name, it also drops the file's inode and its cached data.
 OPTION, DEFAULT_NAMES = "client_cache_size", 16384
 # A client process drops names and releases their inodes once a second (client_tick_interval). So
-# the cache counts as empty if the number of inodes is the same for SETTLED_S seconds.
+# the cache counts as empty when the number of inodes has not changed for SETTLED_S seconds. The
+# process is queried every POLL_S seconds.
 SETTLED_S, POLL_S = 1.5, 0.25
 # Seconds after which the wait ends, because applications may use files all the time.
 LIMIT_S = 10.0
@@ -22,7 +23,7 @@ def empty(command: Callable[..., str], clock: Clock = REAL) -> None:
     restores the size of its cache.
 
     `command(*words)` sends an administrative command to the process and returns the reply as text.
-    The function waits for the process, for at most LIMIT_S seconds.
+    The function returns when the cache is empty, at the latest after LIMIT_S seconds.
     """
     command("config", "set", OPTION, "0")
     try:

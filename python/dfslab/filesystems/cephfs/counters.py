@@ -1,9 +1,9 @@
 """Reads the counters of Ceph's OSDs and metadata servers, from `ceph daemon NAME perf dump`.
 
-A counter that averages times has the fields `avgcount`, `sum` (seconds) and `avgtime`; one that
-averages sizes has no `avgtime`. Counters overlap. A counter that is known to be a part of another
-counter is listed below the other one. A counter that is not in KNOWN is reported as detail and is
-not ranked.
+A counter that averages times has the fields `avgcount`, `sum` (seconds) and `avgtime`. A counter
+that averages sizes has no `avgtime` and is skipped. The times of counters overlap: KNOWN states
+which counter includes the time of which other counter. A counter of times that is not in KNOWN is
+reported as detail and is not ranked, except the latencies of the types of metadata requests.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dfslab.spec.systems.counter_format import (
     NotUnderstood,
 )
 
-# What is known of a counter of times, as a triple: the name of the counter that includes it ("" for
-# none), the cost class of its time (such as "disk"), and the names of the counters that count the
-# bytes of the same calls.
+# What is known of a counter of times, as a triple: the name of the counter whose times include the
+# times of this counter ("" for none), the cost class of the times (such as "disk"), and the names
+# of the counters that count the bytes of the same calls.
 Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
@@ -48,7 +48,8 @@ KNOWN: dict[str, Known] = {
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }
-# Beginning and end of a counter's name. Such a counter exists for each type of request.
+# Beginning and end of the names of counters of metadata requests. One such counter exists for each
+# type of request.
 REQUEST = ("mds_server.req_", "_latency")
 SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
 # Limits of a sum in seconds and of a count. Larger values are rejected as invalid.

@@ -1,9 +1,10 @@
 """Describes the operations of CephFS: names come from the metadata server, objects directly from
 the object stores.
 
-A file's objects are hashed over all stores, so a stream consists of equal parts, one per store. A
-small number of placement groups distributes objects unevenly, which slows the stream. The primary
-store of an object forwards copies (or fragments) and answers when all are on disk.
+A file's objects are distributed over all stores by hashing. The description divides the bytes of a
+file equally among the stores. With few placement groups, the real distribution is uneven; the
+factor `uneven` slows the disks down accordingly. The primary store of an object forwards its copies
+or fragments to other stores, and answers when all are on disk.
 """
 
 from __future__ import annotations
@@ -44,11 +45,10 @@ uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 # Most bytes of one FUSE request.
 REQUEST_BYTES = 131072
 # Largest numbers of names and of bytes of data that a client's process (ceph-fuse) caches by
-# default: the options client_cache_size and client_oc_size. While the process holds the
-# capabilities of a file, it answers from this cache, even after the kernel has dropped its own
-# caches. The least recently used names and data are dropped first. If files are visited one after
-# the other, repeatedly, the cache therefore has either all of them or none when they are visited
-# again.
+# default: the options client_cache_size and client_oc_size. While the process has the capabilities
+# of a file, it answers from this cache, even after the kernel has dropped its own caches. The least
+# recently used names and data are dropped first. So if a workload repeatedly visits files in the
+# same order, the cache has all of them if they fit, and otherwise none of them when it is needed.
 KEPT_NAMES, KEPT_BYTES = 16384, 200 * 2**20
 _mount_names = P.entries * P.clients / symbol("client.instances")
 knows_names = named("client_knows_names", _mount_names <= KEPT_NAMES)
@@ -80,9 +80,10 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
 
 
-# `_request_s` is the client's seconds for FUSE requests, for each byte of a file that is read.
-# There is one request for each window that the kernel reads ahead. If the kernel does not read
-# ahead, there is one request for each call, or several for a large call.
+# `_request_s` is the client's processor time for FUSE requests in seconds per byte that is read:
+# client_call_cpu * number of requests / file size. There is one request for each window that the
+# kernel reads ahead. If the kernel does not read ahead, there is one request for each call, or
+# several for a call of more than REQUEST_BYTES.
 _by_call = Max(1, ceiling(P.file_size / Min(P.transfer_size, REQUEST_BYTES)))
 _read_requests = select(P.scattered | P.direct, _by_call, windows_of(P.file_size))
 _request_s = named("request_s", P.client_call_cpu * _read_requests / Max(1, P.file_size))
@@ -117,9 +118,9 @@ def _part_read(size_bytes: Expr, slower: Expr) -> Node:
 
 
 def _part_written(size_bytes: Expr, slower: Expr) -> Node:
-    """Returns the step that writes `size_bytes` of a file to one primary store, which stores and
-    forwards the objects concurrently. `slower` is the factor by which uneven use slows the disk
-    down."""
+    """Returns the step that writes `size_bytes` of a file to one primary store. The store writes
+    each object to its disk and at the same time forwards copies or fragments of the object to other
+    stores. `slower` is the factor by which uneven use slows the disks down."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     fragment_bytes = object_bytes / P.data_fragments
@@ -153,7 +154,7 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     )
 
 
-# A client has one call in flight if access is random, if the cache is off, or if writes are
+# A client has only one call in flight if reads are random or direct, or if writes are direct or
 # synchronous.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.object_size))))
 call_bytes = named("call_bytes", P.file_size / calls)

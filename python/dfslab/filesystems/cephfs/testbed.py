@@ -103,8 +103,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         }
 
     def empty_caches(self) -> None:
-        """Empties the caches in which OSDs keep data of their disks. OSDs read disks with direct
-        I/O, so the page cache holds nothing.
+        """Empties the caches in which OSDs keep data of their disks. The page cache has none of
+        this data, because OSDs read their disks with direct I/O.
         """
         for number, host in enumerate(self.hosts.of("osd")):
             # An OSD that a fault killed caches nothing; one that a fault suspended does not answer.
@@ -116,7 +116,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         up to 200 MiB by default. Raises TestbedError if a client process does not answer."""
         for host in self.clients:
             # A client process drops neither data that it has not sent to the object stores yet, nor
-            # names that the kernel uses. Looking for the files makes the kernel use their names.
+            # names that the kernel uses. `sync` sends the data. Looking for the files makes the
+            # kernel use their names, so its caches of names are dropped afterwards.
             files = "find", str(self.mount_point), "-type", "f"
             host.run(*files, "-exec", "sync", "{}", "+")
             host.run("sh", "-c", "echo 2 > /proc/sys/vm/drop_caches")
@@ -124,9 +125,9 @@ class Testbed(MountedTestbed, Counting, CachingClients):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Makes Ceph's OpTracker keep more than its default of twenty operations while the `with`
-        block runs. At the end of the block, writes these operations to `folder` as spans. The
-        operations of several OSDs for one write form one tree.
+        """Makes Ceph's OpTracker keep the last MOST_OPERATIONS operations of each daemon instead of
+        twenty. At the end of the `with` block, writes the operations that began in the block to
+        `folder` as spans. The operations of several OSDs for one write form one tree.
 
         Newer operations replace older ones, so only the last operations of a long command are
         recorded.

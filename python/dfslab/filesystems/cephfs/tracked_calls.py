@@ -89,9 +89,11 @@ def _unix_ns(text: str) -> int:
 
 
 def written(replies: Mapping[str, TrackedOperations]) -> str:
-    """Returns the operations of all daemons, by the daemon's name, as text in OTLP's JSON encoding.
+    """Returns operations as text in OTLP's JSON encoding. `replies` maps the name of each daemon to
+    its operations.
 
-    The write of a copy has the write at the first OSD as parent, if OpTracker recorded both.
+    The parent of the write of a copy is the write at the OSD that forwarded the copy, if OpTracker
+    recorded both.
     """
     calls = [one for daemon, reply in replies.items() for one in read(daemon, reply)]
     known = {(one.type, one.request): at for at, one in enumerate(calls) if one.request}
@@ -118,9 +120,9 @@ def written(replies: Mapping[str, TrackedOperations]) -> str:
 
 def _between_events(call: TrackedCall, span: CallSpan) -> Iterator[CallSpan]:
     """Yields a child span for the time before each event of an operation. This time begins at the
-    previous event, or at the start of the operation. An event at the same time as the previous
-    event has no span. The child spans have the same number as `span`, the span of the operation,
-    until `written` gives them other numbers."""
+    previous event or, before the first event, at the start of the operation. An event at the same
+    time as the previous event has no span. The child spans have the number of `span`, the span of
+    the operation, until `written` replaces it by a different number for each."""
     at_ns = call.start_ns
     for event, reached_ns in call.events:
         if reached_ns <= at_ns:

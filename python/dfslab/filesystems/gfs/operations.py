@@ -76,8 +76,9 @@ def _push(size_bytes: Expr) -> Node:
 
 
 def _apply(size_bytes: Expr) -> Node:
-    """Returns the step in which one replica writes `size_bytes` to its local file. The data reaches
-    the disk later, unless the write is synchronous."""
+    """Returns the step in which one replica writes `size_bytes` to its local file. A synchronous
+    write waits for the disk. With `fsync`, the data reaches the disk in the step `_sync`; otherwise
+    it is written back later."""
     seeks = select(P.scattered, 1, size_bytes / P.file_size)
     return seq(
         cpu("chunkserver", P.chunkserver_cpu, "apply"),
@@ -93,9 +94,9 @@ def _apply(size_bytes: Expr) -> Node:
 
 
 def _mutate(name: str, size_bytes: Expr) -> Node:
-    """Returns the step of a mutation of `size_bytes`. In the fraction `lease_renewal` of mutations,
-    the master first grants a lease. The client pushes the data to all replicas, then the primary
-    orders the mutation and makes the secondaries follow."""
+    """Returns the step of a mutation of `size_bytes`. For the fraction `lease_renewal` of all
+    mutations, the master first grants a lease to a primary replica. The client pushes the data to
+    all replicas. Then the primary orders the mutation and makes the secondaries apply it."""
     secondaries = par(call("chunkserver", "forward", _apply(size_bytes)), copies=P.replication - 1)
     grant = _ask("grantLease", P.update_cpu, writes=True)
     return seq(

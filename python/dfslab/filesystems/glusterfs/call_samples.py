@@ -2,10 +2,10 @@
 spans.
 
 With `diagnostics.fop-sample-interval = 1`, every call of a client and of a brick is sampled. A line
-of a dump has: begin in seconds of CLOCK_MONOTONIC, priority, operation, duration in nanoseconds,
-volume or brick, and six more fields (GlusterFS 10 and 11). Lines have no identifiers of calls. A
-brick's call is therefore assigned to a client's call by their times, and only if one client's call
-is possible.
+of a dump has ten fields: begin in seconds of CLOCK_MONOTONIC, priority, operation, duration in
+nanoseconds, volume or brick, and five that are not used (GlusterFS 10 and 11). Lines have no
+identifiers of calls. A brick's call is therefore assigned to a client's call by their times, and
+only if exactly one client's call is possible.
 """
 
 from __future__ import annotations
@@ -58,11 +58,13 @@ def read(text: str, service: str, host: str) -> list[SampledCall]:
 
 
 def callers(calls: Sequence[SampledCall]) -> list[int | None]:
-    """Returns for each call the index of the client's call during which it ran, or None.
+    """Returns for each call the index of the client's call that caused it; None for a client's call
+    and if the caller is unknown.
 
-    A brick's call belongs to the client's call whose time contains it. If several client calls
-    contain it, it belongs to the only one with the same operation. In all other cases the caller is
-    unknown (None): the client did not wait for the call, or several clients' calls overlap.
+    The caller of a brick's call is the client's call whose time contains the brick's call. If the
+    times of several client calls contain it, the caller is the only one of them with the same
+    operation. In all other cases the caller is unknown, for example because the client did not wait
+    for the brick's call, or because several client calls with this operation overlap.
     """
     found: list[int | None] = [None] * len(calls)
     running: list[int] = []

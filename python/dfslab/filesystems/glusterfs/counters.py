@@ -99,7 +99,7 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    # A value above this limit (29 years in nanoseconds) is rejected as invalid.
+    # A value that reaches this limit (1e18 ns are 32 years) is rejected as invalid.
     if not 0 <= value < 1e18:
         raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
     return value

@@ -14,9 +14,9 @@ _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Returns, from a directory's extended attributes, the servers and bricks that store it, and as
-    `copies` the number of bricks of each replica or disperse set. The result is empty where the
-    volume does not report them."""
+    """Returns the servers and bricks that a directory's extended attributes name. The fact `copies`
+    is the number of bricks of each replica or disperse set; 1 without such sets. The result is
+    empty if the attributes name no bricks."""
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:

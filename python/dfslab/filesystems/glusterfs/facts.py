@@ -58,9 +58,9 @@ def _number(
     )
 
 
-# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels of clients
-# and bricks also cache and read ahead, and a workload run reads each file once. Translators that
-# cache or read ahead therefore make a difference only for random readers.
+# The options of the translators in the client's graph, with the defaults of GlusterFS 10. The
+# kernels of clients and bricks also cache and read ahead, and a workload run reads each file only
+# once. Translators that cache or read ahead therefore make a difference only for random reads.
 _TRANSLATORS = (
     _switch(
         "quick_read",
@@ -191,10 +191,11 @@ PARAMETERS = Parameters(
         "fuse max_read",
         minimum=4096,
     ),
-    # Medians of the constants. They lie between the values fitted to the points that the blind
-    # campaigns with seeds 7 and 27 measured (`python -m verification.blind --again 7 27`) and the
-    # values fitted to earlier recordings. With these medians, the errors are small both for the
-    # blind campaigns and for the recording kumar-glusterfs.
+    # The medians of the calibrated constants' priors. They lie between two fits: to the randomly
+    # drawn configurations that the blind campaigns with seeds 7 and 27 measured
+    # (`python -m verification.blind --again 7 27`), and to earlier recordings. With these medians,
+    # the errors of predictions are small both for the blind campaigns and for the recording
+    # kumar-glusterfs.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, translators)",
@@ -237,8 +238,9 @@ PARAMETERS = Parameters(
         "client_byte_cpu", "Client time of a byte sent or received", "s/B", "calibrated", 1.6e-9
     ),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
-    # Shards are distributed over bricks like balls into bins: with 32 shards on 4 bricks, a brick
-    # has 8 shards on average, with a standard deviation of 2.4.
+    # Shards are distributed over bricks at random, like balls into bins. With 32 shards on 4
+    # bricks, a brick has 8 shards on average, with a standard deviation of 2.4. The constant is the
+    # number of standard deviations by which the brick with the most shards exceeds the average.
     Parameter(
         "shard_unevenness",
         "Deviations by which the fullest brick is above the mean",

@@ -44,8 +44,8 @@ from dfslab.spec.steps.operation import (
 from dfslab.spec.steps.read_ahead import IN_FLIGHT_BYTES, windows_of
 from dfslab.spec.systems.parameters import symbol
 
-# Size of a page in bytes. The kernel splits calls into requests of a page, and sends larger
-# requests only when it reads ahead. It reads whole pages into its cache.
+# Size of a page in bytes. The kernel reads whole pages into its cache, so a request of a buffered
+# read has at least a page (or the whole file if the file is smaller).
 PAGE_BYTES = 4096
 call_bytes = Min(P.request_size, P.transfer_size)
 calls = named("calls", Max(1, ceiling(P.file_size / call_bytes)))
@@ -53,7 +53,8 @@ read_bytes = select(P.direct, call_bytes, Max(call_bytes, Min(PAGE_BYTES, P.file
 requests = named("requests", Max(1, ceiling(P.file_size / read_bytes)))
 request_bytes = named("request_bytes", P.file_size / requests)
 piece_bytes = request_bytes / P.data_fragments
-# The kernel reads ahead in windows, none of which is larger than a request.
+# The number of requests of a sequential read: one for each read-ahead window of the kernel, but
+# more if a window is larger than the largest request (`request_size`).
 ahead_requests = named(
     "ahead_requests", Max(windows_of(P.file_size), ceiling(P.file_size / P.request_size))
 )
@@ -104,8 +105,8 @@ def _ask(
 # `cold` is the probability that a lookup misses the bricks' caches.
 _lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
 # On a replicated volume, a lock keeps the replicas consistent. The client does not wait until the
-# lock is released. A change is marked on the bricks only if the change fails. The bricks counted
-# the types and numbers of these calls (`volume profile`).
+# lock is released. It sends a request to mark a change on the bricks only if the change fails. The
+# types and numbers of these calls are those that bricks of a testbed counted (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
@@ -135,8 +136,8 @@ _spread_rename = seq(
 )
 
 # The client's kernel has IN_FLIGHT_BYTES in flight during one round trip. The first IN_FLIGHT_BYTES
-# of a file need no further round trip. For the other bytes, a request waits for the share of a
-# round trip that corresponds to its bytes.
+# of a file need no further round trip. For the other bytes of the file, a request of ahead_bytes
+# waits ahead_bytes / IN_FLIGHT_BYTES round trips.
 _waiting = Max(0, 1 - IN_FLIGHT_BYTES / P.file_size)
 _in_flight = delay(
     "client", 2 * P.network_latency * ahead_bytes / IN_FLIGHT_BYTES * _waiting, "read_ahead"
@@ -161,9 +162,11 @@ _stream = pipeline(
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
-# Direct I/O and random readers have no read-ahead. For a random reader, the translators of the
-# client fetch whole pages. The read-ahead translator drops its pages after a jump, so it fetches
-# them again for each request. With the cache translator in front of it, pages are fetched once.
+# The kernel does not read ahead for direct or random reads. What the client then fetches for random
+# reads depends on its translators. With the cache translator (io_cache), each page of the file is
+# fetched once. With only the read-ahead translator (read_ahead), whole pages are fetched again for
+# each request, because this translator drops its pages after a jump. Without both, and for direct
+# reads, each request fetches only its own bytes.
 _jumps = P.scattered & ~P.direct
 _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
@@ -200,8 +203,8 @@ _turn = repeat(
         copies=P.data_fragments,
     ),
 )
-# A file with several shards: every shard after the first one is a separate file, which must be
-# looked up by its name.
+# In a file with several shards, every shard after the first one is a separate file on the bricks,
+# which the client must look up by its name.
 _read = seq(
     repeat(more_shards, _lookup),
     either(
@@ -217,12 +220,12 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# The open call is sent to the bricks. The only exception is a file whose content came with the
-# lookup, if the option open-behind delays the open call.
+# Whether the open call is sent to the bricks. It is not sent only if the content of the file came
+# with the lookup and the option open-behind delays the open call.
 _eager = ~(quick & P.open_behind)
 # Number of seconds for which the client's kernel remembers the names of files that it wrote. Reads
-# of such a file are answered from its pages in the kernel. The open call is not sent to bricks, so
-# only the client's own process receives it.
+# of such a file are answered from the kernel's page cache. The open call goes to the client's own
+# process, which sends it to no brick.
 KNOWN_S = 1
 # Number of round trips for writing a file: one each for lookup, create, write and flush, and one
 # for the lock of the directory entry on a replicated volume.
@@ -318,8 +321,8 @@ _stored = (
         ),
     ),
 )
-# During one round trip, the client sends as many bytes as fit into the write-behind window, so a
-# request waits for the share of a round trip that corresponds to its bytes.
+# During one round trip, the client sends as many bytes as fit into the write-behind window. So a
+# request of write_bytes waits write_bytes / write_behind_window_size round trips.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
@@ -376,9 +379,9 @@ def _forced(size_bytes: Expr, *waits: Node) -> Node:
     )
 
 
-# Shards are forced to disk on all sets of bricks concurrently. The set that has the most shards is
-# a different one for each file. The additional time for its shards is therefore modelled as a
-# delay, not as work of one brick.
+# Shards are forced to disk on all sets of bricks concurrently, so fsync waits for the set with the
+# most shards. Which set this is differs from file to file. The additional time of this set is
+# therefore modelled as a delay, not as work of a particular brick.
 _share_bytes = named("share_bytes", P.file_size / subvolumes)
 _shards = named("shards", Max(1, ceiling(P.file_size / P.shard_block_size)))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)
@@ -396,9 +399,9 @@ _fsync = when(
 )
 
 # Every set of bricks stores a part of a directory's names, which one brick of the set lists. A
-# request lists as many bytes of names as the kernel's request to the client: since Linux 6.16 the
-# size of the program's buffer (32 KiB in the C library's readdir), before that a page
-# (fs/fuse/readdir.c).
+# request to a brick lists as many bytes of names as the kernel requests from the client's process.
+# Since Linux 6.16, this is the size of the program's buffer (32 KiB in the C library's readdir);
+# before Linux 6.16, it is a page (fs/fuse/readdir.c).
 LISTING_BYTES, ENTRY_BYTES = 32768, 200
 _entries = P.entries / subvolumes
 _listings = named("listings", Max(1, ceiling(_entries * ENTRY_BYTES / LISTING_BYTES)))

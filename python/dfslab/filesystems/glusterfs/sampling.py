@@ -15,10 +15,12 @@ from pathlib import Path
 from dfslab.filesystems.glusterfs.call_samples import SampledCall, read
 from dfslab.spec.clock import REAL, Clock
 
-# Number of the last calls of a process that are kept; the largest that GlusterFS allows.
+# Number of calls that each process keeps, the latest ones; the largest number that GlusterFS
+# allows.
 SAMPLES = 65_535
 DUMP_S = 5
-# A dump is awaited for this time in seconds beyond DUMP_S. The options reach busy processes late.
+# A dump is awaited for up to DUMP_S + GRACE_S seconds, because the options of a volume reach busy
+# processes late.
 GRACE_S = 4.0
 # Processes have this time in seconds to begin sampling.
 BEGIN_LIMIT_S = 10.0
@@ -39,7 +41,8 @@ class Dumps:
     count: int = 1
 
     def complete(self) -> dict[Path, str]:
-        """Returns the texts of the files that hold samples and end with a whole line."""
+        """Returns the texts of the files that have been written up to the end of a line, by path.
+        Empty files are left out."""
         texts = {path: path.read_text("utf-8") for path in sorted(self.folder.glob(self.pattern))}
         return {path: text for path, text in texts.items() if text.endswith("\n")}
 
@@ -58,10 +61,11 @@ class VolumeOptions:
 def sampled(
     options: VolumeOptions, dumps: Sequence[Dumps], clock: Clock = REAL
 ) -> Iterator[list[SampledCall]]:
-    """Yields a list to which the calls are appended that began while the `with` block ran.
+    """Yields an empty list. After the `with` block, the calls that began while the block ran are
+    appended to the list.
 
-    The list stays incomplete if a process has not dumped its samples DUMP_S + GRACE_S seconds after
-    the block.
+    The list is incomplete if a process has not dumped its samples within DUMP_S + GRACE_S seconds
+    after the block.
     """
     found: list[SampledCall] = []
     options.set(SAMPLING)

@@ -83,8 +83,9 @@ class Testbed(MountedTestbed, Counting):
     def attached(self, host: Host) -> bool:
         """Returns whether every brick has accepted the connection of the mount on `host`.
 
-        A mount already serves calls while connections are missing. A file that is created then is
-        missing on the bricks without a connection. Differing fragments of a file cause I/O errors.
+        A mount already serves calls while some connections are missing. A file that is created in
+        this time is missing on the bricks without a connection. On a dispersed volume, the bricks'
+        fragments of a file then differ, which causes I/O errors.
         """
         connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
         count = f"grep -l '^connected = 1' {connections} | wc -l"
@@ -97,8 +98,9 @@ class Testbed(MountedTestbed, Counting):
         return list({host.name: host for host in self.hosts.of("brick")}.values())
 
     def pending_heals(self) -> int:
-        """Returns the number of entries that some brick lacks; 0 if each file has only one copy. A
-        brick that does not answer counts as one entry, and so does an unreadable number."""
+        """Returns the number of entries (files and directories) that must be healed because a brick
+        lacks them or has an old version; 0 if each file has only one copy. A brick that does not
+        answer counts as one entry, and so does an unreadable number."""
         if self.parameters["copies"] == 1:
             return 0
         reply = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
@@ -293,7 +295,8 @@ class Testbed(MountedTestbed, Counting):
         """Returns as text, by option, the values of those volume options that differ from the
         defaults in dfslab's description of GlusterFS.
 
-        A replicated volume turns its client's threads off by default, so that option is always set.
+        The option for threads of the client is always set, because its default depends on the
+        volume: it is off for a replicated volume.
         """
         found = {}
         for parameter in PARAMETERS.of_origin("filesystem").values():

@@ -68,7 +68,7 @@ def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
         return SystemDiscovery(addresses=addresses)
     settings = {"copies": float(bricks // sets if sets else 1)}
     if any("-disperse-" in one for one in names):
-        # The graph does not say how many of the bricks hold redundancy.
+        # The graph does not say how many of the bricks of a set store redundant fragments.
         settings = {}
     return SystemDiscovery(
         instances={"brick": bricks},

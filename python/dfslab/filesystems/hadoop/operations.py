@@ -1,9 +1,10 @@
 """Describes operations through Hadoop's client on a store whose internals are unknown.
 
-Before a file is read, the client looks it up; before a file is written, the client creates it. The
-file's bytes stream through the client. They are on the store's disk when the file is closed, and
-are read from the disk unless they are cached. The calibrated times of a call include the work that
-a real store does behind the call (replicas, uploads, journals).
+Before a file is read, the client looks it up. Before a file is written, the client creates it. The
+file's bytes stream between client and store. When a written file is closed, its bytes are on the
+store's disk. When a file is read, its bytes come from the disk unless they are cached. The
+calibrated times of a call include the work that a real store does behind the call (replicas,
+uploads, journals).
 """
 
 from __future__ import annotations

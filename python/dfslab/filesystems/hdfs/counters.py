@@ -1,10 +1,11 @@
 """Reads the counters of Hadoop's daemons: the JSON text that `http://NAMENODE:9870/jmx` returns,
 with one or more beans.
 
-A rate of Hadoop's metrics is a pair of attributes: `XNumOps`, the number of calls since the daemon
-started, and `XAvgTime`, the mean time of the calls of the last period only (MutableStat). The total
-time is therefore only estimated, as the number of calls times this mean time, and the name of the
-process says so. Times are in milliseconds, except where the name ends in Nanos or Micros.
+Hadoop's metrics have a pair of attributes for each type of call X (MutableStat): `XNumOps`, the
+number of calls since the daemon started, and `XAvgTime`, the mean time of the calls of the last
+period only. The total time is therefore only an estimate: XNumOps * XAvgTime. The names of the
+processes in the result state this (ESTIMATED). Times are in milliseconds, except where X ends in
+Nanos or Micros.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ Found = TypeVar("Found")
 
 
 def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
-    """Returns what the NameNode at `uri` reports: servers, sizes, defaults, and the layout of the
-    files in the URI's directory.
+    """Returns the state of HDFS that the NameNode at `uri` reports: servers, sizes, and the layout
+    of the files in the URI's directory.
 
     `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port. Raises
     InputError when the URI names no host, when nothing answers there, or when the directory does

@@ -230,9 +230,9 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Memory of the NameNode. The NameNode holds one object for the inode of a file, and one object for
-# each block of the file. Cloudera's rule counts blocks only and includes spare memory. Wu counts
-# one object for each file.
+# Memory of the NameNode. The NameNode's memory has one object for the inode of a file, and one
+# object for each block of the file. Cloudera's rule counts blocks only and includes spare memory.
+# Wu counts one object for each file, and no blocks.
 MEMORY = (
     ObjectMemory("namenode", 200, "Shvachko 2010: 200 B an object", 200, "block_size"),
     ObjectMemory(
@@ -248,8 +248,9 @@ MEMORY = (
 SEVERAL_SERVERS = "federation: each NameNode has the names below mount points of its own"
 
 # For each step that Liu 2018 names: the ends of the call paths under which traces record this step.
-# A path consists of names of traced methods, as points.txt lists them. A request is counted when
-# its file is opened.
+# A path consists of names of traced methods, as points.txt lists them. If a step has several ends,
+# their times are added, but only calls at the first end are counted. So a request counts once, when
+# its file is opened, and its time includes the reads.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),

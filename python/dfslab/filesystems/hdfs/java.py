@@ -1,7 +1,7 @@
-"""Locates Hadoop's own client for the load generator: its jars and its configuration.
+"""Locates the jars and the configuration files of Hadoop's own client for the load generator.
 
-The configuration is that of a testbed. Without a testbed, it is the files in HADOOP_CONF_DIR, if
-that variable is set.
+With a testbed, the configuration files are those of the testbed. Without a testbed, they are those
+in the folder HADOOP_CONF_DIR; there are none if this environment variable is not set.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ from dfslab.spec.systems.parameters import symbol
 # Bytes of a request, an answer or an acknowledgement of the data transfer protocol, which fit one
 # TCP segment.
 SMALL_BYTES = 256
-# Bytes that the NameNode sends for a block, and additional bytes for each replica of the block,
-# which state the replica's DataNode and storage (hdfs.proto: LocatedBlockProto, DatanodeInfoProto).
-# About 690 bytes were counted for a block with three replicas.
+# The NameNode sends BLOCK_BYTES + replication * REPLICA_BYTES for the location of a block. The
+# bytes of a replica state its DataNode and storage (hdfs.proto: LocatedBlockProto,
+# DatanodeInfoProto). About 690 bytes were counted for a block with three replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -83,9 +83,9 @@ _located_bytes = named(
     SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (BLOCK_BYTES + P.replication * REPLICA_BYTES),
 )
 
-# Before a client requests more locations, it reads the blocks that it has located. This takes
-# longer than the idle time after which TCP restarts with its initial window (RFC 5681, 4.1), so the
-# locations of many blocks arrive in several windows.
+# Before a client requests more locations, it reads the blocks that it has located. Meanwhile, the
+# connection to the NameNode is idle for so long that TCP restarts with its initial window (RFC
+# 5681, 4.1). An answer with the locations of many blocks therefore arrives in several windows.
 _windows = round_trips(
     stalled_round_trips(
         _located_bytes,
@@ -185,8 +185,9 @@ _set_up = seq(
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# A node forwards a packet when it has received the whole packet, so the waits for the TCP windows
-# of all hops add up. A following packet waits only for the remainder of one window. The
+# Round trips for which the pipeline of a block waits. The stream of the block is stalled by TCP
+# slow start on the first hop. A DataNode forwards a packet only when it has received the whole
+# packet, so each of the other replication - 1 hops adds the stall of one packet. The
 # acknowledgement of each synchronous call returns over all hops, which takes half a round trip for
 # each hop.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
@@ -228,7 +229,7 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 def _written(*, appends: bool) -> Node:
     """Returns the step that writes all blocks except the last one, and the part of the last block
-    that does not fit into the client's window.
+    beyond the first `packets_in_flight` packets. The close of the file writes these packets.
 
     A client that appends first continues the file's last block, and requests another block whenever
     a block is full.

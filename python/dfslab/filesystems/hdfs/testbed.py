@@ -282,8 +282,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     def lacking(self) -> str:
         """Returns as text how many DataNodes have sent no recent heartbeat to the NameNode, and how
-        many replicas are missing. If the NameNode does not answer, the text says only this. Returns
-        "" if nothing is missing."""
+        many replicas are missing. Returns "" if nothing is missing. If the NameNode does not
+        answer, the text states only that."""
         reply = self.namenode.ask(NameNodeInfo)
         if reply is None:
             return "the NameNode does not answer"

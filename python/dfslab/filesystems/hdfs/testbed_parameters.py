@@ -36,10 +36,11 @@ DelayInSeconds = Annotated[float, BeforeValidator(_seconds)]
 class TestbedParameters(CheckedModel):
     """Parameters of an HDFS testbed. Quantities are in SI units, or text with a unit.
 
-    `clients` and `namenodes` are accepted because a deployment declares them; a testbed starts no
-    client. With `trace` every daemon, and every client started by `java_command`, writes its
-    profile to `trace_directory` every `trace_interval_s`. The default of `trace_directory` is the
-    testbed's own folder, which is removed with the testbed.
+    `clients` and `namenodes` are accepted only because a deployment declares them: a testbed starts
+    no client and always one NameNode. With `trace`, every daemon, and every client started by
+    `java_command`, writes its profile to `trace_directory` every `trace_interval_s` seconds. If
+    `trace_directory` is "", profiles are in the testbed's own folder, which is removed with the
+    testbed.
 
     The call paths in profiles name a process by its role, such as "datanode". With
     `trace_processes`, they name it by its full name, such as "datanode-2". Senders and receivers of
@@ -155,8 +156,8 @@ def decided_properties(
         "hadoop.tmp.dir": str(folder / "tmp"),
         "dfs.namenode.name.dir": stored(namenode, folder.absolute()).as_uri(),
         "dfs.namenode.http-address": namenode.at("http"),
-        # All DataNodes share one address, which has no name in DNS, so the NameNode must not look
-        # it up.
+        # The addresses of the DataNodes have no names in DNS, so the NameNode must not look the
+        # names up.
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.namenode.fs-limits.min-block-size": "16",
         # No extension of safe mode is needed, because all blocks of a new testbed are known.
@@ -168,8 +169,8 @@ def decided_properties(
         "ipc.server.handler.queue.size": str(parameters.call_queue),
         "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
         "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
-        # Without this setting, a client that closes a file before the DataNode has reported the
-        # last block waits for its back-off time and then retries.
+        # A client may close a file while up to this number of its blocks are reported by no
+        # DataNode yet. With 0, such a client waits for its back-off time and then retries.
         "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
             round(parameters.complete_retry_delay_s * 1000)

@@ -41,9 +41,10 @@ PARAMETERS = Parameters(
         minimum=1,
         daemons_only=True,
     ),
-    # Medians of the constants. They were fitted to the points that the blind campaigns with seeds 7
-    # and 27 measured (`python -m verification.blind --again 7 27`); the time that other programs
-    # used was subtracted.
+    # The medians of the calibrated constants' priors. They were fitted to randomly drawn
+    # configurations, which the blind campaigns with seeds 7 and 27 measured
+    # (`python -m verification.blind --again 7 27`). The time that other programs used was
+    # subtracted.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 6.3e-5),
     Parameter(
         "client_command_cpu", "Client time of one database command", "s", "calibrated", 2.9e-5

@@ -1,9 +1,9 @@
 """Describes the operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
-The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent
-when it is full or the file is closed. Then its slice is committed to the database. The commands of
-each transaction were observed on a running database (`redis-cli monitor`); each command takes one
-round trip.
+The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent to
+the store when the block is full or the file is closed. Then the client commits the slice (the
+record of a written range of the file) to the database. The commands of each transaction were
+observed on a running database (`redis-cli monitor`). Each command takes one round trip.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def _get(name: str) -> Node:
 
 
 def _transaction(*reads: str) -> Node:
-    """Returns the steps of an optimistic transaction in the metadata database. The transaction
-    watches and reads keys, changes them atomically, and releases the watch. `reads` are the names
-    of the reading commands."""
+    """Returns the step of an optimistic transaction in the metadata database. The transaction
+    watches keys, reads them, changes them atomically, and ends the watch. `reads` are the names of
+    the commands that read."""
     return seq(
         _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )
@@ -98,11 +98,11 @@ def _stream_out(units: Expr, each: Expr) -> Node:
     )
 
 
-# With random access or without the kernel's cache, every call is a separate request. `calls` is the
-# number of calls that read a file, and `call_bytes` is the size of each. No call is larger than a
-# block. A file that is smaller than a block is an exception: the first call fetches the whole file,
-# and the client's process keeps it in a buffer for the other calls (JuiceFS documentation, "Read
-# buffer"), even if the kernel's cache is not used.
+# With random access or without the kernel's cache, every call is a separate request to the store.
+# `calls` is the number of calls for a file, and `call_bytes` is the size of each; no call is larger
+# than a block. The exception is a file that is smaller than a block: the first read fetches the
+# whole file, and the client's process answers the other reads from a buffer (JuiceFS documentation,
+# "Read buffer"), even if the kernel's cache is not used.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_requests = Max(1, ceiling(call_bytes / REQUEST_BYTES))

@@ -115,8 +115,8 @@ class Testbed(MountedTestbed, Counting):
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
         """Records the access log of every client's mount while the `with` block runs. Marker calls
-        at the beginning and the end delimit the calls of the block, which are then written to
-        `folder`."""
+        at the beginning and the end of the block delimit the calls of the block in the log. After
+        the block, these calls are written to `folder`, one file for each client host."""
         logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
         with ExitStack() as stack:
             for log in logs:

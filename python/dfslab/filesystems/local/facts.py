@@ -60,7 +60,8 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
 
 
 def measured(files: LocalFiles) -> dict[str, float]:
-    """Returns the constants that a machine's profile holds, by key in SI units."""
+    """Returns the calibrated constants that were measured for a machine's profile, by key, in SI
+    units. A constant per byte is the inverse of a measured rate."""
     times = {
         "open_cpu": files.open_time,
         "create_cpu": files.create_time,

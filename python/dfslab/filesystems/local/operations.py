@@ -31,10 +31,10 @@ def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
     change by a single stream, and `shared` the symbol of the measured rate of changes by many
     streams.
 
-    If the profile has this rate, a part of the processor time is used by one stream at a time,
-    because streams wait for locks of the journal and of inode tables. This part is the inverse of
-    the rate. With several streams, it may be longer than the whole processor time of a single
-    stream, because streams compete for the locks.
+    If the profile has this rate, `alone_s` seconds of the processor time are spent under locks of
+    the journal and of inode tables, by one stream at a time. With several clients, `alone_s` is
+    1 / rate. It may exceed `cpu_s`, because streams compete for the locks. With one client,
+    `alone_s` is min(cpu_s, 1 / rate). The other max(0, cpu_s - alone_s) seconds need no lock.
     """
     limiting_s = 1 / rate(shared)
     alone_s = select(P.clients > 1, limiting_s, Min(cpu_s, limiting_s))
@@ -47,10 +47,14 @@ def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
 def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:
     """Returns the step that forces `size_bytes` of new data and the journal to disk.
 
-    The profile has two measured lines over the number of bytes: the time of an fsync of a single
-    stream, and the time for which each fsync occupies the disk while many streams call fsync. In
-    the second case, one commit of the journal serves several fsyncs. Without a profile, the journal
-    is committed after the data is written, and only the writing of the data occupies the disk.
+    With a profile, an fsync occupies the disk for `busy_s` = 1 / commits + size / commits_rate (at
+    least size / disk_write_rate), as measured with many streams, for which one commit of the
+    journal serves several fsyncs. Without occupying the disk, it also waits for alone_s - busy_s,
+    if this is positive: `alone_s` = fsync_delay + size / commit_rate is the time of an fsync as
+    measured with a single stream.
+
+    Without a profile, the data is written, which occupies the disk. Then the journal is committed,
+    which takes fsync_delay and does not occupy the disk.
     """
     rates = (rate(f"{ROLE}.{key}") for key in ("commits", "commits_rate", "commit_rate"))
     commits, commits_rate, commit_rate = rates

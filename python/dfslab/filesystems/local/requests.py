@@ -1,8 +1,9 @@
 """Describes how a synchronous request waits for the disk of a local directory.
 
-The profile of a machine has two measured lines over the size of a request: the time of a request of
-a single stream, and the time for which each request occupies the disk while many are in flight.
-Without a profile, a share `occupied` of the disk's latency occupies the disk.
+The profile of a machine has two measured times, both linear in the size of a request: the time of a
+request if no other request is in flight (`_alone_s`), and the time for which each request occupies
+the disk while many requests are in flight (`_occupied_s`). Without a profile, a request occupies
+the disk for the share `occupied` of the disk's latency, and for the transfer of its bytes.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ call_bytes = named("call_bytes", Min(P.transfer_size, P.file_size))
 
 
 def rate(key: str) -> Expr:
-    """Returns a measured rate of the hardware, by the name of its symbol. The symbol of a rate that
-    was not measured is 0. The result is then 1: the formulas with this rate are not used, but are
-    evaluated and must not divide by 0."""
+    """Returns the measured rate of the hardware whose symbol is `key`. If the rate was not
+    measured, its symbol is 0, and the result is 1 instead: no result then depends on the formulas
+    with this rate, but they are evaluated and must not divide by 0."""
     found: Expr = Max(symbol(key), 1)
     return found
 
@@ -34,7 +35,8 @@ is_measured = symbol(f"{ROLE}.requests") > 0
 
 def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
     """Returns the seconds for which a request of `size_bytes` occupies the disk while many requests
-    are in flight. `mode` is "read" or "write"."""
+    are in flight: 1 / requests + (size_bytes - SMALL_BYTES) / request_rate, but at least the time
+    of the transfer at the disk's rate. `mode` is "read" or "write"."""
     byte_s = 1 / rate(f"{ROLE}.request_rate")
     small_s = 1 / rate(f"{ROLE}.requests")
     line_s = small_s + (size_bytes - SMALL_BYTES) * byte_s
@@ -49,9 +51,10 @@ def _alone_s(size_bytes: Expression, mode: str) -> Expr:
 
 
 def _measured(mode: str, request_bytes: Expression, waits: Expression) -> Node:
-    """Returns the step of one call whose bytes are parts of requests of `request_bytes`. `waits` is
-    the number of requests, or the fraction of one, for whose completion the stream waits. While the
-    disk serves other requests, the stream continues."""
+    """Returns the step of one call of `call_bytes`, whose bytes the disk transfers in requests of
+    `request_bytes`. The call occupies the disk for call_bytes / request_bytes times the time of a
+    request. `waits` is the number of requests, possibly a fraction, whose latency the stream waits
+    for; it is below 1 if the kernel reads ahead."""
     busy_s = _occupied_s(request_bytes, mode)
     waiting_s = Max(0, _alone_s(request_bytes, mode) - busy_s)
     transfer_s = call_bytes / symbol(f"{ROLE}.disk_{mode}_rate")
@@ -76,11 +79,11 @@ def _assumed(mode: str) -> Node:
 
 
 def waited(mode: str) -> Node:
-    """Returns the step of one call whose bytes come from the disk or go to it. `mode` is "read" or
-    "write".
+    """Returns the step of one call that reads `call_bytes` from the disk or writes them to it.
+    `mode` is "read" or "write".
 
-    A direct call is one request. A buffered read in sequential order waits for the first request of
-    the file only, because the kernel reads ahead.
+    A direct call and a call at a random position are one request each. Sequential buffered reads of
+    a file wait only for the file's first request, because the kernel reads ahead.
     """
     ahead_bytes = Min(P.file_size, READ_AHEAD_BYTES)
     alone = P.direct | SCATTERED

@@ -1,9 +1,9 @@
 """Reads the counters of Lustre's clients and servers: the output of `lctl get_param '*.*.*stats'`
 and `*.*.job_stats`.
 
-A line of `stats` holds: name, "N samples", [unit], and, unless the unit is a count, the least
-value, the greatest value, the sum and the sum of squares. `job_stats` has the same numbers for each
-job. Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
+A line of `stats` has the fields: name, "N samples", [unit]. A line with a unit of time or bytes
+also has the smallest value, the largest value, the sum and the sum of squares. `job_stats` has the
+same numbers for each job. Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def read(text: str, name: str) -> list[Counters]:
 
 
 def _service(place: str) -> str:
-    """Returns the role of the process that has the counter, such as "client" or "ost". The first
-    part of `place`, the counter's parameter name, determines the role. If the part is unknown, the
-    result is "process"."""
+    """Returns the role of the process that has the counter, such as "client" or "ost". `place`
+    begins with the name of the counter's parameter, such as `mdt.NAME.md_stats`, whose first part
+    determines the role. The result is "process" if that part is unknown."""
     role = place.partition(".")[0]
     return {"llite": "client", "mdt": "mdt", "mds": "mdt", "obdfilter": "ost", "ost": "ost"}.get(
         role, "process"

@@ -1,11 +1,11 @@
 """Describes the operations of Lustre: locks with intents at the metadata server, bulk RPCs to
 striped targets.
 
-An open, a stat and a create are one lock request that carries the intent. Data goes between client
-and targets under extent locks. Written data stays in the client's cache up to `max_dirty` per
-target and is sent later. Locks are granted without waiting, because lock conflicts between clients
-are not modelled. A file within one stripe uses one target, and a larger file uses all
-`stripe_count` targets.
+To open, create or stat a file, the client sends one lock request, which carries the operation as
+its intent. Data goes between client and targets under extent locks. Up to `max_dirty` bytes of
+written data per target stay in the client's cache and are sent later. Locks are granted without
+waiting, because lock conflicts between clients are not modelled. A file of at most one stripe uses
+one target, and a larger file uses all `stripe_count` targets.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
-# Seconds that one RPC waits for the network. Up to `max_rpcs_in_flight` RPCs are in flight at the
-# same time and share one round trip.
+# Seconds that an RPC of a stream waits for the network. Up to `max_rpcs_in_flight` RPCs are in
+# flight during one round trip, so each of them waits for 1 / max_rpcs_in_flight of a round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 

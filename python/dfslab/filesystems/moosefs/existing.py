@@ -15,9 +15,9 @@ _GOAL = re.compile(r": (\d+)\s*$")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the master, the chunkservers and the goal (number of copies). The master is named by
-    the source of the mount, `mfscli` lists the chunkservers, and `mfsgetgoal` shows the goal. What
-    a tool does not report is left out."""
+    """Returns the master, the chunkservers and the goal (number of copies). The source of the mount
+    names the master, `mfscli` lists the chunkservers, and `mfsgetgoal` shows the goal. The number
+    of chunkservers or the goal is left out if its tool does not report it."""
     host, _, port = found.source.removeprefix("mfs#").partition(":")
     goal = of_goal(command(["mfsgetgoal", found.mounted_at]))
     servers = of_chunkservers(command(["mfscli", "-H", host, "-ns", ";", "-SCS"]))

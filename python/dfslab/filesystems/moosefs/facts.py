@@ -53,9 +53,10 @@ PARAMETERS = Parameters(
         "fixed at 64 KiB in the protocol (MFSBLOCKSIZE)",
         choices=(65536.0,),
     ),
-    # Medians of the constants. They were fitted to the points that the blind campaigns with seeds 7
-    # and 27 measured (`python -m verification.blind --again 7 27`); the time that other programs
-    # used was subtracted.
+    # The medians of the calibrated constants' priors. They were fitted to randomly drawn
+    # configurations, which the blind campaigns with seeds 7 and 27 measured
+    # (`python -m verification.blind --again 7 27`). The time that other programs used was
+    # subtracted.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 6.5e-5),
     Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-5),
     Parameter("update_cpu", "Master time of a call that changes metadata", "s", "calibrated", 5e-5),
@@ -63,7 +64,7 @@ PARAMETERS = Parameters(
     Parameter(
         "connect", "Connecting to a chunkserver and opening a chunk", "s", "calibrated", 5e-4
     ),
-    # The points of the blind campaigns alone, measured on a busy machine, give 17 ms. On quieter
+    # A fit to the blind campaigns alone, which ran on a busy machine, gives 17 ms. On quieter
     # machines, small writes took twice as long as they would without this step, which corresponds
     # to some 2.5 ms. The median is between these two values.
     Parameter(

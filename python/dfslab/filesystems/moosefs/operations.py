@@ -51,8 +51,8 @@ def _stream(
     count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
 ) -> Node:
     """Returns the step that reads `count` blocks of `each` bytes from one chunkserver. `seeks` is
-    the number of movements of the disk's head for each block. By default, the head moves once for
-    each chunk."""
+    the number of movements of the disk's head for each block. If it is None, the head moves once
+    for each chunk with sequential access, and once for each transfer with random access."""
     seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",
@@ -73,9 +73,9 @@ def _stream(
 _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
-# While a chunk is read, the chunkservers of the next two chunks already read these two chunks from
-# disk (observed on the disks of a testbed). So from the second chunk on, two disks work for one
-# stream.
+# While a client reads a chunk, the chunkservers of the next two chunks already read these chunks
+# from their disks (observed on the disks of a testbed). So from the second chunk on, two disks work
+# for one stream at the same time.
 rest = Max(0, chunks - 1)
 _ahead = seq(
     _stream(blocks),

@@ -14,8 +14,9 @@ _ADDRESS = re.compile(r"(?:^|,)addr=([^,]+)")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns what the mount's options tell about NFS: the server's address, the number of servers
-    (always 1), and `request_size`, the bytes of one request, if the options state it."""
+    """Returns the server's address, the number of servers (always 1), and, if the mount's options
+    state it (wsize), `request_size`, the bytes of one request. The address is from the mount's
+    options or, if they lack it, from the mount's source."""
     size, address = _SIZE.search(found.options), _ADDRESS.search(found.options)
     host = address[1] if address else found.source.partition(":")[0]
     return SystemDiscovery(

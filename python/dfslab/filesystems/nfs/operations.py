@@ -1,8 +1,8 @@
 """Describes the operations of NFS version 3: every call goes to the one server, one call after the
 other.
 
-The client caches nothing and has one call in flight. The server's kernel reads ahead and writes
-back, so only COMMIT waits for the disk.
+The client caches nothing and has one call in flight. Unless I/O is direct, synchronous or random,
+the server's kernel reads ahead and writes back, so that only COMMIT waits for the disk.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _reads(*work: Node) -> Node:
 
 
 # A READ is sent when the previous READ has been answered. `_turns` is the condition under which the
-# server's disk does not read ahead between two READs: access is random, or I/O is direct, so that
-# neither the client nor the server caches data.
+# server does not read ahead from its disk meanwhile, so that READs and disk reads take turns:
+# access is random, or I/O is direct (then neither the client nor the server caches data).
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(

@@ -2,8 +2,8 @@
 existing pool works like any POSIX mount.
 
 Debian has only the sources of OpenZFS: the administrator must build and load the kernel module. The
-number of the pool's disks is `disk.count` of the node with role `pool`. It must be `vdevs` times
-the number of disks of one vdev.
+number of the pool's disks is `disk.count` of the node with the role `pool`. This number must be
+`vdevs` times the number of disks of one vdev.
 """
 
 from __future__ import annotations

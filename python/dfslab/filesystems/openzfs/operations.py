@@ -2,9 +2,9 @@
 intent log for fsync.
 
 A record is stored on one vdev: on all disks of a mirror, or split over a raidz with its parity, in
-parts of at least a sector. Many records use all vdevs concurrently. A write call is answered first;
-its records go to disk later, with their transaction group. fsync first writes the data to the
-intent log (ZIL).
+parts of at least a sector. Several records use all vdevs concurrently. A buffered write call is
+answered from memory; its records go to disk later, with their transaction group. fsync writes the
+data to the intent log (ZIL) and waits for it.
 """
 
 from __future__ import annotations
@@ -48,13 +48,12 @@ def _client(seconds: Expression, name: str) -> Use:
 def _on_disks(
     request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
 ) -> Node:
-    """Returns the disk work for `size_bytes`. There are three cases: one sector, one record on one
-    vdev, or records on all vdevs.
+    """Returns the disk work of one round, which moves `size_bytes` of an access to `all_bytes`.
 
-    `all_bytes` is the number of bytes of the whole access and selects the case; `size_bytes` is the
-    part of these bytes that belongs to one round. `copies` is the number of copies of all data that
-    are moved. `extra` is the number of additional disks (parity) that are used for each split
-    record. `request` returns the work of one disk for a number of bytes.
+    `all_bytes` selects one of three cases: up to a sector, the access uses one sector; up to a
+    record, one record on one vdev; otherwise records on all vdevs. `copies` is the number of copies
+    of all data that are moved. `extra` is the number of additional disks (parity) that are used for
+    each split record. `request` returns the work of one disk for a number of bytes.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
@@ -96,9 +95,8 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 # positioned once for all of them.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
-# With random access, every call reads whole records, and nothing is prefetched. A call that is
-# smaller than a record therefore reads `_record_bytes`, which is more than the bytes that it
-# returns.
+# With random access, every call reads whole records from the disks, and nothing is prefetched. A
+# call that is smaller than a record therefore reads `_record_bytes`, more bytes than it returns.
 _record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
 _read_calls = repeat(
     calls,

@@ -4,10 +4,11 @@ network, servers, disks.
 Reads and writes are separate nets, as in section 5.1 of the paper. A client splits each block into
 one payload for every I/O server that the block touches (stripes, round robin). The network carries
 a payload in units (packets, chunks or whole payloads). A server handles requests first come first
-served. Reads are served in stripes, so streams of many clients interleave. A write takes two round
-trips: the server admits the request, then the data flows in flow buffers, which are reassembled and
-go to a page cache with limits on dirty bytes. A write-back process cleans the cache and shares the
-disk. A file is synced when it is closed, unless `sync_on_close` is 0.
+served. Reads are served stripe by stripe, so streams of many clients interleave. A write takes two
+round trips: first the server admits the request, then the client sends the data. The server
+reassembles the data to flow buffers and writes these to its page cache, which has limits on dirty
+bytes. A write-back process writes dirty pages to the disk, concurrently with reads of the disk. A
+written file is synced when it is closed, unless `sync_on_close` is 0.
 """
 
 from __future__ import annotations
@@ -247,9 +248,9 @@ def placed(setup: Setup, number_of: int) -> Setup | None:
     of the placement; number 0 is the placement of `setup`. Returns None if the setup has no
     placement with this number.
 
-    Several placements exist only if they can affect the result: files start at random servers
-    (`start_seed`), a block reaches only some of the servers, and there are several clients. A trace
-    is simulated with one placement.
+    A setup has more placements than number 0 only if the placement can affect the result: if files
+    start at random servers (`start_seed`), a block reaches only some of the servers, and there are
+    several clients. A trace has only placement 0.
     """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if number_of and (setup.calls or not (setup.start_seed and matters)):

@@ -88,10 +88,9 @@ class SharedElements:
         guard: Condition | None = None,
         delay: Inscription | None = None,
     ) -> None:
-        """Adds a transition. If nodes share cores, the transition occupies one core for `busy_s`
-        seconds. If `delay` is given, all tokens that the transition puts are delayed by it,
-        including the core, so the core is occupied for this delay instead of `busy_s`. Without
-        shared cores, `busy_s` is not used."""
+        """Adds a transition. If nodes share cores, the transition also occupies one core: for
+        `delay` seconds if `delay` is given, otherwise for `busy_s` seconds. `delay` also delays all
+        other tokens that the transition puts. Without shared cores, `busy_s` is not used."""
         if self.setup.shared_cores:
             takes = [*takes, Take(self.cores, "core")]
             puts = [*puts, Put(self.cores, "core", busy_s if delay is None else None)]
@@ -99,7 +98,7 @@ class SharedElements:
 
     def _open(self) -> None:
         """Adds the requests to the single metadata manager that open every client's file. A new
-        file takes three: look up the directory, create the file, enter its name.
+        file takes three requests: look up the directory, create the file, enter its name.
         """
         net, clients, k = self.net, self.setup.clients, self.constants
         self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
@@ -128,8 +127,8 @@ class SharedElements:
         """Returns the bytes of a block that are stored on one server. Whole stripes are assigned
         round robin over the servers of the file.
 
-        Files start at different servers: each at a random server, or the file of client c at server
-        c.
+        Every file starts at a random server or, if the setup has no `start_seed`, the file of
+        client c starts at server c.
         """
         c, k = self.caller, self.constants
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
@@ -182,8 +181,8 @@ class SharedElements:
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
         # If each client or server has a separate adapter, its number is returned without a formula.
-        # The simulation finds matching tokens quickly if their fields must be equal, but tests all
-        # tokens if a formula must hold.
+        # The simulation finds matching tokens quickly if a guard compares fields of two tokens, but
+        # tests all tokens if the guard contains a formula.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
@@ -191,13 +190,14 @@ class SharedElements:
         delivered in pieces, each of which ends with the unit that fills a flow buffer or with the
         last unit.
 
-        `by` and `to` are the fields (client or server) that own the adapters. A payload with
-        remaining units is queued behind the others, so an adapter serves its payloads round robin.
-        Units of one payload stay in order, so the arrival of the last unit of a piece means that
-        the whole piece has arrived. A single transition sends the last unit of a payload and all
-        units before it. With a separate transition, last units would wait until no other unit was
-        left, payloads would end simultaneously, and clients would move from server to server as one
-        convoy.
+        `by` and `to` are "client" or "server": whose adapter sends, and whose adapter receives. A
+        payload with remaining units is queued behind other payloads, so an adapter serves its
+        payloads round robin. Units of one payload stay in order, so the arrival of the last unit of
+        a piece means that the whole piece has arrived.
+
+        One transition sends all units of a payload, including the last one. With a separate
+        transition for last units, these would wait until no other unit was left. Payloads would
+        then end simultaneously, and clients would move from server to server as one convoy.
         """
         net = self.net
         sender = self.stations(f"{name}_sender", self.adapters(by))
@@ -273,8 +273,10 @@ class SharedElements:
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
-        """Adds a disk for every server. Returns the place that queues disk requests and the place
-        that receives finished ones. A change from one stream to another costs a seek."""
+        """Adds a disk for every server. Returns two places: the queue of disk requests, and the
+        place that receives finished requests. A disk seeks before a request unless its previous
+        request was a sequential request of the same client. It always seeks before a request that
+        swaps or jumps."""
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
@@ -303,9 +305,9 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Adds the transitions that add up the acknowledgements of servers to a client. Each
-    acknowledgement covers a number of bytes. When all bytes of the client's call are acknowledged,
-    the client continues at the place `after`."""
+    """Adds the transitions that add up the acknowledgements of servers to a client. The amount of
+    an acknowledgement is a number of bytes for a write, and 1 for a sync. When the amounts add up
+    to the number that the client's call waits for, the client continues at the place `after`."""
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.answer.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

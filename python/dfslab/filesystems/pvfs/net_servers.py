@@ -155,8 +155,9 @@ def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) ->
 
 
 def _server_files(pvfs: SharedElements) -> tuple[Place, Place]:
-    """Adds a place for each server's page cache, which counts bytes by their state, and a place for
-    each client's part of a file on the server. Returns both places."""
+    """Returns two new places. The first has a token for each server's page cache, which counts
+    bytes by their state. The second has a token for each pair of client and server: the part of the
+    client's file on this server."""
     net, setup = pvfs.net, pvfs.setup
     cache_colour = net.colour("cache", server=int, dirty=int, inactive=int, active=int, wake=bool)
     file_colour = net.colour("file", client=int, server=int, dirty=int, sync=bool)
@@ -229,8 +230,8 @@ def _write_back(
 
 
 def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
-    """Adds the servers that handle reads. Requests are served first come first served, one stripe
-    at a time, with read-ahead in the file."""
+    """Adds the servers that handle reads. A server reads one stripe at a time; after each stripe, a
+    request queues again behind the other requests. Sequential reads use read-ahead."""
     net, setup, k = pvfs.net, pvfs.setup, pvfs.constants
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
     stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
@@ -250,8 +251,8 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     # A token in the place `reading` stands for the stripe that a daemon is reading. The token's
     # field `total` is the number of bytes of the request that follow this stripe.
     first = Min(p["bytes"], k["stripe_size"])
-    # Only the first stripe of a request takes `server_request_s`. When this stripe has been
-    # accepted, the field `total` of the request is set to 0.
+    # Only the first stripe of a request takes `server_request_s`. The field `total` of a token in
+    # the place `requested` shows this: it is above 0 before the first stripe, and 0 afterwards.
     handled_s = k["server_chunk_s"] + select(p["total"] > 0, k["server_request_s"], 0.0)
     pvfs.work(
         "accept",

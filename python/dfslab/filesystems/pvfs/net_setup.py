@@ -90,7 +90,8 @@ class Setup:
     `client_nodes` and `server_nodes` are the numbers of nodes over which clients and servers are
     spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
     cores that all nodes share (0: every node has enough cores). If the data is `cached`, the
-    fraction `missed` of the bytes that are read in order is nevertheless read from the disks.
+    fraction `missed` of the bytes that are read sequentially is nevertheless read from the disks;
+    if it is not `cached`, all bytes are.
     """
 
     operation: str = "read"
@@ -115,8 +116,8 @@ class Setup:
 
     def in_memory_bytes(self, size_bytes: int) -> int:
         """Returns how many bytes at the beginning of a stream of `size_bytes` bytes are in the
-        memory of its server at the start. It is 0 if the data is not cached, all bytes if `missed`
-        is 0, and else the rounded number of whole stripes."""
+        memory of its server at the start: 0 if the data is not cached, else
+        size_bytes * (1 - missed), rounded to whole stripes unless `missed` is 0."""
         if not self.cached:
             return 0
         if self.missed == 0:
@@ -191,12 +192,14 @@ class Setup:
         """Returns a smaller setup, which moves the fraction `share` of the bytes of this setup. The
         time of this setup is extrapolated from the times of smaller setups (models/steady.py).
 
-        Files of the smaller setup are smaller. If they would have fewer than FEWEST_BLOCKS blocks,
-        their blocks are smaller, too. The servers' memory and the age at which dirty pages are
-        written are smaller as well, so that the page cache fills up at the same fraction of the
-        time. Returns None if the clients replay a trace, if a smaller block would not fill a flow
-        buffer of each server or would not be a multiple of a stripe on each server, or if the page
-        cache would be too small.
+        The size of files is multiplied by `share`. If a file would then have fewer than
+        FEWEST_BLOCKS blocks, the size of blocks is multiplied by `share`, too. The servers' memory
+        and the age at which dirty pages are written are also multiplied by it, so that the page
+        cache fills up at the same fraction of the run.
+
+        Returns None if the clients replay a trace. Also returns None if a smaller block would not
+        fill a flow buffer of each server or would not be a multiple of a stripe on each server, or
+        if a server would write its dirty pages in fewer than FEWEST_WRITE_BACKS requests.
         """
         if self.calls:
             return None
@@ -221,8 +224,9 @@ class Setup:
 
     @property
     def per_server_bytes(self) -> float:
-        """Returns the number of bytes that one server stores of all clients' files. For a trace, it
-        is the number of bytes that all calls move on the server where this number is largest."""
+        """Returns the number of bytes of all clients' files that one server stores. For a trace,
+        returns the number of bytes that all calls move on one server: the server with the largest
+        number."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)

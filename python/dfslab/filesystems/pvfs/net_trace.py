@@ -32,8 +32,9 @@ PAGE_BYTES = 4096
 def shares_of(
     offset: int, size: int, servers: int, stripe: int, first: int, width: int = 0
 ) -> tuple[int, ...]:
-    """Returns how many bytes of a file's range each server stores. Stripes are assigned round robin
-    to `width` servers (0: all), beginning with server `first`."""
+    """Returns for each server how many bytes of a range of a file it stores. The range has `size`
+    bytes from `offset` on. Stripes of `stripe` bytes are assigned round robin to `width` servers
+    (0: all `servers`), beginning with server `first`."""
     found = [0] * servers
     end = offset + size
     while offset < end:
@@ -169,8 +170,8 @@ def _call(
 
 
 def trace_net(setup: Setup) -> Net:
-    """Returns the net of a trace's calls. Servers, disks and adapters are the same as in the nets
-    of whole files.
+    """Returns the net of a trace's calls. Servers, disks and adapters are modelled as in the nets
+    that read or write whole files (`net.py`).
     """
     pvfs = SharedElements(setup)
     net = pvfs.net

@@ -1,10 +1,10 @@
 """Describes the operations of PVFS after Nguyen and Apon 2012: client, network, I/O servers (CPU,
 disk), manager.
 
-Every call of the application is a separate request: the client splits it into stripes, sends them
-to the I/O servers round robin, and waits for all. Clients do not cache, so the application's block
-size determines how many servers work concurrently. A call or file within one stripe uses one
-server. A larger one is spread evenly over all servers that its stripes reach.
+Every call of the application is a separate request: the client splits the request into stripes,
+sends them to the I/O servers round robin, and waits for all answers. Clients do not cache, so the
+size of the application's calls determines how many servers work concurrently. A call of at most one
+stripe uses one server. A larger call is spread evenly over all servers that its stripes reach.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from dfslab.spec.steps.operation import (
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 servers_per_call = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
-# The disks of the servers work in rounds. In a round, each disk transfers its part of one call, or
-# one stripe if stripes are larger than these parts.
+# The disks of the servers work in rounds. In a round, each disk transfers its part of one call. If
+# a stripe is larger than this part, the disk transfers one stripe, unless writes are synchronous.
 rounds = named(
     "rounds",
     select(
@@ -69,8 +69,9 @@ def _ask_servers(name: str, *work: Node) -> Node:
 
 
 def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
-    """Returns the step in which one server sends `size_bytes` to answer a read call. Disk (if
-    `from_disk`), network and client work concurrently, with a limited number of flow buffers."""
+    """Returns the step in which one server sends `size_bytes` to answer a read call, split into
+    flow buffers. The network and the client work on different buffers at the same time. If
+    `from_disk` is true, the server's disk does, too, when the data is not in the page cache."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     sent = cpu("server", each * P.server_byte_cpu, "sendBuffer")

@@ -1,9 +1,9 @@
 """Declares the roles, parameters and layout rules of zFS, which dfslab only simulates. Rodeh and
 Teperman 2003 describe the system, a research project of IBM; no package of it exists.
 
-zFS has no dedicated server machines: every machine may run a front end with a part of the
+zFS has no dedicated server machines. Every machine may run a front end with a part of the
 cooperative cache, file managers, a lease manager and a transaction server. Data, directories and
-the log of transactions are on object disks. The name ZFS of OpenZFS is another system (`openzfs`).
+the log of transactions are on object disks. The file system ZFS (`openzfs`) is another system.
 """
 
 from __future__ import annotations

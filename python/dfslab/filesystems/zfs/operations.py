@@ -126,8 +126,8 @@ def _reads(*work: Node) -> Node:
 
 _uncached = P.direct | P.cold
 _disk_read = disk_read("object_disk", request_bytes, "diskRead")
-# If access is sequential and the client or the object disk caches data, the object disk reads ahead
-# while a request is answered.
+# If access is sequential and I/O is not direct, the object disk reads ahead while a request is
+# answered.
 _read = seq(
     either(
         P.scattered | P.direct,
@@ -173,8 +173,9 @@ _on_disk = disk_write(
     "object_disk", request_bytes, seeks=seeks_of_unit(requests, request_bytes), name="diskWrite"
 )
 _leased = seq(_ask("writeLease", _revoke), cpu("client", request_bytes * P.client_byte_cpu, "copy"))
-# A write is answered from the client's memory if its cache may hold unwritten data. Any other write
-# is answered when the object disks have stored its data.
+# A write that is neither synchronous nor direct leaves up to `max_dirty` bytes (`absorbed_bytes`)
+# in the client's memory. They are written back later. The other bytes are sent to the object disk
+# before the write is answered. With `fsync`, all bytes are sent by the step `_sync`.
 _kept = seq(
     repeat(requests, _leased),
     when(

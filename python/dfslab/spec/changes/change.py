@@ -26,8 +26,8 @@ LATENCY: Final = "latency"
 SIZE: Final = "size"
 SETTING: Final = "setting"
 OF_HARDWARE: tuple[ChangeKind, ...] = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
-# The distance of a change whose values have no ratio, such as switching a setting on. It is the
-# distance of a change that doubles a value.
+# The distance that a change gets if its values have no ratio, such as switching a setting on. It
+# equals the distance of a change that doubles a value.
 DOUBLING = math.log(2)
 # The kind of a change by the end of its key. The first entry that has a matching end decides.
 _ENDS: tuple[tuple[tuple[str, ...], ChangeKind], ...] = (
@@ -47,10 +47,9 @@ class Change:
     """One change of a scenario.
 
     `text` is the change as the user writes it. `values` maps each dotted key that changes to its
-    new value. `distance` is |natural logarithm of new value / old value|,
-    or DOUBLING where the values have no ratio. `is_more` means that the change only adds hardware.
-    Such a change lowers no rate, and it raises a rate at most by the factor by which it increases
-    the hardware.
+    new value. `distance` is |ln(new value / old value)|, or DOUBLING where the values have no
+    ratio. `is_more` means that the change only adds hardware. Such a change lowers no rate, and it
+    raises a rate at most by the factor by which it increases the hardware.
     """
 
     text: str
@@ -76,8 +75,8 @@ def kind_of(key: str) -> ChangeKind:
 
 
 def distance_of(old: float, new: float) -> float:
-    """Returns the distance between two values of a key: |natural logarithm of new / old|. If only
-    one of them is 0, the distance is that of a doubling; if both are 0, it is 0."""
+    """Returns the distance between two values of a key: |ln(new / old)|. If only one of the values
+    is 0, the distance is DOUBLING. If both are 0, the distance is 0."""
     if old <= 0 or new <= 0:
         return 0.0 if old == new else DOUBLING
     return abs(math.log(new / old))
@@ -91,9 +90,9 @@ def adds_hardware(key: str, old: float, new: float) -> bool:
 
 
 def possible_log_gain(changes: Iterable[Change]) -> tuple[float, float]:
-    """Returns bounds (lower, upper) of the natural logarithm of the factor by which the changes
-    together can raise a rate. If all changes only add hardware, the bounds are 0 and the sum of
-    their distances; else they are infinite.
+    """Returns bounds (lower, upper) of ln(new rate / old rate) for all changes together. If all
+    changes only add hardware, the bounds are 0 and the sum of the distances of the changes. If any
+    change does not, the bounds are -infinity and infinity.
 
     The reason for the upper bound: if a resource takes only 1/f of its former time, an operation
     is at most f times as fast.

@@ -36,7 +36,8 @@ _SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false
 
 
 def parse_change(text: str, scenario: Scenario) -> Change:
-    """Parses one change of a scenario. Raises InputError with the change and what is allowed."""
+    """Parses one change of a scenario. Raises InputError, which names the change and what is
+    allowed, if the change is wrong."""
     if _ASSIGNED.match(text.strip()):
         return _assigned(text.strip(), scenario)
     phrases = subjects_of(scenario)
@@ -76,7 +77,8 @@ def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
 
 def _unknown(name: str, phrases: dict[str, Subject]) -> str:
     """Returns the error text for the unknown subject `name`: the most similar known phrase, if
-    there is one, then the first phrase of each subject."""
+    there is one, then the allowed phrases. Of phrases with equal meaning, only the first one is
+    listed. Phrases for the hardware of single groups of nodes are summarised."""
     close = difflib.get_close_matches(name, phrases, n=1)
     hint = f"did you mean {close[0]}? " if close else 'a change is such as "servers +1"; '
     plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))
@@ -152,9 +154,9 @@ def _written(value: LevelValue, unit: str) -> LevelValue:
 
 
 def _new(text: str, subject: Subject, written: str, present: LevelValue) -> LevelValue:
-    """Returns the new value of one key, whose value now is `present`: a word, or a number in SI
-    units. `written` is the value part of the change, such as "+1". Raises InputError, which shows
-    the whole change `text`, if the new value is not possible."""
+    """Returns the new value of one key of `subject`: a word, or a number in SI units. `written` is
+    the value part of the change, such as "+1", and `present` is the key's present value. Raises
+    InputError, which shows the whole change `text`, if the new value is not possible."""
     if subject.unit == "" or isinstance(present, str):
         return _SWITCH.get(written.lower(), written)
     value = _number(text, subject, written, float(present))

@@ -10,8 +10,8 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, plainly
 
-# Keys that decide what is measured. If one of them differs, the two configurations do not differ by
-# a change of the system.
+# Keys that decide what is measured. Two configurations that differ in such a key answer different
+# questions, so their difference is no change of the system.
 _OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
 
 

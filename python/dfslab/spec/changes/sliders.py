@@ -92,8 +92,8 @@ def sliders_of(scenario: Scenario) -> list[Slider]:
 
 def slider_of(scenario: Scenario, phrase: str) -> Slider | None:
     """Returns the slider of the subject that a phrase names. Returns None if the scenario has no
-    such subject, if a value of the subject is no number above 0, or if the slider would have only
-    one position."""
+    such subject, if a value of the subject is no number above 0, or if the slider would have fewer
+    than two positions. A whole number that differs between the keys of the subject has none."""
     subject = subjects_of(scenario).get(phrase)
     if subject is None or not _is_number(subject):
         return None
@@ -138,8 +138,8 @@ def _label(subject: Subject, factor: float) -> str:
 def changes_at(
     scenario: Scenario, sliders: Sequence[Slider], positions: dict[str, int]
 ) -> list[Change]:
-    """Returns the changes that sliders at these positions mean. `positions`: index of the position
-    by the key of the slider; a slider without an entry changes nothing.
+    """Returns the changes that `sliders` make at the given positions. `positions` maps the key of a
+    slider to the index of its position; a slider without an entry changes nothing.
 
     Raises InputError if a change is impossible.
     """

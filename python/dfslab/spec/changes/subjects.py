@@ -24,8 +24,8 @@ _OF_KIND = {
     "data": ("server", "data server"),
     "metadata": ("metadata server",),
 }
-# Phrases for a node's hardware. A key of the dictionary has phrases of equal meaning. Its value has
-# the keys of a node group that these phrases stand for, and the SI unit of these keys.
+# Phrases for a node's hardware. Each key of the dictionary is a tuple of phrases of equal meaning.
+# The value is a pair: the keys of a node group that these phrases stand for, and their SI unit.
 _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
     ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),
@@ -57,11 +57,11 @@ COPIES_WORDS = ("copies", "replicas", "replication")
 class Subject:
     """The subject of a change.
 
-    `names` are the phrases that name it; messages use the first one. `keys` are the dotted keys
-    that a change sets, and `present` are the values that they have now, in SI units (text for
-    words). `base` is added to the value of a key to show it: a mirror that is off, 0, is one copy.
-    `unit` is "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for fractions, and ""
-    for words.
+    `names` are the phrases that name it; messages use the first phrase. `keys` are the dotted keys
+    that a change sets. `unit` is "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for
+    fractions, and "" for words. `present` are the present values of the keys plus `base`, in SI
+    units (text for words). A user writes new values plus `base`, too. `base` is 1 for the copies of
+    a mirror, whose key is 0 for one copy and 1 for two copies; otherwise it is 0.
     """
 
     names: tuple[str, ...]

@@ -1,2 +1,2 @@
-"""Reading and writing of the user's files: inputs from any source, outputs written completely and
-never over other files."""
+"""Reading and writing of the user's files. Inputs may be files, pipes or standard input. Outputs
+are written completely or not at all, and replace an existing file only with `--force`."""

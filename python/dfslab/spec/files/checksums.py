@@ -33,10 +33,10 @@ def difference(folder: Path, expected: dict[str, str]) -> str:
 
 
 def difference_of_all(folder: Path, expected: dict[str, str]) -> str:
-    """Compares a folder that must hold exactly the listed files with the expected checksums.
+    """Checks that a folder has exactly the listed files, with the expected checksums.
 
-    Returns "" if it does. Otherwise returns one line that names the first file that is missing, is
-    not listed, or differs.
+    Returns "" if it does. Otherwise returns one line that names a file that is not listed, is
+    missing, or differs.
     """
     found = {path.name for path in folder.iterdir()}
     if unlisted := sorted(found - expected.keys()):

@@ -26,7 +26,8 @@ GZIP = b"\x1f\x8b"
 # far smaller.
 MOST_TEXT_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
-# The texts and comments of a TOML file, or a number with a plus sign.
+# Matches a text or a comment of a TOML file, or a number with a plus sign (group `plus`). Texts and
+# comments are matched so that a plus sign inside them is skipped.
 _TEXT_OR_PLUS = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"'
     r"|'''.*?'''|'[^'\n]*'|#[^\n]*|(?<=[=,\[\s])(?P<plus>\+[\w.]+)",
@@ -66,8 +67,8 @@ def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
 
 def table(key: str, path: Path, file: str = "") -> TomlTable:
     """Returns the table in a TOML file. Raises InputError for `key` like `text`, and also if the
-    file is empty or not TOML. `file`: the scenario that names the TOML file, which the error then
-    names; "" for none."""
+    file is empty or not TOML. If the file is not TOML, the error names the file as `file`, or, if
+    `file` is "", as the value of `key`."""
     written = text(key, path)
     if not written.strip():
         raise InputError(key, str(path), "is empty")
@@ -82,8 +83,9 @@ def table(key: str, path: Path, file: str = "") -> TomlTable:
 
 
 def _refuse_plus(written: str, file: str) -> None:
-    """Raises InputError for the first number with a plus sign in a text that is TOML. TOML allows
-    the sign, but it looks like a change by the number."""
+    """Raises InputError for the first number with a plus sign in the TOML text `written`. TOML
+    allows "+3", but in dfslab "+3" could be misread as a change by 3. `file` is the file's name for
+    the error."""
     for one in _TEXT_OR_PLUS.finditer(written):
         if one["plus"]:
             line = written[: one.start()].rpartition("\n")[2]

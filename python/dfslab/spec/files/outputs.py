@@ -32,8 +32,8 @@ _OF_THE_PATH = (
 
 @dataclass(frozen=True)
 class Output:
-    """A file that the user asks for. `key` is the option that names the file, and `path` is its
-    path.
+    """A file that a command writes for the user. `key` is the option that names the file, and
+    `path` is its path.
 
     `replaces`: whether an existing regular file may be replaced (`--force`). Links, devices, pipes
     and folders are never replaced.
@@ -208,9 +208,9 @@ def _kind(mode: int) -> str:
 
 
 def check_folder(key: str, folder: Path, *names: str) -> None:
-    """Checks that the folder `folder` exists with write access, or can be made, and that the same
-    holds for the folders in it that `names` lists, each inside the one before. Nothing is made.
-    `key` is the option that names the folder. Raises InputError otherwise."""
+    """Checks that the folder `folder`/names[0]/names[1]/… exists with write access, or can be made
+    with all missing folders above it. Nothing is made. Raises InputError for `key`, the option that
+    names `folder`, if the folder can neither be used nor made."""
     existing = folder.joinpath(*names)
     while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent

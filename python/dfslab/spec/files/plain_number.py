@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _PLAIN_NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
-# What is allowed, for messages.
+# The text of error messages that states what is allowed.
 PLAIN = 'must be a number in plain digits, such as 3: no "+", space or _'
 
 

@@ -29,8 +29,9 @@ def scenario_file(given: Path) -> Path:
     """Returns the file of a scenario: `given`, if it exists or is a path rather than a plain name;
     otherwise the file of the ready scenario of that name.
 
-    Raises InputError if `given` is an address, or if no ready scenario has the name; the error
-    suggests a similar one.
+    Raises InputError if `given` is an address, or if no ready scenario has the name (the error
+    suggests a similar name). Also raises InputError if `given` is a path to a missing file that has
+    the name of a ready scenario.
     """
     if given.exists():
         return given

@@ -8,15 +8,16 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.hardware.uncertainty import UncertainHardware
 from dfslab.spec.systems.local_files import OF_DISKS, LocalFiles
 
-# The keys of `local_files` that several streams of calls share. Times of single calls are constants
-# of the model, which has a standard deviation for each of them.
+# The keys of `local_files` that are scaled as the part "calls": rates that several streams of calls
+# share. Times of single calls are not scaled here, because they are calibrated constants of the
+# model, each with a separate standard deviation.
 OF_CALLS = ("creates", "deletes", "touch_rate")
 
 
 def scaled(deployment: Deployment, part: UncertainHardware, factor: float) -> Deployment:
-    """Returns the deployment with `part` of its hardware changed by `factor`: rates are multiplied
-    by it, and times of the same part are divided by it. The latency of the network is a time that
-    is multiplied."""
+    """Returns the deployment with `part` of its hardware changed by `factor`. Rates of the part are
+    multiplied by the factor, and its times are divided by it. The exception is the part "latency":
+    the latency of the network is multiplied by the factor."""
     if part == "latency":
         network = deployment.network
         changed = network.model_copy(update={"latency": network.latency * factor})
@@ -26,8 +27,8 @@ def scaled(deployment: Deployment, part: UncertainHardware, factor: float) -> De
 
 
 def scaled_files(files: LocalFiles, keys: tuple[str, ...], factor: float) -> LocalFiles:
-    """Returns measured times and rates with those of `keys` scaled. A value of 0 stays "not
-    measured"."""
+    """Returns `files` with the values of `keys` scaled: a time is divided by `factor`, and a rate
+    is multiplied by it. A value of 0 ("not measured") stays 0."""
     known = dict(files)
     update = {
         key: known[key] / factor if key.endswith("_time") else known[key] * factor for key in keys
@@ -36,7 +37,8 @@ def scaled_files(files: LocalFiles, keys: tuple[str, ...], factor: float) -> Loc
 
 
 def _disk(group: NodeGroup, factor: float) -> NodeGroup:
-    """Scales the disk of a group, unless only clients are in it."""
+    """Returns the group with its disk scaled. A group that hosts only clients is returned
+    unchanged."""
     if set(group.roles) == {"client"}:
         return group
     disk = group.disk

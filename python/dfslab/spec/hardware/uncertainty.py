@@ -14,10 +14,10 @@ from dfslab.spec.model import CheckedModel, InputError, build
 UncertainHardware = Literal["disk", "client_link", "server_link", "latency", "memory", "calls"]
 # The quantile of the standard normal distribution that bounds a 90 % interval.
 QUANTILE = NormalDist().inv_cdf(0.95)
-# A factor beyond which nobody knows anything about the hardware. The bound keeps drawn values
-# finite.
+# The largest uncertainty factor. With a larger factor, practically nothing would be known about the
+# hardware. The limit keeps randomly drawn values finite.
 LARGEST_FACTOR = 1e4
-# What a user does about uncertain hardware.
+# The advice to users whose hardware is uncertain.
 SETTLING = "`dfslab init PLACE --force` on a quiet machine, or its options, would settle it"
 UncertaintyFactor = Annotated[float, Field(ge=1, le=LARGEST_FACTOR)]
 
@@ -75,8 +75,9 @@ class HardwareUncertainty(CheckedModel):
 
 
 def parse_uncertainty(option: str, texts: Sequence[str]) -> HardwareUncertainty:
-    """Returns the uncertainty that texts such as "disk=2" state. Raises InputError, which names the
-    option, if a text is no part of the hardware with a factor of at least 1."""
+    """Returns the uncertainty that texts of the form PART=FACTOR state, such as "disk=2". Raises
+    InputError, which names the option, if a part is unknown or a factor is not between 1 and
+    LARGEST_FACTOR."""
     factors: dict[str, object] = {}
     for text in texts:
         part, _, factor = text.partition("=")

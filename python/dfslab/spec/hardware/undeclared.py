@@ -1,4 +1,4 @@
-"""The hardware that a deployment does not declare, so that predictions assume the usual values."""
+"""Lists the hardware that a deployment does not declare. Predictions use default values for it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ ADAPTER_UNITS = {"bandwidth": "B/s"}
 
 
 def undeclared(deployment: Deployment, client_role: str) -> list[str]:
-    """Returns the hardware that is not declared, as sentences with the assumed values and the
-    option that changes one of them. Nodes with the same assumed values share a sentence.
+    """Returns sentences about the hardware that is not declared. Each sentence has the assumed
+    values and, as an example, the option that changes one value. Node groups with the same assumed
+    values share a sentence.
 
     Hardware without an effect on predictions is left out: disks of nodes that only have the role
     `client_role`, and the adapters of a single node.

@@ -1,10 +1,11 @@
 """Derives the operation trees of single calls from the trees of a file system's whole operations,
 so that a trace of single calls can be replayed on every described file system.
 
-A description has trees of whole transactions, such as the reading of a file. The outermost named
-steps of such a tree are calls: the steps before the one called "read" are the open, the steps after
-the one called "write" are the close, and the read or write step itself is one transfer of the whole
-file. A call that is part of no transaction takes the tree of a similar described operation
+A description has trees of whole transactions, such as the reading of a file. The tree of a read is
+split at its outermost step called "read": the steps before it are the call open, the step itself is
+the call pread, and the steps after it are the call close. The tree of a write is split at its step
+called "write", which is the call pwrite; the steps after it are the close of a file with unsynced
+data. A call that is part of no transaction takes the tree of a similar described operation
 (`STAND_INS`).
 
 The symbol `file_size` depends on the call. For pread and pwrite it is the bytes of the transfer.
@@ -26,8 +27,8 @@ TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
 UNFORCED = "unforced"
-# Operations that stand for a call that the description lacks. The first of them that the
-# description has is used.
+# For each call, the operations whose trees can replace the call's tree if the description lacks the
+# call. The first of these operations that the description has is used.
 STAND_INS = {
     "overwrite": ("append", "write"),
     "exists": ("stat",),
@@ -65,8 +66,9 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
-    """Returns a text with a pair "call as operation" for each of the calls `names` that a similar
-    described operation stands for (STAND_INS). Returns "" if there is no such call."""
+    """Returns a text for the user that lists the calls in `names` whose trees are taken from a
+    similar described operation (STAND_INS), each as "call as operation". Returns "" if there is no
+    such call."""
     stood = [
         f"{name} as {next(other for other in STAND_INS[name] if other in operations)}"
         for name in names
@@ -79,8 +81,9 @@ def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, .
     """Splits an operation at its outermost step called `name`. Returns the nodes before this step,
     the step, and the nodes after it.
 
-    Without such a step, the whole operation is the step. If the operation has alternative branches,
-    each of the three results has the same alternatives.
+    Without such a step, the whole operation is the step. If the operation is an unnamed `Choice` or
+    `Either`, each branch is split, and each of the three results is a `Choice` or `Either` with the
+    same probabilities or condition.
     """
     if isinstance(tree, Choice) and not tree.name:
         ways = [(share, _split(branch, name)) for share, branch in tree.branches]
@@ -104,8 +107,9 @@ def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, .
 
 
 def _named(tree: Node, names: Sequence[str]) -> Node | None:
-    """Returns the outermost node of `tree` that has one of these names, or None. Asynchronous work
-    is not searched.
+    """Returns the first node of `tree`, parents before children, that has one of these names; None
+    if there is none. Nodes `Later`, `Choice` and `Either` are not returned themselves, but the
+    nodes inside them are searched.
     """
     kinds = (node for node in walk(tree) if not isinstance(node, Later | Choice | Either))
     return next((node for node in kinds if node.name in names), None)
@@ -162,7 +166,8 @@ def followed(trace: Sequence[ExecutedOperation]) -> Iterator[ClassifiedCall]:
     """Yields the `ClassifiedCall` of every operation of a trace, in order.
 
     A transfer is scattered if it does not begin where the client's previous transfer on the file
-    ended. A client's first transfer on a file is scattered unless it begins at offset 0.
+    ended. A client's first transfer on a file, also the first one after a close, is scattered
+    unless it begins at offset 0.
     """
     files: dict[tuple[int, int], _File] = {}
     for one in trace:

@@ -1,10 +1,10 @@
 """Expressions over parameters, evaluated by plain Python for numbers and by SymPy for formulas.
 
-A description consists of sums, products, Max, Min and the like of symbols, with conditions such as
-`P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps its operations as written. For numbers, it is
-compiled into a Python function. For formulas, `sympify` repeats its operations in SymPy, which is
-imported only then, because it loads slower than all other modules together. An operation may
-combine an `Expr` with an expression of SymPy.
+A description writes amounts as sums, products, Max, Min and similar functions of symbols, with
+conditions such as `P.copies > 1` or `P.direct | P.cold`. An `Expr` keeps its operations as written.
+To compute numbers, it is compiled into a Python function. To show formulas, `sympify` repeats its
+operations in SymPy. SymPy is imported only then, because it takes longer to load than all other
+modules together. An operation may combine an `Expr` with an expression of SymPy.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# An argument of an `Expr`: an operand, the key of a symbol, the name of a named amount, or the
-# value of a number.
+# An argument of an `Expr`: an inner expression, the key of a symbol (str), the name of a named
+# amount (str), or the value of a number.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # A description may also use SymPy's own functions, whose results are no `Expr`.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
@@ -36,8 +36,8 @@ class Expr:
     """An expression: the operation `name` on `args`. For a symbol, the only argument is its key;
     for a number, the only argument is its value."""
 
-    # With this setting, NumPy leaves an operation of a NumPy scalar and an `Expr` to the methods of
-    # `Expr`.
+    # With this setting, NumPy lets the methods of `Expr` compute an operation of a NumPy scalar and
+    # an `Expr`.
     __array_ufunc__ = None
 
     def __init__(self, name: str, *args: Argument) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dfslab.spec.deployment import SEGMENT_BYTES, Network
 
-# Shortest time after which Linux sends a lost single segment again (TCP_RTO_MIN), in addition to
-# the round trip (RFC 6298).
+# Shortest time in seconds, in addition to the round trip, after which Linux retransmits a lost
+# segment that no later segment follows (TCP_RTO_MIN; RFC 6298).
 LEAST_TIMEOUT_S = 0.2
 # Constants of CUBIC (RFC 9438): the scaling factor in segments per cubic second, and the factor by
 # which a loss reduces the window.
@@ -18,7 +18,7 @@ CUBIC_SCALE, CUBIC_DECREASE = 0.4, 0.7
 
 @dataclass(frozen=True)
 class TcpPath:
-    """What TCP streams between two nodes experience.
+    """Properties of the path of TCP streams between two nodes, with the effects of jitter and loss.
 
     `latency_s`: mean one-way latency. `window_bytes`: largest number of bytes in flight.
     `retransmission_s`: mean delay of a message by the loss of its last segment.

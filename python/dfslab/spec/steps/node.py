@@ -460,7 +460,7 @@ def symbols(node: Node) -> dict[str, list[str]]:
 
 
 def lands_at(node: Node, role: str) -> str:
-    """Returns the role that holds a pipeline's unit after the stage `node`, if `role` held the unit
+    """Returns the role at which a pipeline's unit is after the stage `node`, if it was at `role`
     before this stage. Only one-way messages move the unit."""
     if isinstance(node, Seq) and node.steps:
         for step in node.steps:

@@ -191,8 +191,9 @@ def repeat(count: Expression, *body: Node, name: str = "", reselect: bool = Fals
 
 
 def part(share: Expression, *body: Node, name: str = "") -> PartialWork:
-    """Returns the step that does the share `share` of the work of `body`, from 0 to 1. A body of
-    which two steps do parts is work that begins in one step and ends in the other."""
+    """Returns the step that does the share `share` of the work of `body`, from 0 to 1. For example,
+    work that begins in one step and ends in a later step is described by a `part` of the same body
+    in each of these steps, with shares that add up to 1."""
     return PartialWork(name, _expression(share), seq(*body))
 
 
@@ -217,9 +218,9 @@ def either(holds: Expr, then: Node, otherwise: Node, name: str = "") -> Either:
 def striped(
     size_bytes: Expr, unit_bytes: Expr, places: Expression, on_one: Callable[[Expr], Node]
 ) -> Either:
-    """Returns the step that works on data which is striped over servers. If there are more than
-    `unit_bytes` of data, `places` servers have equal parts of them, and the parts are worked on in
-    parallel. Less data is on one server.
+    """Returns the step that works on `size_bytes` of data which is striped over servers. If
+    `size_bytes` exceeds `unit_bytes`, each of `places` servers has an equal part of the data, and
+    all parts are worked on in parallel. Otherwise all data is on one server.
 
     `on_one(size)` returns the step for a part of `size` bytes on one server. `places` must not
     depend on the size, because a Petri net has one branch for each of these servers.

@@ -1,10 +1,11 @@
 """Computes with how many requests the Linux kernel reads a file ahead, and how many bytes are in
 flight.
 
-A read that continues the previous one is served from a window that the kernel requests in advance.
-The first window has two to four times the bytes of the program's call, each further window has
-twice the bytes of the previous one, up to `read_ahead_kb` of the device, which is 128 KiB by
-default, also for FUSE (Linux, mm/readahead.c: get_init_ra_size, get_next_ra_size).
+A read that continues the previous read is served from a window that the kernel requests in advance.
+The first window has two to four times the bytes of the program's call, and each further window has
+twice the bytes of the window before it. No window is larger than `read_ahead_kb` of the device,
+which is 128 KiB by default, also for FUSE (Linux, mm/readahead.c: get_init_ra_size,
+get_next_ra_size).
 """
 
 from __future__ import annotations

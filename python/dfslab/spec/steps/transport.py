@@ -1,5 +1,5 @@
-"""Models TCP slow start: the round trips in which the sender of a message on a new connection is
-stalled.
+"""Models TCP slow start: the time for which the sender of a message on a new connection is stalled,
+counted in round trips.
 
 The formula is that of Kurose and Ross, "Computer Networking", section 3.7 (delay modelling), with
 the initial window of RFC 6928. The window doubles each round trip. Until the window covers the
@@ -23,8 +23,8 @@ def _doublings(ratio: Expr) -> Expr:
 
 
 def windows_in_flight(rate: Expression) -> Expr:
-    """Returns the number of initial windows that a link of `rate` bytes/s holds in one round trip:
-    the bandwidth-delay product, divided by the initial window; at least 1."""
+    """Returns the bandwidth-delay product of a link of `rate` bytes/s, as a number of initial
+    windows: 2 * network_latency * rate / initial_window, but at least 1."""
     held: Expr = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
     return named("windows_in_flight", held)
 

@@ -16,9 +16,9 @@ Flow = tuple[Share, ...]
 
 
 class FlowParameters(FileParameters):
-    """Parameters of filebench's workloads, for one client. Filebench states a number of files for
-    all threads; here it is divided by its number of threads. `FLOW` is the sequence of operations
-    that is repeated."""
+    """Parameters of filebench's workloads, for one client. `FLOW` is the sequence of operations
+    that is repeated. Filebench states one number of files for all its threads; the default here is
+    that number divided by filebench's number of threads."""
 
     FLOW: ClassVar[Flow]
 

@@ -77,7 +77,7 @@ class LoadPlan(CoreDocument):
     `run_directory`: the directory that the run creates under the target's root. `verify`: when
     content is checked. `time_limit_s`: the time after which no operation starts; None: no limit.
     `grace_s`: the time that a call may last beyond the limit, or beyond the stop of the run, before
-    the run is given up (None: twice the limit, from 10 s to 120 s).
+    the run is given up (None: twice the limit, but at least 10 s and at most 120 s).
     `max_errors`: the number of errors beyond which the run stops. `layers`: the outermost first.
     `record`: whether executed operations are returned. `hold`: whether clients also wait at the
     barrier after each phase. `shared`: whether other shards use the same run directory.

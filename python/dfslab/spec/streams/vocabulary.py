@@ -175,7 +175,7 @@ class Zipf(CoreDocument):
 
 
 class Neighbour(CoreDocument):
-    """Each client works on the files of the client whose number is larger by `neighbour`."""
+    """Client c of n clients works on the files of client (c + `neighbour`) mod n."""
 
     neighbour: Annotated[int, Field(ge=0)]
 

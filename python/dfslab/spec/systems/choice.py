@@ -45,8 +45,8 @@ class ClientAccess(CheckedModel):
 
 
 # File systems that were renamed and whose former name now belongs to another file system. A key is
-# (former name, role), a value is the present name. Only the renamed file system has this role, so a
-# deployment with this role means the renamed file system.
+# (former name, role), a value is the present name. Of the two file systems, only the renamed one
+# has this role. So the former name, together with this role, means the renamed file system.
 FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
 
 

@@ -18,8 +18,8 @@ class Counted:
     """Sums over all calls of one type; times are in nanoseconds. `total_ns`, `min_ns` and `max_ns`
     are None if the server does not report them.
 
-    `above` is the name of an earlier type of call, whose sums include the sums of this type; "" if
-    there is none.
+    `above` is the name of a type of call whose sums include the sums of this type, and whose row is
+    before this row; "" if there is none.
     """
 
     step: str
@@ -64,7 +64,8 @@ class NotUnderstood(Exception):
     """
 
 
-# A number of calls, bytes or nanoseconds (29 years) that reaches this value is rejected as invalid.
+# A number of calls, bytes or nanoseconds (1e18 ns are 32 years) that reaches this value is rejected
+# as invalid.
 MOST = 1e18
 
 

@@ -12,7 +12,7 @@ Command = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True, kw_only=True)
 class SystemDiscovery:
-    """What a running file system reports about its deployment.
+    """The facts about its deployment that a running file system reports.
 
     `instances` maps each reported role to the number of its processes. `settings` maps parameters
     of the file system's description to values in SI units. `addresses` maps each role to the

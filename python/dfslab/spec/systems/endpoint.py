@@ -9,8 +9,8 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class JavaConfiguration:
-    """What Hadoop's own client needs to call a testbed: the folder of its configuration files, and
-    the version of Hadoop.
+    """The configuration with which Hadoop's own client calls a testbed: the folder of the
+    configuration files, and the version of Hadoop.
     """
 
     folder: str

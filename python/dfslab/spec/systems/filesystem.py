@@ -48,7 +48,7 @@ def one_copy(parameters: Mapping[str, float]) -> float:
 
 
 def nothing_measured(files: LocalFiles) -> dict[str, float]:
-    """Returns an empty dictionary: a profile holds no constant of the file system. This is the
+    """Returns an empty dictionary: profiles contain no constants of the file system. This is the
     default of `measured`."""
     return {}
 
@@ -71,15 +71,16 @@ class Facts:
     several_servers: how several metadata servers share the names; "" if there can be only one.
     address(uri): returns the host and port that must be reachable for a URI, None if there is none;
         raises ValueError if the URI is malformed.
-    functions: maps each step that a paper names to the ends of the step's call paths in traces.
+    functions: maps each step that a paper names to the ends of the step's call paths in traces;
+        the times of all ends are added, and the calls at the first end are counted.
     traced: maps one or several steps of the operation trees to the end of the call path in traces
         that corresponds to them.
     advice(message): returns a remedy for an error message of the client; "" if none is known.
     has_servers: False if the kernel of the client's machine alone serves the file system.
     stored_copies(parameters): returns how many bytes the servers store for each byte of a file,
         such as the number of replicas.
-    measured(files): returns those calibrated constants, by key in SI units, that the profile of a
-        client's machine holds.
+    measured(files): returns the calibrated constants that are in the profile of a client's machine
+        (`files`), by key, in SI units.
     service_variability: squared coefficient of variation of the servers' service times: 1 is
         exponential, 0 is constant (all requests move pieces of equal size).
     plan_position: position (1, 2, …) among the file systems that `dfslab plan` compares if the user

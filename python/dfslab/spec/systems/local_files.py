@@ -5,7 +5,7 @@ from __future__ import annotations
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
-# The keys of the disk below the file system.
+# The keys of `LocalFiles` that describe the disk below the file system.
 OF_DISKS = (
     "commit_time",
     "commit_rate",
@@ -18,9 +18,10 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
-# The rates of measured lines. A line is a time plus bytes divided by a rate; models use it if the
-# key of the entry was measured. The entry has the names of the line's rates. Each rate has "read"
-# or "write": the rate of the node's disk that models use if the rate of the line was not measured.
+# Some measured durations have the form time + bytes / rate (a line over the number of bytes).
+# Models use the lines of an entry if the key of the entry was measured, that is, is not 0. The
+# entry maps the name of each line's rate to "read" or "write": the rate of the node's disk that
+# replaces the line's rate if the latter was not measured.
 RATES_OF_LINES = {
     "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
     "commits": {"commit_rate": "write", "commits_rate": "write"},
@@ -28,10 +29,10 @@ RATES_OF_LINES = {
 
 
 class LocalFiles(CheckedModel):
-    """What calls on one directory of a node take, and what the disk below it delivers to direct I/O
-    of single streams. Times are in seconds, rates in bytes or requests per second; 0 is "not
-    measured". Models use the values for local file systems only. For the bytes of a request or an
-    fsync whose rate was not measured, they use the rate of the node's disk.
+    """Measured times and rates of calls on files in one directory of a node, and of direct I/O and
+    fsync on the disk below the directory. Times are in seconds, rates in bytes or calls per second;
+    0 means "not measured". Models use the values for local file systems only. If the rate for the
+    bytes of a request or an fsync was not measured, models use the rate of the node's disk.
     """
 
     open_time: Seconds = quantity("0 s", description="Processor time to open a file")
@@ -71,9 +72,9 @@ class LocalFiles(CheckedModel):
     )
 
     def completed(self, read_rate: float, write_rate: float) -> LocalFiles:
-        """Returns the values with a rate for the bytes of every measured line: the measured rate
-        or, if the rate was not measured, the rate of the node's disk. `read_rate` and `write_rate`
-        are the rates of the node's disk in bytes per second."""
+        """Returns a copy in which every measured line (RATES_OF_LINES) has its rates. A rate that
+        was not measured is replaced by `read_rate` or `write_rate`, the rates of the node's disk in
+        bytes per second."""
         known, of_disk = dict(self), {"read": read_rate, "write": write_rate}
         missing = {
             name: of_disk[mode]

@@ -25,11 +25,11 @@ class ExistingFileSystem:
     """A file system that dfslab did not start: its kind, where it is, its size in bytes and its
     layout.
 
-    `file_system` is the name of the description of this file system; "" where there is no
-    description. `type`, `source` and `options` are those of the mount; options are separated by
-    commas. `servers` are the names of its servers. `mounted_at` is the mount point; "" where the
-    file system was reached by a uri. `version` is the version that the servers report; "" if
-    unknown. `facts` are its attributes and its layout.
+    `file_system` is the name of dfslab's description of this file system; "" if there is no
+    description. `type`, `source` and `options` are the type, source and options of the mount;
+    options are separated by commas. `servers` are the names of the file system's servers.
+    `mounted_at` is the mount point; "" if the file system was reached by a uri. `version` is the
+    version that the servers report; "" if unknown. `facts` are attributes and the layout.
     """
 
     file_system: str

@@ -18,12 +18,16 @@ from dfslab.spec.steps.expression import Expr, symbol
 __all__ = ["COMMON", "Parameter", "Parameters", "Purpose", "symbol"]
 
 ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
-# What a parameter sets, for code that treats all file systems alike. "copies": the number of copies
-# of data grows with the value, and so does the number of failures that the data survives. "mirror":
-# data is stored once (0) or on two servers (1). "data fragments": fragments that hold data under
-# erasure coding; fewer are left for parity if the value grows. "block size": the unit of bytes in
-# which a file is stored. "file size": the size of a file. "tuning": how processes cache, prefetch
-# and schedule; where data is stored does not depend on it. "": none of these.
+# The property that a parameter sets, for code that treats all file systems alike.
+# "copies": the number of copies of data; the number of failures that the data survives grows with
+#     it.
+# "mirror": whether data is stored once (0) or on two servers (1).
+# "data fragments": the number of fragments of data under erasure coding; with a larger value, fewer
+#     fragments are left for parity.
+# "block size": the size in bytes of the units in which a file is stored.
+# "file size": the size of a file.
+# "tuning": how processes cache, prefetch and schedule; where data is stored does not depend on it.
+# "": none of these.
 Purpose = Literal["", "copies", "mirror", "data fragments", "block size", "file size", "tuning"]
 
 
@@ -32,11 +36,11 @@ class Parameter:
     """One parameter, that is, one symbol of a file system's description.
 
     `default` is in the SI `unit`; None: the parameter has no default. If the parameter is
-    calibrated, `default` is the median of its prior, and `spread` is the standard deviation of the
-    prior's natural logarithm (1.0: a factor of e either way). `wu` is the id in Wu 2013's Table 1,
-    which is only printed. `purpose` states what the parameter sets. A `daemons_only` parameter
-    configures a testbed and occurs in no tree. `testbed_default` is the default on testbeds of
-    dfslab; None if it is `default`.
+    calibrated, `default` is the median of its lognormal prior, and `spread` is the standard
+    deviation of ln(value) under this prior (1.0: a factor of e either way). `wu` is the id in Wu
+    2013's Table 1; it is printed and not used otherwise. `purpose` states what the parameter sets.
+    A `daemons_only` parameter configures a testbed and occurs in no tree. `testbed_default` is the
+    default on testbeds of dfslab; None if it equals `default`.
     """
 
     key: str

@@ -1,5 +1,5 @@
-"""The parameters of file systems that set how often data is stored, whatever they are called and
-counted in."""
+"""Finds the parameter of a file system that sets how many copies of data are stored. Its name and
+its values differ between file systems."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.parameters import Parameter
 
-# A parameter without a declared purpose is taken for one of copies if its key or its meaning has
-# one of these words. A file system of another author may declare no purposes.
+# A parameter without a declared purpose counts as one that protects data if its key or its meaning
+# has one of these words. Descriptions by other authors may declare no purposes.
 _IN_KEY = re.compile(r"cop(y|ies)|replica|mirror|parity|redundan|erasure|fragment")
 _IN_MEANING = re.compile(r"cop(y|ies) of|replica|redundan|parity|erasure", re.IGNORECASE)
 
