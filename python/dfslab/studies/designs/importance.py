@@ -35,8 +35,9 @@ class Ranking:
     """The importance of all factors, of the independent blocks of factors, and of the factors
     within each regime (a subset of the configurations).
 
-    `first_order_sum`: the sum of the blocks' first-order indices. If the sum contradicts the
-    definition of the indices, `refusal` states the contradiction and the other lists are empty.
+    `first_order_sum`: the sum of the blocks' first-order indices. By definition, this sum is at
+    most 1. If the estimated sum contradicts this, `refusal` states the contradiction and the other
+    lists are empty.
     """
 
     first_order_sum: Metric
@@ -106,9 +107,10 @@ def refitted(
     grey: LearntModel,
     wanted: Sequence[DesignRow],
 ) -> list[Floats]:
-    """Returns predictions (log rate) for the rows `wanted`: first the predictions of the model,
-    then the predictions of models that are fitted again to bootstrap samples of testbeds (of
-    configurations if there is one testbed). Each distinct row is predicted once."""
+    """Returns several arrays of predicted log rates for the rows `wanted`: first the predictions of
+    the model `grey`, then those of models that are fitted again to bootstrap samples. A sample is
+    drawn from the testbeds, or from the configurations if there is only one testbed. Each distinct
+    row is predicted once."""
     place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
     every = np.array([place[row] for row in wanted])
     points = points_of(scenario, allowed, list(place))
@@ -134,9 +136,9 @@ def _resampled_groups(rows: TrainingRows) -> np.ndarray:
 
 
 def of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
-    """Returns the importance of the factors from the measured data, without the grey-box model. The
-    outer key is the name of a measure, the inner key a factor. The measures are Kumar's VI, PAWN,
-    RBD-FAST, permutation and SHAP."""
+    """Returns the importance of the factors from the measured data, without the grey-box model: for
+    each measure (by name), the importance of each factor (by name). The measures are Kumar's VI,
+    PAWN, RBD-FAST, permutation and SHAP."""
     boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors

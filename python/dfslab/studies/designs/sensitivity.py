@@ -56,7 +56,9 @@ def pawn(
     """Returns the PAWN index of each factor x_i with an interval. The index states how much the
     distribution of `values` changes if x_i is known.
 
-    The index is the median over the levels of x_i.
+    The levels of x_i are divided into PAWN_SLICES slices. The index is the median over the slices
+    of the Kolmogorov-Smirnov distance between the distribution of `values` in the slice and their
+    distribution over all rows.
     """
     problem = _problem(names, levels)
 
