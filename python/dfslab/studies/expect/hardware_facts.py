@@ -194,8 +194,9 @@ def _quantity(option: str, text: str, unit: str) -> float:
 
 
 def uncertainty(facts: Sequence[HardwareFact]) -> HardwareUncertainty:
-    """Returns the uncertainty of those facts that are doubtful, as a scenario states it. The other
-    facts count as exact: models have the usual spread of hardware in their own errors."""
+    """Returns the uncertainty of the doubtful facts, in the form of a scenario's table. Facts that
+    are not doubtful count as exact, because the usual spread of hardware is part of the models' own
+    errors."""
     return HardwareUncertainty().model_copy(
         update={
             UNCERTAIN[one.name]: float(f"{factor_of(one.log_sd):.3g}")

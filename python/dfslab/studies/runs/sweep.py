@@ -193,8 +193,8 @@ def _measure(
     clock: Clock = REAL,
     job_s: float | None = None,
 ) -> list[Result]:
-    """Runs the jobs that have no stored result, and returns the results of all jobs. The reported
-    remaining time is that of the jobs without a stored result.
+    """Runs the jobs that have no stored result, and returns the results of all jobs. The remaining
+    time that is reported covers only the jobs that have no stored result.
 
     Raises RunFailed once every configuration has failed.
     """
