@@ -184,8 +184,9 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Returns the names of steps, shortened to MOST_NAME characters or, if `is_wide`, to the longer
-    default of `short_path`. Names that would become equal get the default length, too."""
+    """Returns the names of steps, shortened to MOST_NAME characters. If `is_wide`, all names have
+    the longer default length of `short_path`. Otherwise, only names that MOST_NAME would make equal
+    have this default length."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [

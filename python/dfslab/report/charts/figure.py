@@ -92,8 +92,9 @@ class VerticalLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with its title. The panels of a figure share the scales of both axes, except
-    where a panel has its own: `x_axis`, `y_axis`; None for the shared axis."""
+    """One small chart with its title. The panels of a figure share the scales of both axes.
+    `x_axis`, `y_axis`: an axis that only this panel has, instead of the shared one; None for the
+    shared axis."""
 
     title: str
     series: Sequence[Series] = ()

@@ -311,9 +311,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 def _smallest(
     evidence: DecisionInput, group: Sequence[Change], together: PairedGain
 ) -> tuple[Change, ...]:
-    """Returns a smallest part of a group of changes that has about the same gain, in the
-    configuration of `together`, as the whole group. Changes that add nothing to the gain are left
-    out one by one. A change whose omission leads to an illegal configuration is kept."""
+    """Returns the changes of a group that remain if the changes that add nothing are left out, one
+    after the other. In the configuration of `together`, the remaining changes have about the same
+    gain as the whole group. A change whose omission leads to an illegal configuration is kept."""
     model = PairedModel(replace(evidence, points=[together.point]))
     kept = list(group)
     for one in group:
