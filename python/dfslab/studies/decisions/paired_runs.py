@@ -67,7 +67,8 @@ class ComparedMetric(BaseModel):
 
 class ComparedRuns(BaseModel):
     """The comparison of two runs. `noise`: relative standard deviation of the rate between
-    repetitions. `failed`: the rules of --fail-if that are violated."""
+    repetitions; if no rate was compared, that of the noisiest metric. `failed`: one sentence for
+    each violation of a rule of --fail-if."""
 
     before: str
     after: str
@@ -198,9 +199,8 @@ def compare_runs(
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Returns every metric that both runs measured at the same configuration. If there is no such
-    metric, configurations that differ only in the file system or the deployment count as the same
-    configuration."""
+    """Returns one pair for every metric and configuration that both runs measured. If there is
+    none, configurations that differ only in the file system or the deployment are paired."""
     for without in _IGNORED:
         first, second = (_logs(results, without) for results in (before, after))
         found = [

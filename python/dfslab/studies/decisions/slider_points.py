@@ -31,8 +31,8 @@ from dfslab.studies.runs.stages import processor_s
 # The quantities that get a slider, as phrases of the language of changes. Predictions for many
 # clients take longest, so they are computed last.
 QUANTITIES = ("servers", "link", "disk", "copies", "clients")
-# The settings of a quantity, as factors of its present value. The possible setting that is nearest
-# to each product is taken.
+# The settings of a quantity are the possible values that are nearest to its present value times
+# these factors.
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Largest number of operations that have a column, each for one configuration.
 MOST_OPERATIONS = 6

@@ -27,8 +27,8 @@ CLEAR_CHANGE = math.log(1.05)
 # Because of noise, a measured rate may exceed the largest rate that the description allows, up to
 # this factor.
 ABOVE_BOUND = 1.10
-# If a run has more pairs of configurations than this number, only every n-th pair is compared,
-# where n is the number of pairs // MOST_PAIRS.
+# If a run has N pairs of configurations and N is larger than this number, only every n-th pair is
+# compared, where n = N // MOST_PAIRS.
 MOST_PAIRS = 300
 
 

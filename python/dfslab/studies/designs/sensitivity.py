@@ -188,7 +188,8 @@ def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[st
 
 def verdict(importance: FactorImportance, partner: str | None) -> str:
     """Returns a text that states what the data show about a factor. `partner`: the factor with
-    which this factor is collinear; None if there is none."""
+    which this factor is collinear, or another text on why its effect cannot be identified; None if
+    it can."""
     if partner is not None:
         return f"not identifiable: collinear with {partner} in these runs"
     low, high = importance.total.low or 0.0, importance.total.high or 0.0

@@ -33,9 +33,9 @@ FEWEST, MOST = 2, 2_000
 FEWEST_SMALL = 20
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
-# The value of the model's variable `entries` that stands for empty caches in client processes: each
-# client is predicted as if it had visited this number of files before, so that its cache holds no
-# file of the operation.
+# The value of the model's variable `entries` that represents empty caches in client processes.
+# `entries` is the number of files that each client visited before; after so large a number, its
+# cache has no file of the operation.
 VISITED_FILES = 1e9
 # Least time in seconds to measure one operation, because rates of shorter measurements are mostly
 # noise.

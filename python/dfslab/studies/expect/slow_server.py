@@ -1,10 +1,11 @@
 """Predicts how the rates of operations change if one of several equal servers is slow.
 
 The description gives the time of an operation if all servers are normal, and if all servers are
-slow. An operation that uses the slow server takes about as long as if all servers were slow: a file
-is stored on the slow server, or its parts on all servers are finished when the slowest part is. The
-share of such operations follows from the description, too. Which files are stored on the slow
-server is random, so the rate of a few files varies.
+slow. An operation that uses the slow server takes about as long as if all servers were slow. The
+reason is that its file is stored on the slow server only, or that its file has parts on several
+servers and is complete only when the slowest part is. The share of such operations follows from the
+description, too. Which files are stored on the slow server is random, so the rate of a few files
+varies.
 """
 
 from __future__ import annotations

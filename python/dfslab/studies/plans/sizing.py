@@ -101,7 +101,8 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
     """Returns the smallest legal number of servers that reaches the targets, and the load of these
-    servers. The number is exact up to some 400 servers, and may be 0.5 % too large beyond.
+    servers. The number is exact up to about 400 servers; a larger number may be up to 0.5 % too
+    large.
 
     Returns a text with the reason if no number up to MOST_NODES reaches the targets.
     """

@@ -286,8 +286,9 @@ def _predict(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Fits a model to the configurations that are not held out, then predicts all
-    configurations."""
+    """Fits a model to the results `training`, then predicts all configurations. Without training
+    results, the model predicts without a fit. If the fit or a prediction fails, the result of the
+    configuration is a failure."""
     assert not any(result.point.held_out for result in training)
     known: dict[str, Result] = {}
     try:

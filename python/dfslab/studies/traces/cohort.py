@@ -88,8 +88,9 @@ class CohortPair:
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
     """Compares all steps of two profiles.
 
-    The changed steps are sorted by change of self time; the changes of all steps are returned as
-    well, for the colours in charts.
+    The steps that changed significantly are sorted by the change of their self time. For the
+    colours in charts, the relative changes of all steps that occur in both profiles are returned as
+    well.
     """
     return compare_all([CohortPair("", steps(before.roots), steps(after.roots))])
 

@@ -151,8 +151,8 @@ def _gain(
 ) -> PartGain:
     whole_ns = observed.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
-    # Variance of other processors, disks and links cannot widen the interval by more than the
-    # saving's upper bound.
+    # The interval is widened by at most the upper bound of the saving, because the variance may be
+    # that of other parts.
     half = min(most, _among_runs_ns(part, saved_ns[1], observed) / whole_ns)
     return PartGain(
         part=_shown(part, one_host),
@@ -304,8 +304,8 @@ def _savings(
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
-    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. A
-    # negative value lowers `least`.
+    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. If
+    # they are negative, they lower `least`.
     more_ns = _unexplained_ns(observed)
     found = {
         name: (
