@@ -79,7 +79,8 @@ def flatten(
 
 
 def facets(nodes: Iterable[Bar]) -> list[str]:
-    """Returns the sorted names of all processes that occur in the key `of` of at least one node."""
+    """Returns the sorted names of all processes or hosts that occur in the key `of` of at least one
+    node."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 

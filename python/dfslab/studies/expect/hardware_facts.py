@@ -30,7 +30,7 @@ SHARE_SD = 0.5
 # machine.
 EMULATED = "all hosts of the testbed"
 # Standard deviation of the natural logarithm of a value, by how the value is known. A declared rate
-# is from a data sheet; a probed rate varies with other work on the machine.
+# is from a data sheet. A probed rate varies with other work on the machine.
 DECLARED_SD, PROBED_SD, ASSUMED_SD = 0.03, 0.15, 1.0
 KNOWN_SD: dict[FactSource, float] = {
     "declared": DECLARED_SD,

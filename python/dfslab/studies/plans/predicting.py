@@ -31,8 +31,8 @@ def predict(
 ) -> list[Result]:
     """Predicts all configurations of a scenario by one method.
 
-    The method is fitted to the results `measured` first; None: it is not fitted. Raises InputError
-    if the method can predict only after it was fitted, and it is not.
+    The method is first fitted to the results `measured`; if `measured` is None, it is not fitted.
+    Raises InputError if the method cannot predict without a fit and `measured` is None.
     """
     model = discover.model(method)
     points = check(scenario)
