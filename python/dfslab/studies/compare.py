@@ -82,7 +82,7 @@ class Comparison(StudyResult):
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
         """The JSON document: metric, scores and noise.
 
-        Its key `points` holds `rows`, the compared configurations.
+        Its key `points` has the compared configurations (`rows`).
         """
         found = self.model_dump(mode="json")
         found["points"] = found.pop("rows")

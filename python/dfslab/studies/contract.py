@@ -51,7 +51,7 @@ class StudyResult(BaseModel):
     stands_for_results: ClassVar[bool] = False
     # Whether this result alone is a sufficient reason to write the page of a run.
     is_worth_a_page: ClassVar[bool] = True
-    # Sort key of the section on the page. None: a dedicated section with charts shows the result.
+    # Sort key of the section on the page; None if a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
     # The tab of the page that shows the section.
     tab: ClassVar[Tab] = Tab.RAW
@@ -63,8 +63,8 @@ class StudyResult(BaseModel):
         return []
 
     def section(self, run: FinishedRun) -> Section:
-        """The section of the page that shows the result. By default the section holds the result's
-        tables."""
+        """The section of the page that shows the result. By default, the section has the tables
+        of the result."""
         order = self.section_order or 0
         return Section(self.study, self.title, order, self.empty, self.tables(run))
 
@@ -141,7 +141,7 @@ class Findings:
 
     @classmethod
     def of(cls, *results: StudyResult | None) -> Findings:
-        """Findings that hold these results. A result that is None is skipped."""
+        """Findings with these results. A result that is None is skipped."""
         return cls({one.study: one for one in results if one is not None})
 
     def get(self, kind: type[Found]) -> Found | None:

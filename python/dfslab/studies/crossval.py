@@ -237,7 +237,7 @@ def _rates(point: Point) -> str:
 
 
 def _grouped(keys: Sequence[str], seed: int) -> Folds:
-    """Returns folds that keep results with equal keys together: all of them are in the same fold.
+    """Returns folds such that results with equal keys are in the same fold.
     `keys`: one key for each result.
 
     Returns an empty list if all results have the same key.

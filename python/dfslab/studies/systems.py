@@ -59,7 +59,7 @@ class SystemsComparison(StudyResult):
         return found
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The JSON document: the key `systems` holds file systems and rows."""
+        """The JSON document. Its key `systems` has the file systems and the rows."""
         return {self.study: self.model_dump(mode="json")}
 
     def _table(self, title: str, rows: Sequence[SystemsRow], unit: str) -> Table:

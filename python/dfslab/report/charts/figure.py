@@ -1,4 +1,4 @@
-"""Types of the parts of a chart: axes, series of points, bars, and panels that hold them."""
+"""Types of the parts of a chart: axes, series of points, bars, and panels that contain them."""
 
 from __future__ import annotations
 

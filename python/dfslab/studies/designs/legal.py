@@ -126,8 +126,8 @@ class Legal:
     def at(self, shares: np.ndarray) -> DesignRow:
         """Returns the legal row that a point of the unit cube selects.
 
-        `shares` holds one number in [0, 1) for each block of factors, and that number selects one
-        of the block's legal rows.
+        `shares` has one number in [0, 1) for each block of factors. The number selects one of the
+        block's legal rows.
         """
         pairs = zip(shares, self.blocks, strict=True)
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])

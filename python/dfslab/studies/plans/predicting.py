@@ -71,8 +71,8 @@ def metadata_limits(
     names of these configurations.
 
     `bound_s`: largest mean response time in a burst, in seconds. `burst_s`: length of a burst in
-    seconds; None: 1, 10 and 60 s. `servers`: number of metadata servers; None: as deployed.
-    `measured`: results that calibrate the model; None: not calibrated.
+    seconds; None for 1, 10 and 60 s. `servers`: number of metadata servers; None for the deployed
+    number. `measured`: results that calibrate the model; None for an uncalibrated model.
     """
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server

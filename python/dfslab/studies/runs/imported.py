@@ -42,7 +42,7 @@ class ImportedRun:
 
 
 def is_known(file: Path) -> bool:
-    """Returns whether a file holds results of a known tool, or counters of a server or client."""
+    """Returns whether a file has results of a known tool, or counters of a server or client."""
     return tool_report.is_recognised(file) or counter_reports.report(file) is not None
 
 

@@ -161,7 +161,7 @@ class SearchOutcome:
 
     `meets_per_s`: highest rate that significantly meets the objective; None if no such rate was
     found. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
-    between the two are unclear. `knee`: None if the knee lies outside the curve.
+    between these two rates are unclear. `knee`: None if the knee lies outside the curve.
     """
 
     objective: str

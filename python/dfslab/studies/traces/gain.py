@@ -35,7 +35,7 @@ LEAST_CALLS = 5
 
 @dataclass
 class ThreadStep:
-    """A step of a logical thread. `node` holds the step's time."""
+    """A step of a logical thread. `node` has the step's time."""
 
     node: MergedStep
 

@@ -5,7 +5,7 @@ waited; the threads that it waited for show the cause. In a pipeline, a receiver
 its sender has data waits for the link between them. A faster disk helps until the next slowest disk
 of the same pipeline is the bottleneck.
 
-Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most`
+Profiles have sums without timestamps, so overlap within a thread is unknown. `least` and `most`
 bound the saving by the sums; the upper bound also includes client waits that no pipeline explains.
 The verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs.
 This interval adds the observed variance between calls, and `gain.RUNS_DIFFER` for the variance that
