@@ -54,8 +54,8 @@ def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[P
 
 
 def paper_order(wu: str) -> tuple[int, str]:
-    """Returns the sort key of a parameter's id in Wu 2013, such as "Dp8": the ids of the paper come
-    first, by family, then parameters without an id."""
+    """Returns the sort key of a parameter's id in Wu 2013, such as "Dp8". Parameters with an id of
+    the paper come first, ordered by the family of the id; parameters without such an id follow."""
     families = ("Dp", "Np", "Dap", "Pp", "Rp", "Hp")
     for index, family in enumerate(families):
         if wu.startswith(family):

@@ -34,9 +34,10 @@ class Bar(TypedDict):
     """A node of a call tree, with the keys that the page's script reads.
 
     `above`: index of the node's parent, -1 for a root. `kind`: "blocked" if most of the calls are
-    waits, else "service". `sums`: number of calls, self time in ns, bytes. `of`: for each process
-    or host, a tuple that begins with the same three sums. `change`: relative change of the node's
-    mean duration between the two compared groups of calls; the key is missing without a comparison.
+    waits, else "service". `sums`: number of calls, self time in ns, bytes. `of`: a map from the
+    name of each process or host to a tuple, which begins with the number of calls, the self time in
+    ns and the bytes of this process or host. `change`: relative change of the node's mean duration
+    between the two compared groups of calls; the key is missing without a comparison.
     """
 
     name: str
@@ -78,7 +79,8 @@ def flatten(
 
 
 def facets(nodes: Iterable[Bar]) -> list[str]:
-    """Returns the sorted names of all processes that occur in the key `of` of at least one node."""
+    """Returns the sorted names of all processes or hosts that occur in the key `of` of at least one
+    node."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 

@@ -122,9 +122,9 @@ def page_of(
 ) -> str:
     """Returns the HTML of a page with the sections `shown`.
 
-    `title`: the question that the page answers. `words`: the line below it. `warning`: a sentence
-    that is shown above everything else; "" for none. `bar`: HTML above the page, such as the links
-    of `dfslab serve`.
+    `title`: the question that the page answers. `words`: the line below the title. `warning`: a
+    sentence that is shown above everything else; "" for none. `bar`: HTML above the page, such as
+    the links of `dfslab serve`.
     """
     full = [one for one in shown if one.body]
     parts = [(tab, [one for one in full if one.tab is tab]) for tab in Tab]
@@ -147,8 +147,8 @@ def page_of(
 
 
 def write(run: FinishedRun, output: Output | None = None) -> None:
-    """Writes the page of a run to `output`, a file that the user named; if that is None, into the
-    run's folder."""
+    """Writes the page of a run. `output`: a file that the user named; None to write the page into
+    the run's folder."""
     page = render(run)
     if output is None:
         write_atomically(run.page, page)

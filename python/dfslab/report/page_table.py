@@ -58,7 +58,7 @@ def _cells(row: Sequence[TableCell], columns: Iterable[Column]) -> Markup:
 
 def _cell(cell: TableCell, column: Column, place: int) -> Markup:
     """Returns the HTML of a cell. `place`: index of its column. Long texts after the first column
-    may wrap. If the cell has the short form of a text, the text is its tooltip."""
+    may wrap. If the cell shows a short form of its value, the full value is the cell's tooltip."""
     if cell.is_bar and isinstance(cell.value, float):
         return _bar(cell.value, cell.text)
     style = _text_class(column)

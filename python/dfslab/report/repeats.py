@@ -14,14 +14,14 @@ LOOPS = "Repeated steps, by how often one call of the step above makes them"
 RETRIES = "Failed, then made again by the same caller"
 LOOP_HEAD = ("step", "least", "median", "most", "callers")
 # Headings of two columns of shares. Tables show these columns next to the saving of each step, so
-# that readers can compare them.
+# that readers can compare the shares with the saving.
 SELF_SHARE, PATH_SHARE = "share of self time", "share of critical path"
 RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 class Loop(NamedTuple):
-    """How often one call of a parent step executes the step `path`: minimum (`least`), median
-    (`p50`) and maximum (`most`).
+    """How often the step `path` is executed within one call of its parent step: the minimum
+    (`least`), the median (`p50`) and the maximum (`most`) over the calls of the parent step.
 
     `callers`: number of calls of the parent step.
     """

@@ -26,9 +26,11 @@ PEAK_NOTE = (
 
 
 def limits_answer(limits: ServerLimits, wide: bool = False) -> list[Table | Paragraph | str]:
-    """Returns, in the order of printing: a line with the configurations; one to three sentences on
-    the number of files, the lowest request rate and the largest burst; a table of each; and the
-    assumptions and notes. `wide`: the table of bursts has all quantiles of the response."""
+    """Returns the parts of the answer in the order of printing. The first part is a line with the
+    configurations. One to three sentences follow on the number of files, the lowest request rate
+    and the largest bursts. Then come tables of the numbers of files (if known), of the request
+    rates and of the bursts, and at last the assumptions and notes. `wide`: whether the table of
+    bursts has all quantiles of the response."""
     found: list[Table | Paragraph | str] = [f"{limits.system}: {limits.configuration}"]
     found += [Paragraph(one) for one in _sentences(limits)]
     if limits.files:

@@ -70,7 +70,7 @@ def drawn(contents: Contents, columns: int = NARROW) -> Table:
 
 def _broken(text: str, width: int | None) -> str:
     """Breaks the words of a text that are longer than `width` characters, after separators such as
-    "/" and "_". None: no word is broken."""
+    "/" and "_". If `width` is None, no word is broken."""
     if width is None:
         return text
 
@@ -113,11 +113,11 @@ def _numbers_fit(contents: Contents) -> bool:
 
 
 def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
-    """Returns the width in characters of each text column, by the index of the column. With these
-    widths, the table is at most `columns` wide. No word is broken, or, if the table cannot fit
-    without, words are broken after separators only. The widest columns are made narrower first.
-    Returns an empty dictionary if the table fits without narrower columns, or if it cannot fit
-    without a word that is broken elsewhere."""
+    """Returns the width in characters of each text column, by the index of the column, so that the
+    table is at most `columns` wide. The widest columns are made narrower first. Words are broken
+    only if the table does not fit otherwise, and only after separators. Returns an empty dictionary
+    if the table fits without narrower columns, or if it does not fit even with words that are
+    broken after separators."""
     texts = [n for n, column in enumerate(contents.columns) if column.align != "right"]
     widths = [0] * len(contents.columns)
     for number in texts:
@@ -142,8 +142,8 @@ def _least_widths(
     contents: Contents, texts: Sequence[int], part: Callable[[str], int]
 ) -> list[int]:
     """Returns the smallest width in characters of each text column; 0 for number columns. `texts`:
-    the indices of the text columns. `part`: returns the length of the longest part of a text that
-    may not be broken."""
+    the indices of the text columns. `part`: a function that returns the length of the longest
+    unbreakable part of a text."""
     least = [0] * len(contents.columns)
     for number in texts:
         title = contents.columns[number].title
@@ -152,9 +152,9 @@ def _least_widths(
 
 
 def _needed(contents: Contents, of_texts: Sequence[int]) -> int:
-    """Returns the width in characters of a table in which no number has a line break. `of_texts`:
-    for each column, its width if it is a text column; the entries of number columns are not
-    used."""
+    """Returns the width in characters of a table in which no number has a line break. `of_texts`: a
+    list with one entry for each column. The entry of a text column is its width; the entries of
+    number columns are not used."""
     needed = 1
     for number, column in enumerate(contents.columns):
         title = _longest_line(column.title)

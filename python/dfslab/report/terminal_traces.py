@@ -33,7 +33,7 @@ def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table |
     clock offsets, and the calls that were lost or left out. Waits have a separate table if the
     trace marks them.
 
-    Tables have at most MOST_ROWS rows and fit 80 columns. If `is_wide`, they have up to
+    Rankings of steps have at most MOST_ROWS rows and fit 80 columns. If `is_wide`, they have up to
     MOST_ROWS_WIDE rows and further columns.
     """
     most = MOST_ROWS_WIDE if is_wide else MOST_ROWS
@@ -134,8 +134,9 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) 
 
 
 def changes_table(compared: CohortComparison, most: int = 20) -> Table:
-    """Returns a table of the `most` steps with the largest significant change of the mean duration
-    between the two compared groups of calls.
+    """Returns a table of the steps whose mean duration differs significantly between the two
+    compared groups of calls. It has the first `most` of these steps, ordered by the change of their
+    self time, the largest change first.
 
     The test of significance is corrected for multiple comparisons.
     """
@@ -184,8 +185,9 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Returns the names of steps, shortened to MOST_NAME characters or, if `is_wide`, to the longer
-    default of `short_path`. Names that would become equal get the default length, too."""
+    """Returns the names of steps, shortened to MOST_NAME characters. If `is_wide`, all names have
+    the longer default length of `short_path`. Otherwise, only names that MOST_NAME would make equal
+    have this default length."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [

@@ -51,8 +51,8 @@ class FunctionCost(BaseModel):
 
 class Gain(BaseModel):
     """The fraction of the client call time that would be saved if one step or part of the hardware
-    took half the time, with its interval. A step includes the calls in all its calling contexts. A
-    part is a processor, disk or link."""
+    took half the time, with its 90 % interval. The gain of a step covers all calling contexts of
+    the step. A part is a processor, disk or link."""
 
     name: str
     saving: float
@@ -228,8 +228,8 @@ def _with_process(path: CallPath) -> str:
 
 
 def _by_name(steps: Iterable[Saving]) -> list[Gain]:
-    """Returns one gain for each step name. A step that occurs in several calling contexts has the
-    sum of their savings."""
+    """Returns one gain for each step name, the largest saving first. For a step that occurs in
+    several calling contexts, the savings of these contexts are added."""
     sums: dict[str, list[float]] = {}
     for step in steps:
         one = sums.setdefault(_with_process(step.step), [0.0, 0.0, 0.0])
@@ -260,9 +260,9 @@ def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[Funct
 
     `named` maps each function to endings of call paths. A call counts as a call of the function if
     its call path has one of these endings. The seconds of all endings are added, but only calls
-    with the first ending are counted. A call of the function within another call of the same
-    function is part of the outer call. If `named` is empty, the MOST_FUNCTIONS steps with the
-    largest total time are returned.
+    with the first ending are counted. A call within another call that has the same ending is part
+    of the outer call. If `named` is empty, the MOST_FUNCTIONS steps with the largest total time are
+    returned.
     """
     if not named:
         steps = {

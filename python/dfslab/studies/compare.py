@@ -57,9 +57,9 @@ class Comparison(StudyResult):
     """The result of the study `comparison`: all compared configurations, and the scores of every
     method.
 
-    `noise` is the relative standard deviation between repetitions (`noise_of`, a fraction); 0 if
-    nothing was repeated. `held_out`, `fitted`: the score of each
-    method over the held-out configurations, and over all other configurations.
+    `noise`: relative standard deviation between repetitions, as a fraction (see `noise_of`); 0 if
+    nothing was repeated. `held_out`: the score of each method over the held-out configurations.
+    `fitted`: its score over all other configurations.
     """
 
     study = "comparison"
@@ -82,7 +82,7 @@ class Comparison(StudyResult):
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
         """The JSON document: metric, scores and noise.
 
-        Its key `points` holds `rows`, the compared configurations.
+        Its key `points` has the compared configurations (`rows`).
         """
         found = self.model_dump(mode="json")
         found["points"] = found.pop("rows")

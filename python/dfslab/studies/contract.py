@@ -41,8 +41,8 @@ class Progress(Protocol):
 class StudyResult(BaseModel):
     """The result of one study, stored in the run's folder and read back as the same class."""
 
-    # Name of the study: its key in the stored findings and in JSON, and the anchor of its section
-    # of the page.
+    # Name of the study. It is the study's key in the stored findings and in JSON, and the anchor of
+    # the study's section on the page.
     study: ClassVar[str]
     # Whether `dfslab run` also prints the tables. If false, only the study's own command prints
     # them.
@@ -51,7 +51,7 @@ class StudyResult(BaseModel):
     stands_for_results: ClassVar[bool] = False
     # Whether this result alone is a sufficient reason to write the page of a run.
     is_worth_a_page: ClassVar[bool] = True
-    # Sort key of the section on the page. None: a dedicated section with charts shows the result.
+    # Sort key of the section on the page; None if a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
     # The tab of the page that shows the section.
     tab: ClassVar[Tab] = Tab.RAW
@@ -63,8 +63,8 @@ class StudyResult(BaseModel):
         return []
 
     def section(self, run: FinishedRun) -> Section:
-        """The section of the page that shows the result. By default the section holds the result's
-        tables."""
+        """The section of the page that shows the result. By default, the section has the tables
+        of the result."""
         order = self.section_order or 0
         return Section(self.study, self.title, order, self.empty, self.tables(run))
 
@@ -141,7 +141,7 @@ class Findings:
 
     @classmethod
     def of(cls, *results: StudyResult | None) -> Findings:
-        """Findings that hold these results. A result that is None is skipped."""
+        """Findings with these results. A result that is None is skipped."""
         return cls({one.study: one for one in results if one is not None})
 
     def get(self, kind: type[Found]) -> Found | None:
@@ -186,9 +186,9 @@ class FinishedRun:
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results, in an order that does not depend on the times of the measurements. A fixed
-        order is needed, because the rounding of sums and the order of table rows depend on the
-        order of the results."""
+        """All results, in an order that does not depend on the times of the measurements. Such an
+        order is needed because the rounding of sums and the order of table rows depend on the order
+        of the results."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -289,9 +289,9 @@ def find(name: str) -> Study[StudyResult]:
 
 
 def _of_section(kind: type[StudyResult]) -> list[str]:
-    """Returns those of the attributes `title`, `empty`, `tab` and `section` that the class `kind`
-    does not inherit from StudyResult. They describe the section of the page that shows the
-    result."""
+    """Returns which of the attributes `title`, `empty`, `tab` and `section` the class `kind`
+    defines instead of inheriting them from StudyResult. These attributes describe the section of
+    the page that shows the result."""
     own = {name for one in kind.__mro__ for name in vars(one) if one is not StudyResult}
     return [name for name in ("title", "empty", "tab", "section") if name in own]
 

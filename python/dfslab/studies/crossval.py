@@ -1,10 +1,10 @@
 """Cross-validates models: each fold holds out whole configurations with all their repetitions, and
 every model is fitted again on the remaining configurations.
 
-Results of one testbed are correlated. So there are folds that hold out all results of some
-testbeds, of some hardware rates, or of the largest numbers of servers or clients. Single results
-are also held out at random, only to show how optimistic the scores on random results are (the
-leakage gap).
+Results of one testbed are correlated. Therefore some splits hold out all results of some testbeds,
+of some hardware rates, or of the largest numbers of servers or clients. A further split holds out
+single results at random, only to show the leakage gap: by how much its scores are more optimistic
+than the scores on held-out layouts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VALIDATED = ("sequence", "regression", "mean")
 # Each fold is the set of the indices of its held-out results.
 Folds = list[set[int]]
 LEAVE_OUT = 4
-# For the learning curve, one of every HELD_OUT testbeds is held out, and models are trained on
+# The learning curve: one of every HELD_OUT testbeds is held out, and models are trained on
 # CURVE_STEPS training sets of growing size.
 HELD_OUT, CURVE_STEPS = 4, 4
 # The criteria by which results are held out, in the order of evaluation.
@@ -126,8 +126,8 @@ class LearningCurvePoint(BaseModel):
 
 
 def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]:
-    """Divides the configurations into `count` folds (fewer if there are fewer configurations).
-    Returns the point ids of each fold.
+    """Divides the configurations into `count` folds, or into as many folds as there are
+    configurations if these are fewer. Returns the point ids of each fold.
 
     The configurations of every type of operation are spread evenly over the folds.
     """
@@ -220,10 +220,8 @@ def validate(
 
 
 def splits(measured: Sequence[Result], seed: int) -> Iterator[tuple[str, Folds]]:
-    """Yields (name of the split, folds) for every split.
-
-    The folds are empty if the data do not allow the split.
-    """
+    """Yields (name of the split, folds) for every split. The list of folds is empty if the data do
+    not allow the split, for example because all results have the same layout."""
     order = list(range(len(measured)))
     random.Random(seed).shuffle(order)
     yield "random rows", [set(order[start::LEAVE_OUT]) for start in range(LEAVE_OUT)]
@@ -239,8 +237,8 @@ def _rates(point: Point) -> str:
 
 
 def _grouped(keys: Sequence[str], seed: int) -> Folds:
-    """Returns folds such that all results with the same key are in the same fold. `keys` holds one
-    key for each result.
+    """Returns folds such that results with equal keys are in the same fold.
+    `keys`: one key for each result.
 
     Returns an empty list if all results have the same key.
     """
@@ -254,9 +252,10 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
-    """Returns a single fold that tests extrapolation. A result is held out if its value of a
-    scenario key that ends in `suffix` is more than half of the largest value of the key in the run.
-    Returns an empty list if this holds for no result or for all."""
+    """Returns a single fold that tests extrapolation to more servers or clients. The size of a
+    result is its largest value among the scenario keys that end in `suffix`. The fold has the
+    results whose size is more than half of the largest size in the run. Returns an empty list if
+    this is true of no result or of all results."""
     sizes = [
         max(
             (

@@ -149,7 +149,8 @@ def power_w(deployment: Deployment) -> float:
 
 def costs(results: Sequence[Result]) -> list[EnergyCost]:
     """Returns the energy cost of every complete result whose deployment declares power and whose
-    workload moves bytes. Of several repetitions, only the first is used."""
+    workload moves bytes. If a method has several results for one configuration (repetitions), only
+    the first is used."""
     found: dict[tuple[str, str], EnergyCost] = {}
     for result in results:
         watts = power_w(result.point.scenario.deployment)

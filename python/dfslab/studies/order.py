@@ -29,8 +29,8 @@ class RankedPoint(BaseModel):
 class WorkloadOrder(BaseModel):
     """The configurations that ran one workload, the slowest first.
 
-    `pairs`: for each method, the share of the pairs of configurations that the method ranks in the
-    measured order. `load`: the workload as text.
+    `pairs`: for each method, the fraction of all pairs of configurations whose order by predicted
+    rate equals their order by measured rate. `load`: the workload as text.
     """
 
     load: str
@@ -39,10 +39,11 @@ class WorkloadOrder(BaseModel):
 
 
 def orders(rows: Sequence[ComparedPoint]) -> list[WorkloadOrder]:
-    """Returns rankings of the configurations for held-out workloads that ran on several deployments
-    or file systems (FEWEST to MOST configurations).
+    """Returns one ranking for each held-out workload that ran on at least FEWEST and at most MOST
+    configurations, that is, deployments or file systems.
 
-    A method that lacks a prediction for a configuration is omitted from the ranking.
+    A method is omitted from a ranking if it lacks a prediction for one of the configurations, or if
+    its prediction for the slowest configuration is not above 0.
     """
     groups: dict[str, list[ComparedPoint]] = {}
     for row in rows:
@@ -78,10 +79,10 @@ def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
 
 
 def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
-    """Returns the share of the pairs of configurations that `method` ranks in the measured order.
+    """Returns the fraction of all pairs of configurations whose order by the rate that `method`
+    predicts equals their order by measured rate.
 
-    Two configurations with equal predictions count as correct only if their measured rates are
-    equal, too.
+    A pair with equal predictions counts as correct only if the measured rates are equal, too.
     """
     pairs = list(itertools.combinations(places, 2))
     right = [

@@ -37,8 +37,9 @@ LOOKUP = "open"
 # Operations that move no data of a file, whatever its size.
 LOOKUPS = {LOOKUP, "stat", "list"}
 LAWS = tuple(laws.LAWS)
-# BOUND_S is the largest allowed mean response time during a peak of load, PEAK_S is the length of
-# the peak, both in seconds. p_max is the rate of the largest peak that keeps to BOUND_S.
+# The bound on the mean response time during a peak of load (BOUND_S) and the length of the peak
+# (PEAK_S), both in seconds. p_max is the rate of the largest peak whose mean response time is at
+# most BOUND_S.
 BOUND_S, PEAK_S = 1.0, 1.0
 # Quantile of the response times in a burst that is reported in addition to the mean.
 AT = 0.9
@@ -50,10 +51,8 @@ class LawFit(BaseModel):
     client counts of the curve; None where the law predicts no positive time. `weight`: AICc weight
     of the law; it takes the variance between runs into account. `held_out_q_error`: median of
     |predicted / measured - 1| of the rate at the client counts that were excluded from the fit;
-    None if there are none.
-
-    `line`: points (clients, seconds) of the law for the chart.
-    """
+    None if the law predicts a positive time at none of these counts, or if no count was excluded.
+    `line`: points (clients, seconds) of the law for the chart."""
 
     law: str
     parameters: list[float]
@@ -342,9 +341,9 @@ def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
 
 
 def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
-    """Returns the curve with all laws fitted to it, the likeliest first. A curve with fewer than
-    FEWEST points that are not held out is returned unchanged. `repetitions`: number of runs at each
-    number of clients."""
+    """Returns the curve with all laws fitted to it, the likeliest first. Held-out points are not
+    used in the fits. If fewer than FEWEST points are not held out, the curve is returned unchanged.
+    `repetitions`: number of runs at each number of clients."""
     points = zip(curve.clients, curve.response, curve.held_out, repetitions, strict=True)
     known = [(n, response.value, count) for n, response, held, count in points if not held]
     if len(known) < FEWEST:
@@ -383,8 +382,9 @@ def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
 
 def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -> float | None:
     """Returns the median |relative error| of the rate at the held-out numbers of clients; None if
-    no client count is held out. `residuals`: relative errors of the response time. By Little's law,
-    the rate is the number of clients divided by the response time."""
+    no client count with a residual is held out. `residuals`: relative errors of the response time;
+    None where the law predicts no positive time. By Little's law, the rate is the number of clients
+    divided by the response time."""
     errors = [
         abs(1 / (1 + residual) - 1)
         for residual, held in zip(residuals, curve.held_out, strict=True)
@@ -395,8 +395,9 @@ def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -
 
 def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
     """Returns an entry for each law that was fitted at the smallest processor share. The entry has
-    the errors of the capacities that the law and the processor scores predict at all shares.
-    Returns an empty list if there are no `ratios`."""
+    the errors of the law's predicted capacities, one for each share in `ratios`. A capacity is
+    predicted from the law and the processor score of the share. Returns an empty list if there are
+    no `ratios`."""
     if not ratios:
         return []
     reference = min(curves, key=lambda curve: curve.share)

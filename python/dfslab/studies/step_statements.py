@@ -36,8 +36,8 @@ from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
-# An expected ratio of times below FLAT is called flat. A ratio between FLAT and MARKED is too
-# uncertain, so no expectation is derived from it.
+# An expected ratio of two times (the larger divided by the smaller) of at most FLAT is called flat.
+# A ratio between FLAT and MARKED is too uncertain, so no expectation is derived from it.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
 # The kinds of expectations that compare two configurations. The function of a kind takes a scenario
@@ -97,8 +97,8 @@ class Statement:
 class Verdict:
     """An expectation with the measured ratio of times and the outcome.
 
-    `noise`: the factor by which random errors can change the measured ratio. Its logarithm is two
-    standard errors of the log ratio, but at least LEAST_NOISE.
+    `noise`: the factor by which random errors can change the measured ratio: exp(max(LEAST_NOISE, 2
+    standard errors of the natural logarithm of the ratio)).
     """
 
     statement: Statement
@@ -218,8 +218,9 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 
 def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
-    """Yields one expectation for each set of steps with the same outer step: the longest step takes
-    longer than the second longest. Yields none if the ratio of both times is below MARKED."""
+    """Yields one expectation for each set of steps that have the same outer step: the longest step
+    of the set takes longer than the second longest. Yields nothing for a set in which the ratio of
+    these two times is below MARKED."""
     for point, steps in predicted.items():
         # A step is compared only with the other steps of the same outer step, not with its own
         # inner steps.
@@ -244,8 +245,9 @@ def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
     """Yields the expectations about pairs of configurations that differ only in keys of one kind,
-    such as the file size. Each expectation compares the times of the same step. Yields none for
-    ratios between FLAT and MARKED."""
+    such as the file size. Each expectation compares the times of the same step in both
+    configurations. Nothing is yielded if the ratio of the larger to the smaller time is between
+    FLAT and MARKED."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -282,9 +284,10 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Returns a verdict on each expectation whose steps were measured. Two measured times count as
-    different only if their ratio exceeds the noise, which is estimated from repetitions. A step
-    that was expected to be flat is a hit if the ratio is at most MARKED."""
+    """Returns a verdict on each expectation whose steps were measured. An expectation "flat" is a
+    hit if the larger measured time is at most MARKED times the smaller. Any other expectation is
+    "within noise" if the measured ratio is within the noise, which is estimated from repetitions;
+    else it is a hit if the measured ratio has the expected direction."""
     logs: dict[tuple[str, str, StepPath], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:

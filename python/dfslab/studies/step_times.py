@@ -101,10 +101,10 @@ class StepTimeFunction(BaseModel):
     """The fitted time of one step as a function of the file size and the number of operations.
 
     `relative_sd`: relative standard deviation of the residuals. `points`: number of configurations
-    in the fit. `calls`: the inner calls that a self time excludes. `crossed`: whether the function
-    has a term for network latency, which depends on how many messages of a step cross the network.
-    The function of a whole operation has no coefficients; it is the sum of the functions of the
-    steps `parts`.
+    in the fit. `calls`: the inner calls that are not included if the function gives a self time.
+    `crossed`: whether the function has a term for network latency, which depends on how many
+    messages of a step cross the network. The function of a whole operation has no coefficients; it
+    is the sum of the functions of the steps `parts`.
     """
 
     operation: str
@@ -121,9 +121,10 @@ class StepTimeFunction(BaseModel):
 class Floor(BaseModel):
     """Precision of the measured means of a step at held-out configurations (the noise floor).
 
-    `reach`: half-width of a mean's 90 % interval as a fraction of the mean; the median over the
-    means. Errors of a method that are smaller than `reach` cannot be detected. `points`: number of
-    measured means. `judged`: number of means that are precise enough to be scored.
+    `points`: number of measured means that have an interval. `judged`: number of means that are
+    precise enough to be scored. `reach`: the median, over the means, of the half-width of a mean's
+    90 % interval as a fraction of the mean. Errors of a method that are smaller than `reach` cannot
+    be detected.
     """
 
     points: int
@@ -138,8 +139,8 @@ class Operations(StudyResult):
     Held-out times were measured at configurations that the models were not fitted on. `held_out`:
     scores over those held-out times that are precise enough. `everywhere`: scores over all held-out
     times. `floors`: precision of the held-out times. `below_noise`: number of held-out times that
-    are not precise enough. `inconsistent`: number of steps, counted at each configuration, with
-    inconsistent repetitions. `functions`: fitted functions for the times of the reported steps.
+    are not precise enough. `inconsistent`: number of pairs (step, configuration) whose repetitions
+    are inconsistent. `functions`: fitted functions for the times of the reported steps.
     """
 
     study = "operations"

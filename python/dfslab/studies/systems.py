@@ -59,7 +59,7 @@ class SystemsComparison(StudyResult):
         return found
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The JSON document: the key `systems` holds file systems and rows."""
+        """The JSON document. Its key `systems` has the file systems and the rows."""
         return {self.study: self.model_dump(mode="json")}
 
     def _table(self, title: str, rows: Sequence[SystemsRow], unit: str) -> Table:
@@ -154,8 +154,8 @@ def _throughput_of(operation: str) -> Callable[[Result], float | None]:
 def _rows(
     results: Sequence[Result], measure: str, value: Callable[[Result], float | None]
 ) -> list[SystemsRow]:
-    """Returns one row for each workload and method whose results have a value of the measure, in
-    the order of the results."""
+    """Returns one row for each pair of workload and method that has a value of the measure, in the
+    order of the results."""
     groups: dict[tuple[Hashable, ...], dict[str, list[Result]]] = {}
     for result in results:
         if value(result) is not None:
@@ -171,8 +171,8 @@ def _rows(
 
 
 def _mean(results: Sequence[Result], value: Callable[[Result], float | None]) -> Metric:
-    """Returns the geometric mean of `value` over repetitions. The rate of a single result keeps the
-    interval of that result."""
+    """Returns the geometric mean of `value` over repetitions, with an interval. If there is a
+    single result and `value` is the rate, returns the rate of this result with its own interval."""
     if len(results) == 1 and value is _rate:
         return results[0].metrics[RATE]
     return geometric_mean([found for one in results if (found := value(one)) is not None])

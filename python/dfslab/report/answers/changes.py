@@ -19,10 +19,10 @@ def is_computed(run: FinishedRun) -> bool:
 
 
 def changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
-    """Returns the changes of the configuration that raise the rate most, each with its interval, or
-    the reason why the changes are withheld. The list is empty if no gains were computed. If no
-    change raises the rate by more than 2 %, the only entry of the list is a sentence that states
-    this."""
+    """Returns texts on the changes of the configuration that raise the rate most, at most
+    MOST_CHANGES, each with its gain and interval. The only text is the reason if all gains are
+    withheld, or a statement that no change is predicted to gain more than 2 %. The list is empty if
+    no gains were computed."""
     advised = run.find(Advised)
     if advised is None or not is_computed(run):
         return []

@@ -14,10 +14,10 @@ from dfslab.studies.systems import SystemsComparison, SystemsRow
 
 def fastest(run: FinishedRun) -> str:
     """Returns a sentence on the fastest file system of a run, which is the one with the highest
-    rate in most workloads. For each other file system, the sentence states how many times as fast
-    the fastest one is: the median, the smallest and the largest ratio of rates over the workloads
-    that both ran. Returns "" if the run does not compare file systems, or if no workload ran on two
-    of them."""
+    rate in most workloads. For each other file system, the sentence states the ratio (rate of the
+    fastest system) / (rate of the other system): its median, smallest and largest value over the
+    workloads that ran on both systems. Returns "" if the run does not compare file systems, or if
+    no workload ran on two or more of them."""
     found = run.find(SystemsComparison)
     if found is None:
         return ""

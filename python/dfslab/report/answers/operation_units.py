@@ -25,7 +25,9 @@ def unit_of(operations: Iterable[str]) -> str:
 
 
 def common_unit(runs: Iterable[Iterable[str]]) -> str:
-    """Returns what the rates of several runs count, if it is the same for all of them; else ""."""
+    """Returns the unit in which the rates of several runs can be compared, such as "files read". If
+    the runs have different units, it is the unit of the first of FAMILIES that contains all their
+    operations; "" if there is no such family."""
     each = [frozenset(one) for one in runs]
     if len({unit_of(one) for one in each}) == 1:
         return unit_of(each[0])
@@ -46,8 +48,8 @@ def operations_of(result: Result) -> list[str]:
 
 
 def explained(results: Sequence[Result]) -> str:
-    """Returns a sentence that explains what one operation is, if an operation moves a whole file in
-    several transfers; else ""."""
+    """Returns a sentence that explains what one operation is. Returns "" unless an operation moves
+    a whole file in several transfers."""
     moved = set()
     for result in results:
         if not frozenset(operations_of(result)) & {"read", "write", "overwrite"}:

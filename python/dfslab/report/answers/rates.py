@@ -72,9 +72,9 @@ def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
 
 
 def _mean(group: Sequence[Result], key: str) -> Metric | None:
-    """Returns the geometric mean of a metric over the results that have the metric; None if no
-    result has it. If only one result has the metric, returns this metric with its own interval. If
-    a value is not positive, returns the metric of the first result that has it."""
+    """Returns the mean of a metric over the results that have the metric; None if no result has it.
+    The mean is the geometric mean. If only one result has the metric, or if a value is not
+    positive, the metric of the first result that has it is returned with its own interval."""
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None
@@ -82,9 +82,9 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:
-    """Returns the time in seconds of the slowest operation of a configuration; None if no times are
-    known. `statistic`: the statistic of the operation's latency that is compared, "mean" or a
-    quantile such as "p99"."""
+    """Returns a statistic of the latency of the slowest operation of a configuration, in seconds;
+    None if no times are known. `statistic`: "mean" or a quantile such as "p99". The slowest
+    operation is the one with the largest value of this statistic."""
     operations = {name for one in group for name in operations_of(one)}
     keys = [metrics.key(metrics.LATENCY, statistic, name) for name in operations]
     means = [mean.value for key in keys if (mean := _mean(group, key)) is not None]
@@ -176,10 +176,10 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 
 def interval(metric: Metric) -> TableCell:
-    """Returns a cell with the half-width of a metric's interval relative to the metric's value,
-    such as "4 %"; the larger of the two half-widths counts. An interval that reaches a factor of 2
-    or more is written as a factor, such as "×÷2.1", and from a factor of 1000 on as "unknown". The
-    cell has a dash if there is no interval, or if its lower end or the value is not positive."""
+    """Returns a cell with the larger half-width of a metric's interval relative to the metric's
+    value, such as "4 %". If the factor f = max(high / value, value / low) is 2 or more, the cell
+    has f instead, such as "×÷2.1"; if f is 1000 or more, "unknown". The cell has a dash if there is
+    no interval, or if its lower end or the value is not positive."""
     if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
         return TableCell(None, DASH)
     factor = max(metric.high / metric.value, metric.value / metric.low)

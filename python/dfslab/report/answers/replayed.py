@@ -237,8 +237,8 @@ def _operation(
     name: str, planned: Counter[str], survey: TraceSurvey, results: Sequence[Result]
 ) -> OperationTimes | None:
     """Returns the times of one kind of operation; None if a repetition completed no operation of
-    this kind. Returns None also for the creation of a file by an open call, because the time of the
-    creation is added to the time of the open."""
+    this kind. An open call that creates its file becomes two operations in the replay, whose times
+    are added: None is therefore also returned for the creation."""
     durations = [
         one
         for given, one in zip(survey.replay.given, survey.replay.durations_s, strict=False)

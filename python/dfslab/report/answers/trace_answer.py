@@ -13,11 +13,11 @@ from dfslab.spec import units
 # Largest length of a step's name in a sentence, in characters.
 MOST_NAME = 60
 # If a trace has fewer call trees than this, the answer recommends to record more. This is a choice:
-# the 90 % interval of a mean of 20 calls whose standard deviation equals the mean is 0.37 of the
-# mean in either direction.
+# the 90 % interval of the mean of 20 calls reaches 37 % of the mean to either side if the standard
+# deviation of the calls equals their mean.
 FEW_TREES = 20
-# Savings below this fraction of the end-to-end time are too small to be named as the answer. The
-# constant of the same name in studies/traces/gain.py has the same value.
+# A saving by a processor, disk or link is named as certain only if it is at least this fraction of
+# the end-to-end time. The constant of the same name in studies/traces/gain.py has the same value.
 NOTABLE = 0.02
 SURE, UNSURE = "faster", "cannot tell"
 

@@ -1,4 +1,4 @@
-"""Types of the parts of a chart: axes, series of points, bars, and panels that hold them."""
+"""Types of the parts of a chart: axes, series of points, bars, and panels that contain them."""
 
 from __future__ import annotations
 
@@ -92,8 +92,9 @@ class VerticalLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with its title. The panels of a figure share the scales of both axes, except
-    where a panel has its own: `x_axis`, `y_axis`; None for the shared axis."""
+    """One small chart with its title. The panels of a figure share the scales of both axes.
+    `x_axis`, `y_axis`: an axis that only this panel has, instead of the shared one; None for the
+    shared axis."""
 
     title: str
     series: Sequence[Series] = ()

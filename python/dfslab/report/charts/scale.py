@@ -104,9 +104,10 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Returns the tick values of a logarithmic axis from `low` to `high`: powers of ten and, if
-    this range is less than two decades, also 2 and 5 times powers of ten. A range of less than half
-    a decade has evenly spaced ticks."""
+    """Returns the tick values of a logarithmic axis from `low` to `high`. They are powers of ten;
+    if the axis spans many decades, not all of them. If it spans less than two decades, 2 and 5
+    times powers of ten are ticks, too. If it spans less than half a decade, the ticks are evenly
+    spaced."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     spans = math.log10(high / low)
     if spans < 0.5:

@@ -105,7 +105,7 @@ class Names:
 
     def definitions(self) -> dict[str, Expr]:
         """Returns the amount or condition that each printed name stands for, in the order of the
-        tree. It may contain other printed names."""
+        tree. A definition may contain other printed names."""
         return {label: self.printed(one.operands[0]) for one, label in self._labels.items()}
 
 
@@ -131,11 +131,11 @@ def _mentioned(lines: Sequence[str], definitions: Mapping[str, str]) -> set[str]
 
 
 def broken(line: str, width: int = WIDTH) -> list[str]:
-    """Returns a line of a formula as lines of at most `width` characters, if the formula has places
-    to break. The second line and those after it are indented further than the first.
+    """Breaks a line of a formula into lines of at most `width` characters. A piece without a place
+    to break stays longer. All lines but the first are indented further.
 
-    A line ends before an operator or after a comma. The line ends at the last of the places
-    that are inside the fewest brackets, but not in the first third of `width`.
+    A line can be broken before an operator or after a comma. Of the places beyond the first third
+    of `width`, those inside the fewest brackets are preferred, and the last of them is chosen.
     """
     lines: list[str] = []
     rest = line

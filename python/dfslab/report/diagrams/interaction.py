@@ -123,11 +123,11 @@ class _Chain:
 
 @dataclass(frozen=True)
 class _Place:
-    """The lifeline that acts at a step: a role and, if the role is a chain, the position of the
-    server (from 1).
+    """The lifeline that acts at a step: a role and, if the role is a chain of servers, the position
+    of the acting server in the chain (from 1).
 
     `copies`: for each role whose servers are drawn one after the other, the position of the server
-    that is being drawn.
+    that is drawn at present.
     """
 
     role: str
@@ -135,9 +135,9 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """Returns the position of that server of `role` that this lifeline calls. If `role` is the
-        role of this lifeline, this is the lifeline's own position; otherwise the position in
-        `copies`, or 1 if `copies` has none."""
+        """Returns the position in its chain of the server of `role` that this lifeline calls. If
+        this lifeline has the same role, it is the lifeline's own position. Otherwise it is the
+        position in `copies`, or 1 if `copies` has none."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
@@ -195,7 +195,7 @@ def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
 
 
 def _usual(system: FileSystem, count: Expr) -> int:
-    """Returns the value of a count when all parameters have their defaults, rounded to a whole
+    """Returns the value of a count for the default values of all parameters, rounded to a whole
     number.
 
     Returns LEAST_DRAWN if the count is not an expression.
@@ -314,8 +314,9 @@ class _Drawing(Visitor[_Place, list[Event]]):
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
         """Returns the events of a loop whose iterations are drawn at successive servers of a chain.
 
-        `moves`: whether each iteration ends at a server of the chain. If the caller is in the
-        chain, too, it then moves back by one server in each iteration.
+        `moves`: whether each iteration ends at a server of the chain. If it does, and if the acting
+        lifeline `where` is in the chain, this lifeline moves back by one server after each
+        iteration.
         """
         events: list[Event] = []
         for number in range(1, chain.drawn + (node.count == chain.count)):
@@ -368,8 +369,8 @@ def _answers(node: Node) -> bool:
 
 
 def _called(event: Event, name: str) -> Event:
-    """Returns the event unchanged, except that an answer without a name gets `name`, the name of
-    the message that it answers."""
+    """Gives an answer without a name the name `name` of the message that it answers, and returns
+    it. Any other event is returned unchanged."""
     if isinstance(event, Message) and not event.name:
         return replace(event, name=name)
     return event

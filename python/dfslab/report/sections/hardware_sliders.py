@@ -125,7 +125,7 @@ def _places(rate: Metric, ends: tuple[float, float]) -> str:
 
 def _text(rate: Metric | None, now: Metric | None) -> str:
     """Returns the text of the rate at a setting with its interval, followed by the present rate
-    `now` if it differs. A setting without a rate (None) gets a text that says so."""
+    `now` if the two rates differ. If the setting has no rate (None), the text says so."""
     if rate is None:
         return "not possible, or not predicted"
     text = f"{number_text(rate.value)}/s ({_interval(rate)})"

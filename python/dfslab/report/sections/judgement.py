@@ -33,8 +33,9 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _noise(comparison: Comparison) -> list[Markup]:
-    """Returns a sentence on how much repeated measurements of one configuration differ, or on the
-    fact that nothing was repeated. The list is empty if this noise is not known."""
+    """Returns a sentence on how much repeated measurements of one configuration differ, or a
+    sentence that nothing was repeated. The list is empty if configurations were repeated but their
+    noise is not known."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so the run-to-run noise is not known."

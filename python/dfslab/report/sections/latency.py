@@ -36,9 +36,9 @@ TITLE = "Latency"
 ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
-# Two successive points of a logarithmic curve are drawn as one if they differ by less than this
-# fraction. This is a choice: a chart of 400 pixels has at most six decades, so the distance is less
-# than two pixels.
+# A point of a logarithmic curve is not drawn if both its time and its fraction of operations differ
+# by less than this fraction from the point drawn before it. This is a choice: a chart of 400 pixels
+# has at most six decades, so the distance is less than two pixels.
 CLOSE = 0.04
 LONG_TABLE = 24
 # The curves of the two times of an operation, latency and response time. A key is the field of the
@@ -139,8 +139,8 @@ def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buck
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """Returns the HTML of one chart for each operation. For each time, a curve shows the fraction
-    of the operations that take longer, so that rare slow operations are visible."""
+    """Returns the HTML of one chart for each operation. A curve shows, against a time t, the
+    fraction of the operations that take longer than t, so that rare slow operations are visible."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
         for operation in group[0].load.histograms if group[0].load else ():

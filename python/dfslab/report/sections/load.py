@@ -156,15 +156,15 @@ def _own_time(group: Sequence[MeasuredRun]) -> TableCell:
 
 
 def _of_whole(shown: Callable[[Sequence[LoadPart]], TableCell]) -> RunsCell:
-    """Returns a function that makes a table cell from the repetitions of a
-    configuration. The function ignores repetitions of workloads with several phases, because a
-    separate table shows each phase."""
+    """Returns a function that makes a table cell from the repetitions of a configuration. The
+    function ignores repetitions of workloads with several phases, because a separate table shows
+    each phase."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
 def _steady(each: Sequence[LoadPart]) -> TableCell:
-    """Returns a cell that states when the steady state began and the rate in it, and how many runs
-    did not reach a steady state. The cell has a dash if no run was examined for a steady state."""
+    """Returns a cell that states when the steady state began, the rate in the steady state, and how
+    many runs did not reach it. The cell has a dash if no run was examined for a steady state."""
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
     if not judged:

@@ -64,8 +64,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
-    """Returns the names of methods in display order: first the models, then the baselines, in each
-    group the most accurate first."""
+    """Returns the names of methods in display order: first the models, then the baselines. Models
+    and baselines are each ordered by accuracy, the most accurate first."""
     return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
 
 

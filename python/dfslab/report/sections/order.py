@@ -19,7 +19,8 @@ EMPTY = "No load that was held out ran on several configurations."
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: the measured and predicted ratios of rates, and how many pairs of
-    configurations are predicted in the measured order. None if there are no such workloads."""
+    configurations are predicted in the measured order. None if no configurations were ranked,
+    because no held-out workload ran on several of them."""
     comparison = study.find(Comparison)
     found = orders(comparison.rows) if comparison is not None else []
     if not found:

@@ -36,8 +36,8 @@ NOTE = (
 class ComparedWorkload:
     """A workload that may have been run both by threads and by processes.
 
-    `operations`: the types of its operations, as text. `varied`: its varied keys other than clients
-    and processes, as text. `clients`: number of clients.
+    `operations`: the types of its operations, as text. `varied`: its varied keys other than
+    clients, processes and nodes, as text. `clients`: number of clients.
     """
 
     operations: str
@@ -103,8 +103,8 @@ def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
 
 
 def _series(spread: str, metrics: Sequence[Metric], colour: str, mark: Mark) -> Series:
-    """Returns a series that has, for each workload, one point with its interval. The vertical
-    position of a point is the index of its workload. `spread`: name of the series."""
+    """Returns a series with one point and its interval for each workload. The vertical position of
+    a point is the index of its workload. `spread`: name of the series."""
     return Series(
         spread,
         colour,

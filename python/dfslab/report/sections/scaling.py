@@ -93,12 +93,12 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
-    """Adds a first point to each curve in `panel_of` whose clients run on several nodes: the
-    results of a run on one node.
+    """Adds a first point, the results of a run on one node, to each curve in `panel_of` whose
+    clients run on several nodes.
 
-    These results are taken from the curve over threads or processes that has the same name. A curve
-    over nodes is not changed if the number of clients per node varies, or if no result on one node
-    has this number of clients.
+    The added results are taken from the curve of clients on one node (as threads or as processes)
+    that has the same series name. Nothing is added to a curve if its number of clients per node
+    varies, or if no run on one node has this number of clients.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():

@@ -54,9 +54,9 @@ BURST_NOTE = (
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: the measured response times over the number of clients, the fitted laws
-    (formulas for these curves) with their residuals, the evidence for each law, the ratios of
-    server capacities at different processor shares, and the responses to bursts of requests. The
-    ratios and the responses to bursts are left out if they were not analysed.
+    (formulas for these curves) with their residuals, and the evidence for each law. If they were
+    analysed, the ratios of server capacities at different processor shares and the responses to
+    bursts of requests follow.
 
     Returns None if no server was analysed.
     """

@@ -136,8 +136,9 @@ def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
     """Groups configurations into lines of a chart over the file size. A line has each size at most
     once.
 
-    At each size, the first line has the configuration with the most clients, the second line the
-    configuration with the second largest number of clients, and so on.
+    At each size, configurations are ordered by the number of clients and then by the number of
+    operations, the largest first. The first configuration of each size belongs to the first line,
+    the second configuration to the second line, and so on.
     """
     lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
@@ -176,8 +177,8 @@ def _curves(ones: Sequence[StepAtPoint], method: str) -> list[Series]:
 
 def points_of(ones: Sequence[StepAtPoint]) -> list[Series]:
     """Returns the measured times as series of points with their intervals. The first series has,
-    for each file size, the configuration with the most clients; the series that follow have fewer
-    clients."""
+    for each file size, the configuration with the most clients; each further series has the next
+    configuration in the order of `lines_of`."""
     return [
         Series(
             "measured" if not place else "measured, fewer clients",

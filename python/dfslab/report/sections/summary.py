@@ -98,9 +98,9 @@ def _chart(study: FinishedRun) -> Markup:
 
 def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
     """Returns the HTML of a chart of how the time of an operation is spent. It shows the measured
-    steps or, if no steps were measured, the shares of the resources according to the first model
-    that states shares. The result is empty if neither is known, or if the answer of the run is
-    withheld and no steps were measured."""
+    steps. If no steps were measured, it shows the shares of the resources according to the first
+    model that states shares, unless the answer of the run is withheld. The result is empty if there
+    is nothing to show."""
     if chart := steps.first_chart(study):
         return chart
     if found is None or found.answer.is_withheld:

@@ -148,8 +148,8 @@ def chart(
 
 
 def _described(result: Result) -> dict[str, float | str]:
-    """Returns the quantities of a configuration in SI units. An operation that is one transfer has
-    no file size, because `describe` states the bytes of an operation as file size."""
+    """Returns the quantities of a configuration in SI units. If each operation is one transfer, the
+    file size is left out, because `describe` then states the bytes of the transfer as file size."""
     found = describe(result.point)
     if TRANSFERS.issuperset(str(found["operations"]).split("+")):
         found.pop("file_size", None)
@@ -159,10 +159,11 @@ def _described(result: Result) -> dict[str, float | str]:
 def _parts(
     results: Sequence[Result], described: Described, along: str, ends_only: bool
 ) -> list[_PanelResults]:
-    """Returns the parts of a chart: one for each number of clients, unless clients are on the
-    horizontal axis, and for each value of the other varied keys. `ends_only`: only the fewest and
-    the most clients have a part; if these are more than MOST_FIRST_PANELS, only the most clients.
-    """
+    """Returns the parts of a chart, each of which becomes a panel. There is one part for each
+    number of clients (unless clients are on the horizontal axis) and each combination of the other
+    varied keys. The other keys are ignored if there would be more than MOST_PANELS parts.
+    `ends_only`: only the fewest and the most clients have parts, or only the most clients if there
+    would be more than MOST_FIRST_PANELS parts."""
     clients = sorted({float(described[one.point_id]["clients"]) for one in results})
     counts: Sequence[float | None] = [None] if along == "clients" else list(clients)
     others = _other_keys(results, described, along)
@@ -191,8 +192,8 @@ def _parts(
 
 
 def _other_keys(results: Sequence[Result], described: Described, along: str) -> tuple[str, ...]:
-    """Returns the varied keys in which configurations differ that have the same number of clients
-    and the same place on the horizontal axis."""
+    """Returns the varied keys whose values differ between configurations that have the same number
+    of clients and the same position on the horizontal axis."""
     places: dict[tuple[object, object], list[Mapping[str, Value]]] = {}
     for one in results:
         found = described[one.point_id]
@@ -256,9 +257,10 @@ def _axis_of(described: Sequence[Mapping[str, float | str]]) -> str:
     """Returns the key that becomes the horizontal axis of the panels: file size, number of clients
     or transfer size, whichever has the most values.
 
-    If the axis is a size, each number of clients has a separate panel. So for a size, only its
-    values within one panel count. A file size that is determined by the number of clients has one
-    value in each panel and does not become the axis.
+    If the axis is a size, each number of clients has a separate panel. The values of a size are
+    therefore counted within each panel, and the largest of these counts is used. If the number of
+    clients determines the file size, the file size has one value in each panel and does not become
+    the axis.
     """
 
     def values(key: str) -> int:
@@ -288,9 +290,10 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
-    """Drops each method whose predictions equal those of an earlier method. Returns (results of the
-    remaining methods, names of the remaining methods in the legend by method). A name in the legend
-    also lists the dropped methods that the remaining method stands for."""
+    """Drops each method whose predictions equal those of an earlier method (see `_equal`). Returns
+    a pair: the results of the remaining methods, and a dictionary from each remaining method to its
+    name in the legend. The name also lists the dropped methods whose predictions equal those of the
+    remaining method."""
     rates: dict[str, dict[str, float]] = {}
     for one in results:
         if one.method != "measure":
@@ -304,9 +307,9 @@ def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
 
 
 def _equal(rates: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Returns whether two methods have predictions for the same configurations, and each two
-    predictions differ by at most the fraction SAME. `rates`, `others`: the predicted rates of the
-    methods, by configuration."""
+    """Returns whether two methods have predictions for the same configurations, and whether the two
+    predictions for each configuration differ by at most the fraction SAME. `rates`, `others`: the
+    predicted rates of the two methods, by configuration."""
     return rates.keys() == others.keys() and all(
         abs(math.log(rates[key] / others[key])) <= SAME for key in rates
     )

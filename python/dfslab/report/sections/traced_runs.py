@@ -404,9 +404,9 @@ def _differ(compared: CohortComparison) -> Markup:
 
 
 def _changes(compared: CohortComparison) -> Markup:
-    """Returns the HTML of a table of the steps whose duration changed significantly.
+    """Returns the HTML of a table of the steps whose mean duration changed significantly.
 
-    The step with the largest effect on the total time comes first.
+    The step whose self time changed most comes first.
     """
     several = any(row.cohort for row in compared.rows)
     rows = [

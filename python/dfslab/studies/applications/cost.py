@@ -31,7 +31,7 @@ REQUEST_SD = 1.0
 # Time in seconds of a call that only changes the state of the process, such as a seek.
 LOCAL_CALL_S = 1e-6
 # Run-to-run variation: the standard deviation of the natural logarithm of the ratio of the I/O
-# times of two executions of the same run.
+# times of two runs with the same program and input.
 REPEAT_SD = 0.25
 # Smallest size in bytes of a large request.
 LARGE_BYTES = 1 << 20
@@ -127,9 +127,9 @@ class IoCost:
         return 1 / self.counters.working_ranks
 
     def _part_s(self, sum_s: float) -> float:
-        """Returns the seconds that the slowest process spends in calls that took `sum_s` seconds in
-        all processes. The time of the slowest process is divided among kinds of calls in the same
-        proportions as the sums over all processes."""
+        """Returns the seconds that the slowest process spends in calls of one kind, on which all
+        processes together spent `sum_s` seconds. The slowest process is assumed to divide its time
+        among the kinds of calls in the same proportions as all processes together."""
         return self.time_s * sum_s / self.counters.sum_s if self.counters.sum_s else 0.0
 
     @cached_property
@@ -195,13 +195,13 @@ class IoCost:
 
     def large_requests_s(self, one: DirectionCost) -> Floats:
         """Returns draws of the seconds that the slowest process needs in addition to the time for
-        its bytes, if it moves its bytes in large requests. A large request costs at most what a
-        call costs now.
+        its bytes, if it moves its bytes in large requests. A large request costs at most the
+        present cost of a call.
 
         The requests of all processes to one storage target wait for each other. So the time of a
-        request is multiplied by the number of processes that use the target, to a power that is
-        drawn between 0 (requests are served simultaneously) and 1 (requests are served one after
-        the other).
+        request is multiplied by n^p, where n is the number of processes that use the target. The
+        power p is drawn between 0 (requests are served simultaneously) and 1 (requests are served
+        one after the other).
         """
         count = min(one.calls, max(1.0, one.size_bytes / self.unit_bytes))
         users = max(1.0, self.counters.working_ranks / self.targets)

@@ -15,8 +15,8 @@ WIDER = 4
 # Work counts as uneven if the busiest process moves at least this number of times the mean bytes of
 # a process.
 UNEVEN = 1.5
-# A storage target or node counts as slow if processes have equal work but the slowest takes at
-# least this number of times the mean time.
+# A storage target or node counts as slow if the processes have equal work, but the slowest process
+# takes at least this number of times the mean time.
 SLOW = 3.0
 
 

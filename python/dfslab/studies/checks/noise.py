@@ -104,9 +104,9 @@ def noisiest(results: Sequence[Result]) -> Mapping[str, LevelValue]:
 
 
 def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
-    """Returns the noise of every configuration that was run more than once. All configurations have
-    the same spread, which is estimated from all of them together, because two or three runs of one
-    configuration are too few for an estimate."""
+    """Returns the noise of every configuration that was run more than once. The standard deviation
+    is estimated from all these configurations together and used for each of them, because two or
+    three runs of one configuration are too few for an estimate."""
     groups = {name: own for name, own in _values(results, metrics.RATE).items() if len(own) > 1}
     known = pooled_sd(list(groups.values()))
     if known is None:

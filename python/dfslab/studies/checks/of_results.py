@@ -187,7 +187,7 @@ def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
 def _failed(result: Result, load: MeasuredLoad) -> int:
     """Returns the number of failed operations; 0 if the scenario makes operations fail on purpose.
 
-    The rules need this number, because rates do not count failed operations.
+    The rules need the number of failed operations, because rates do not count them.
     """
     run = result.point.scenario.run
     if run.fault or any(layer.fails for layer in run.layer):

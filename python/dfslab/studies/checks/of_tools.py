@@ -12,8 +12,8 @@ from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 
 def of_report(report: ToolReport, hardware: Hardware | None = None) -> list[Evidence]:
     """Returns the evidence on each measurement of a tool's report, then the evidence on
-    repetitions, then the evidence that the report itself holds. `hardware`: the deployment, if the
-    user declares it. If the report has a number of client nodes, this number replaces the number in
+    repetitions, then the evidence that the report itself states. `hardware`: the deployment, if the
+    user declares it. If the report states a number of client nodes, this number replaces the one in
     `hardware`."""
     single = [_of_one(one, hardware) for one in report.measurements]
     return [*single, *_repeated(report.measurements), *report.evidence]

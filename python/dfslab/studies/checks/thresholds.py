@@ -1,4 +1,5 @@
-"""Thresholds that several rules of the lie detector or other rooms use, too."""
+"""Thresholds that several plausibility rules use, and that other modules outside the rules use,
+too."""
 
 from __future__ import annotations
 

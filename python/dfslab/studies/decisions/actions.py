@@ -137,8 +137,8 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
     """Returns whether an action adds capacity to a station that is nearly as busy as the busiest
-    station. A station is the processors, the disks or the links of a node group. An action for
-    which this holds may gain nothing alone, but much in combination with another action.
+    station. A station is the processors, the disks or the links of a node group. Alone, such an
+    action may gain nothing; in combination with another action, it may gain much.
 
     `used`: (node group, kind of station, utilisation) of every station.
     """

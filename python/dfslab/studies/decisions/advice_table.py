@@ -37,12 +37,13 @@ class Recommendation(BaseModel):
     where: str = ""
 
     def document(self) -> dict[str, JsonValue]:
-        """The JSON document. What the sentences withhold is null: the gain and both limits."""
+        """The JSON document. Figures that the sentences withhold are null: the gain and both
+        limits."""
         found: dict[str, JsonValue] = self.model_dump(mode="json")
         return {**found, **dict.fromkeys(_UNRELIABLE)} if self.withheld else found
 
 
-# What is withheld if the predictions for a recommended action are not reliable.
+# Fields that are withheld if the predictions for a recommended action are not reliable.
 _UNRELIABLE = ("limit", "gain", "next_limit")
 
 
@@ -61,9 +62,10 @@ class NotWorthIt(BaseModel):
 class Recommended(BaseModel):
     """The advice for a run or for a description of a deployment. `source`: name of the scenario.
     `basis`: "run" if the advice is based on measurements of a run, else "description". `spared`:
-    actions that gain nothing, although they cost money. `settling`: at most one sentence, which
-    states the runs that would measure a gain that is not shown because its prediction is not
-    reliable; an empty list if there is no such gain, or if dfslab proposes no runs for it."""
+    actions that gain nothing, although they cost money. `settling`: a list with at most one
+    sentence. The sentence states the runs that would measure a gain that is withheld because its
+    prediction is not reliable. The list is empty if no gain is withheld, or if dfslab proposes no
+    runs to measure it."""
 
     source: str
     basis: str

@@ -1,10 +1,10 @@
 """The error of predicted gains, estimated for each kind of change.
 
-For gains that a description alone predicts, the error is learnt from changes that were carried out
-(`intervention_error.py`). For gains that a model calibrated on a run predicts, and for kinds of
-change that were carried out on too few file systems, the error is learnt from pairs of recorded
-configurations that differ in one thing, as described below. If only one of the two sources has data
-on a kind of change, the error comes from this source.
+The error is learnt from one of two sources. The first source is changes that were carried out
+(`intervention_error.py`); it is used for gains that a description alone predicts. The second source
+is pairs of recorded configurations that differ in one thing, as described below. It is used for
+gains that a model calibrated on a run predicts, and for kinds of change that were carried out on
+too few file systems. If only one source has data on a kind of change, that source is used.
 
 The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
 + IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
@@ -37,8 +37,8 @@ TABLE = Path(__file__).with_name("change_errors.json")
 # The blind error: the standard deviation of the error of a doubling if there are no recordings. It
 # is the error of the ratio of two independent predictions of the uncalibrated model.
 BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
-# The estimated error of a kind of change is averaged with the blind error, which counts as much as
-# this number of recordings.
+# Weight of the blind error, in recordings. The variance of a kind's error is the weighted mean of
+# the variance that the recordings show and the variance of the blind error.
 BLIND_WEIGHT = 2.0
 # COVERED is the fraction of measured gains that the intervals of the predicted gains shall cover.
 # COVERED_SDS is the half-width of such an interval in standard deviations.
@@ -132,9 +132,10 @@ class ChangeErrors(BaseModel):
         return "too few recorded changes; the error of two independent predictions"
 
     def _is_learnt(self, basis: Basis, kind: ChangeKind, carried_out: InterventionErrors) -> bool:
-        """Returns whether the error of a kind is the error that is learnt from carried-out changes.
-        For a model that is calibrated on a run, pairs of recorded configurations take precedence
-        over carried-out changes."""
+        """Returns whether the error of a kind of change is learnt from carried-out changes. False
+        if the kind was carried out on too few file systems. Also false if the model is calibrated
+        on a run and there are pairs of recorded configurations for this kind: the pairs then take
+        precedence."""
         has_pairs = basis == "run" and self.of_kind(basis, kind).recordings > 0
         return carried_out.is_learnt(kind) and not has_pairs
 
@@ -155,8 +156,8 @@ def growth(log_gain: float, distance: float) -> float:
 
 
 def learnt(errors: Sequence[ErrorOfChange]) -> ChangeErrors:
-    """Returns the errors by kind of change. Each recording has the same weight, regardless of its
-    number of pairs."""
+    """Returns the errors by kind of change. A kind's variance is a mean over recordings, in which
+    each recording has the same weight, regardless of its number of pairs."""
     found = []
     for basis in ("run", "description"):
         for kind in KINDS:

@@ -67,8 +67,9 @@ class DecisionInput:
         """Returns several sets of values of a configuration's constants: first the estimates, then
         random draws.
 
-        A constant that occurs in several configurations has the same draws in all of them, so gains
-        are ratios of paired predictions.
+        A constant that occurs in several configurations has the same draws in all of them. The
+        ratio of two predictions (a gain) is therefore computed from the same draw before and after
+        a change.
         """
         return drawn_constants(situation, self.calibration)
 
@@ -183,8 +184,8 @@ def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> 
 
 
 def _calibration(results: Sequence[Result]) -> Calibration:
-    """Returns the calibration with which the run's predictions were made; if the run has no
-    calibration, fits one to the results that are not held out.
+    """Returns the calibration with which the run's predictions were made. If the run's predictions
+    contain no calibration, fits one to the results that are not held out.
 
     Stored predictions contain the constants and their standard errors, but no covariances, which
     are taken as 0.

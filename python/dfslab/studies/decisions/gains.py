@@ -23,13 +23,13 @@ HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # A predicted gain that changes the rate by less than the fraction NO_GAIN is reported as "none".
 # The word "none" states that the true gain changes the rate by less than the fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
-# A combined change is named if its gain is at least this factor times the best gain of the changes
-# that it combines.
+# A combined change is named only if its gain is at least this factor times the largest gain among
+# the changes that it combines.
 WORTH_JOINING = 1.05
-# A statement about a gain has a certainty of at most "low" if uncertain hardware alone moves the
-# gain too far within its 90 % interval: by more than DOUBTED_FACTOR, or by more than DOUBTED_SHARE
-# of the predicted log gain. The direction of the gain may be right, but a decision depends on the
-# size of the gain. Moves by less than the fraction SMALL do not matter.
+# Uncertain hardware may spread a gain too far within its 90 % interval: by more than the factor
+# DOUBTED_FACTOR, or by more than the share DOUBTED_SHARE of the predicted log gain. The certainty
+# of a statement about such a gain is at most "low". Its direction may be right, but a decision
+# depends on its size. A spread of less than the fraction SMALL does not matter.
 DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.

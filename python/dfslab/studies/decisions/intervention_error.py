@@ -1,15 +1,17 @@
 """The error of predicted gains, learnt from changes that were predicted and then carried out on
 real file systems.
 
-The error of one carried-out change is ln(predicted gain / measured gain). It has two parts.
+The error of one carried-out change is ln(predicted gain / measured gain). It is the sum of two
+parts, the common error of a trial and the remaining error.
 
-- The common error of a trial: all changes of a trial are compared with the same runs of the
-  unchanged configuration, so an error of those runs shifts all measured gains of the trial by the
-  same factor. The common error is the median of the errors of the trial, and is measurement noise.
-- The remaining error is the model's. Its variance is `active_sd`^2 * |ln predicted gain| / ln 2 +
-  `idle_sd`^2 * distance / ln 2, times a factor of the kind of change. The distance of a change is
-  |ln(new value / old value)|. The first term is for changes that the model expects to change the
-  rate. The second term is for changes of resources that the model believes idle.
+The common error is measurement noise. All changes of a trial are compared with the same runs of the
+unchanged configuration, so an error of those runs shifts all measured gains of the trial by the
+same factor. The common error is estimated by the median of the errors of the trial.
+
+The remaining error is the model's. Its variance is `active_sd`^2 * |ln predicted gain| / ln 2 +
+`idle_sd`^2 * distance / ln 2, times a factor of the kind of change. The distance of a change is
+|ln(new value / old value)|. The first term is for changes that the model expects to change the
+rate. The second term is for changes of resources that the model believes idle.
 
 Each file system has the same weight, regardless of its number of changes. The factor of a kind is
 shrunk towards 1, the factor of all kinds together. Operations that move data and operations that
@@ -39,11 +41,11 @@ IDLE_LOG_GAIN = 0.02
 # A trial with fewer than this number of changes has no common error, because the median of a few
 # errors is mostly the model's error.
 FEWEST_OF_TRIAL = 3
-# The factor of a kind of change is averaged with 1, which counts as much as this number of file
-# systems.
+# Weight, in file systems, with which the factor of a kind of change is averaged with 1, the factor
+# of all kinds together.
 COMMON_WEIGHT = 4.0
-# Smallest number of file systems from which the errors of data or metadata operations, or of one
-# kind of change, count as learnt.
+# The errors of data operations, of metadata operations, or of one kind of change are learnt only
+# from at least this number of file systems.
 FEWEST_SYSTEMS = 3
 # Smallest estimate of `idle_sd`: a few recorded changes may agree with the model by chance.
 LEAST_IDLE_SD = 0.02

@@ -31,16 +31,17 @@ RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# A comparison without a difference is inconclusive if it could only have detected relative changes
-# above this value (the median over all metrics and configurations).
+# A comparison that finds no difference is inconclusive if its smallest detectable relative change
+# (the median over all metrics and configurations) is above this value.
 NOTHING_FOUND = 1.0
 # Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
 # are not more precise.
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
-# Configurations are paired by their varied keys. If no pair is found with all keys, the keys of the
-# file system and of the deployment, which begin with these texts, are ignored.
+# Configurations of two runs are paired by their varied keys. If no pair has equal values of all
+# keys, the keys of the file system and of the deployment are ignored: those that begin with these
+# texts.
 _IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 
 
@@ -66,7 +67,8 @@ class ComparedMetric(BaseModel):
 
 class ComparedRuns(BaseModel):
     """The comparison of two runs. `noise`: relative standard deviation of the rate between
-    repetitions. `failed`: the rules of --fail-if that are violated."""
+    repetitions; if no rate was compared, that of the noisiest metric. `failed`: one sentence for
+    each violation of a rule of --fail-if."""
 
     before: str
     after: str
@@ -197,9 +199,8 @@ def compare_runs(
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Returns every metric that both runs measured at the same configuration. If there is no such
-    metric, configurations that differ only in the file system or the deployment count as the same
-    configuration."""
+    """Returns one pair for every metric and configuration that both runs measured. If there is
+    none, configurations that differ only in the file system or the deployment are paired."""
     for without in _IGNORED:
         first, second = (_logs(results, without) for results in (before, after))
         found = [
@@ -213,9 +214,9 @@ def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
 
 
 def check_comparable(first: Scenario, second: Scenario) -> None:
-    """Raises InputError if the runs of two scenarios could not be compared: if a scenario does not
-    measure, or measures each configuration only once, so that noise is unknown, or if no
-    configuration is in both."""
+    """Raises InputError if the runs of two scenarios could not be compared. There are three
+    reasons: a scenario does not measure; a scenario measures each configuration only once, so that
+    the noise is unknown; or no configuration is in both scenarios."""
     for scenario in (first, second):
         if "measure" not in scenario.run.methods:
             allowed = 'must contain "measure", because two measured runs are compared'

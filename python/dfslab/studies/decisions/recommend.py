@@ -174,8 +174,9 @@ class _Search:
         return math.log(ratio * (sizes[1] / sizes[0] if all(sizes) else 1.0))
 
     def best(self) -> list[_Tried]:
-        """Returns the actions with a gain, the best first: single actions, and combinations that
-        gain clearly more than each of the actions that they combine.
+        """Returns the actions with a gain, the best first: single actions, and combinations. A
+        combination is included only if its gain is at least WORTH_JOINING times the gain of each of
+        the actions that it combines.
 
         Only actions for which `is_joinable` is true are combined.
         """
@@ -268,8 +269,8 @@ def _limit(situation: Situation, constants: Mapping[str, float]) -> str:
 
 def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
     """Returns the gain of an action towards the goal. For the goal `p99`, this is the gain of the
-    99th percentile with the uncertainty of the rate's gain. For all other goals, it is the gain of
-    the rate."""
+    99th percentile; the uncertainty of this gain is taken from the gain of the rate. For all other
+    goals, it is the gain of the rate."""
     if goal != "p99":
         return rate
     factor = math.exp(one.log_gain) / rate.gain
@@ -284,8 +285,9 @@ def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
 
 
 def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
-    """Returns the most expensive single action that gains nothing with some certainty; an empty
-    list if there is none. An action whose gain is withheld is left out."""
+    """Returns a list with the most expensive single action whose predicted gain is below NO_GAIN,
+    provided that the certainty of this statement is not "cannot tell"; an empty list if there is no
+    such action. Actions whose gain is withheld are left out."""
     idle = [
         (price, one)
         for one in search.singles

@@ -31,8 +31,8 @@ from dfslab.studies.runs.stages import processor_s
 # The quantities that get a slider, as phrases of the language of changes. Predictions for many
 # clients take longest, so they are computed last.
 QUANTITIES = ("servers", "link", "disk", "copies", "clients")
-# The settings of a quantity, as factors of its present value. The possible setting that is nearest
-# to each product is taken.
+# The settings of a quantity are the possible values that are nearest to its present value times
+# these factors.
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Largest number of operations that have a column, each for one configuration.
 MOST_OPERATIONS = 6
@@ -67,9 +67,10 @@ class SliderSetting(BaseModel):
 
 
 class SliderQuantity(BaseModel):
-    """One hardware quantity with its settings, in ascending order. `present`: index of the setting
-    that each column has in the run. `withheld`: why the predictions for this quantity are not
-    reliable, in which case `settings` is empty; "" if they are reliable."""
+    """One hardware quantity with its settings, in ascending order. `present`: for each column, the
+    index of the setting that the column's configuration has in the run; 0 if the configuration has
+    no such quantity. `withheld`: why the predictions for this quantity are not reliable, in which
+    case `settings` is empty; "" if they are reliable."""
 
     name: str
     settings: list[SliderSetting]
@@ -185,8 +186,9 @@ def _columns(
     evidence: DecisionInput, predicted: dict[str, Result]
 ) -> tuple[list[_Column], list[str]]:
     """Returns one column for each pair of file system and mix of operations, and notes on the
-    columns beyond MOST_OPERATIONS, which are left out. A column stands for the middle one, in the
-    order of the run, of the configurations with the largest number of clients."""
+    columns beyond MOST_OPERATIONS, which are left out. The column shows one configuration of the
+    pair: among the configurations with the largest number of clients, the middle one in the order
+    of the run."""
     groups: dict[tuple[str, ...], list[_Column]] = {}
     for point in evidence.points:
         stored = predicted.get(point.id)
@@ -218,8 +220,9 @@ class _Computed:
     spent_s: float = 0.0
 
     def quantity(self, name: str) -> SliderQuantity | None:
-        """Returns the settings of a quantity. Returns None if no column has the quantity, if fewer
-        than two settings are possible, or if the predictions would take too much processor time."""
+        """Returns the settings of a quantity; without any setting if the model's predictions for
+        this quantity are withheld. Returns None if no column has the quantity, if fewer than two
+        settings are possible, or if the predictions would take too much processor time."""
         sliders = [slider_of(one.scenario, name) for one in self.columns]
         own = [one for one in sliders if one is not None]
         if not own:

@@ -18,17 +18,17 @@ from dfslab.spec.changes.differences import change_between, differences, largest
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 
-# The model is judged only with at least this number of held-out configurations, or of pairs of
-# configurations.
+# The model's median error is judged only over at least this number of held-out configurations, or
+# of pairs of configurations.
 FEWEST = 3
 # A measured and a predicted change contradict each other if they have opposite directions and both
-# change the rate by more than the factor 1.05.
+# change the rate by more than the factor 1.05, or by more than the noise if this is larger.
 CLEAR_CHANGE = math.log(1.05)
 # Because of noise, a measured rate may exceed the largest rate that the description allows, up to
 # this factor.
 ABOVE_BOUND = 1.10
-# If a run has more pairs of configurations than this number, only every n-th pair is compared,
-# where n is the number of pairs // MOST_PAIRS.
+# If a run has N pairs of configurations and N is larger than this number, only every n-th pair is
+# compared, where n = N // MOST_PAIRS.
 MOST_PAIRS = 300
 
 
@@ -134,9 +134,10 @@ def _against_pairs(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario], rates: Mapping[str, float]
 ) -> list[Contradiction]:
     """Compares measured changes of the rate between configurations of the run with the predicted
-    changes, by kind of change. Returns a contradiction for a kind if most changes were measured
-    clearly in the direction opposite to the predicted one, or if the median error of the
-    predictions is at least the median measured change."""
+    changes, by kind of change. Returns a contradiction for a kind in two cases. In the first case,
+    most pairs changed clearly in the direction opposite to the predicted one. In the second case,
+    the kind has at least FEWEST pairs and the median error of the predictions is at least the
+    median measured change. Errors within the noise are no contradiction."""
     pairs: dict[ChangeKind, list[tuple[float, float, str]]] = {}
     for first, second in _pairs(evidence.results, evidence.measured):
         change = change_between(scenarios[first], scenarios[second])

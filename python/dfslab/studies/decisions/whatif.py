@@ -67,7 +67,7 @@ class ChangedOperation(BaseModel):
         return {**found, **dict.fromkeys(_UNRELIABLE)} if self.withheld else found
 
 
-# What is withheld if the predictions for a change are not reliable.
+# Fields that are withheld if the predictions for a change are not reliable.
 _UNRELIABLE = ("rate", "times", "before_per_s", "after_per_s", "limit")
 
 
@@ -141,7 +141,8 @@ def _judged(one: ChangedOperation) -> tuple[TableCell, TableCell, TableCell]:
 
 
 def _is_as_good(gain: float, other: float) -> bool:
-    """Returns whether another gain is too close to a gain to be worth further changes."""
+    """Returns whether `gain` is about as large as `other`, or larger: `other` is less than
+    WORTH_JOINING times `gain`."""
     return other < WORTH_JOINING * gain
 
 
@@ -234,7 +235,8 @@ class PairedModel:
         basis, carried_out = self.evidence.basis, errors_for(operations)
         error = recorded_errors().sd(basis, changes, math.log(ratios[0]), carried_out)
         sds = (error, math.sqrt(2) * self.evidence.noise_sd)
-        # The noise of a run's measurements is known from its repetitions.
+        # `sds` has the noise of a run's measurements. For a description, the noise of a future
+        # measurement is that of earlier trials.
         noise_sd = 0.0 if basis == "run" or carried_out is None else carried_out.measured_sd
         return gain_of(ratios, sds, possible, noise_sd)
 
@@ -273,9 +275,9 @@ def _size_ratio(situation: Situation, changed: Situation) -> float:
 def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True) -> WhatIf:
     """Returns the gains of changes, which are given as texts in the language of changes.
 
-    With `together`, several changes are also predicted in combination. Raises InputError, which
-    names the change, if a change is unknown, illegal in every configuration, or without effect in
-    every configuration.
+    If `together` is true, the combination of all changes is also predicted. Raises InputError,
+    which names the change, if a change is unknown, illegal in every configuration, or without
+    effect in every configuration.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     base = evidence.points[0].scenario
@@ -309,8 +311,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 def _smallest(
     evidence: DecisionInput, group: Sequence[Change], together: PairedGain
 ) -> tuple[Change, ...]:
-    """Returns the changes of a group without those that add nothing to the gain of the group in one
-    configuration. A change whose omission leads to an illegal configuration is kept."""
+    """Returns the changes of a group that remain if the changes that add nothing are left out, one
+    after the other. In the configuration of `together`, the remaining changes have about the same
+    gain as the whole group. A change whose omission leads to an illegal configuration is kept."""
     model = PairedModel(replace(evidence, points=[together.point]))
     kept = list(group)
     for one in group:
@@ -395,8 +398,8 @@ def _rows(
     changes: Sequence[Change],
     gains: Sequence[PairedGain],
 ) -> list[ChangedOperation]:
-    """Returns the rows of one change. Configurations with equal operations and equal gains share
-    one row."""
+    """Returns the rows of one change. Configurations share one row if their operations are equal
+    and their gains are equal to two decimals."""
     every: dict[str, list[Mapping[str, LevelValue]]] = {}
     folded: dict[tuple[str, str], list[PairedGain]] = {}
     for one in gains:
@@ -429,11 +432,11 @@ def _rows(
 
 
 def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> list[str]:
-    """Returns a sentence with the runs that would measure a gain: their number before and after the
-    change, their duration, and the command. The command sets the keys of the change only if dfslab
-    can carry the change out: on a testbed, or if the key belongs to the workload. The settings of a
-    real system are changed by their owner. The list is empty if the change needs other hardware of
-    a real system: nobody buys hardware in order to test a model that the measurements
+    """Returns a list with a sentence on the runs that would measure a gain: their number before and
+    after the change, their duration, and the command. The command sets only those keys of the
+    change that dfslab can set: all keys on a testbed, else the keys of the workload. The owner of a
+    real system changes its other settings by hand. The list is empty if the change needs other
+    hardware in a real system: nobody buys hardware in order to test a model that the measurements
     contradict."""
     new = {key: value for one in changes for key, value in one.values.items()}
     has_testbed = gain.point.scenario.file_system.access.testbed

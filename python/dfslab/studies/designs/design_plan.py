@@ -1,9 +1,9 @@
 """Chooses which legal configurations of a design to run, in which order, and at what cost.
 
-A deployment with a file system is a testbed, which is slow to start; several workloads are run on
-each testbed (a split-plot design). A plan takes the most informative testbeds first, and the most
-informative workloads for each testbed, so that a small budget buys the most informative runs. A
-scenario and its seed determine the plan.
+A testbed is a deployment with a file system. Testbeds are slow to start, so several workloads are
+run on each testbed (a split-plot design). A plan takes the most informative testbeds first, and the
+most informative workloads for each testbed, so that a small budget buys the most informative runs.
+A scenario and its seed determine the plan.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ def planned(scenario: Scenario) -> Scenario:
 def _within(
     scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[DesignRow]]
 ) -> tuple[list[tuple[DesignRow, ...]], Bill]:
-    """Returns (the rows of the testbeds that fit into the budget, in the order of `chosen`; their
-    cost). Raises InputError if the first testbed exceeds the budget."""
+    """Returns a pair: the rows of the testbeds that fit into the budget, in the order of `chosen`,
+    and the cost of these testbeds. Raises InputError if the first testbed alone exceeds the
+    budget."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
     testbeds: list[tuple[DesignRow, ...]] = []
@@ -140,7 +141,8 @@ def choose(
 ) -> list[tuple[DesignRow, ...]]:
     """Returns the rows of each testbed for a design of the given kind. Testbeds of D-optimal and
     screening designs are ordered by information, the most informative first. `testbeds`: number of
-    testbeds; 0 for the default. `per_testbed`: runs on each testbed."""
+    testbeds; 0 for the default. `per_testbed`: runs on each testbed. The design "full" has all
+    legal rows, whatever these two numbers are."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
     if kind == "full":
@@ -160,10 +162,11 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Returns the number of testbeds of a screening design. All testbeds together have at least as
-    many runs as the smallest multiple of four that exceeds the number of main effects. There are
-    also more testbeds than main effects of the factors that are fixed per testbed. If there are no
-    testbeds to start (`has_testbeds` is false), returns 1."""
+    """Returns the number of testbeds of a screening design; 1 if there are no testbeds to start
+    (`has_testbeds` is false). The number is the smallest that meets two conditions. First, all
+    testbeds together have at least as many runs as the smallest multiple of four that exceeds the
+    number of main effects. Second, there are more testbeds than main effects of the factors that
+    are fixed per testbed."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -210,9 +213,9 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 
 class Coding:
-    """Translates rows of a design to the columns of a linear model: one or more for each factor's
-    main effect, and one for the square of a numeric factor with three or more levels. If `extremes`
-    is true, there are no squares."""
+    """Translates rows of a design to the columns of a linear model. The main effect of a factor has
+    one or more columns. A numeric factor with three or more levels has one more column for its
+    square, unless `extremes` is true."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
@@ -342,7 +345,8 @@ def _split_plot(
 
 @dataclass
 class _Tables:
-    """Columns of the model matrix, separately for testbeds (`upper`) and workloads (`lower`).
+    """The model matrix of a split-plot design in two parts: one row for each testbed (`upper`), and
+    one row for each workload (`lower`).
 
     The row of a run is the sum of its testbed's row and its workload's row. `free`: indices of the
     testbeds that are not chosen yet.

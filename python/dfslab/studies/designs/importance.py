@@ -18,10 +18,11 @@ from dfslab.studies.designs import sensitivity, variance
 from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance, Regime
 
-# Numbers of legal rows from which the indices are computed. BASE_ROWS determine the first-order
-# indices. PAIR_ROWS of them are repeated for each factor and determine the factor's total index.
-# With 2,048 rows, a factor of three levels without effect has a first-order index of at most 0.005;
-# with 512 pairs, a total index has a standard error of some 7 % of itself.
+# Numbers of legal rows from which the indices are computed. The first-order indices are computed
+# from BASE_ROWS rows. The total index of a factor is computed from PAIR_ROWS of these rows, each
+# with a copy in which the factor is drawn again. With 2,048 rows, a factor of three levels without
+# effect has a first-order index of at most 0.005; with 512 pairs, a total index has a standard
+# error of some 7 % of itself.
 BASE_ROWS = 2048
 PAIR_ROWS = 512
 REFITS = 6
@@ -35,8 +36,9 @@ class Ranking:
     """The importance of all factors, of the independent blocks of factors, and of the factors
     within each regime (a subset of the configurations).
 
-    `first_order_sum`: the sum of the blocks' first-order indices. If the sum contradicts the
-    definition of the indices, `refusal` states the contradiction and the other lists are empty.
+    `first_order_sum`: the sum of the blocks' first-order indices. By definition, this sum is at
+    most 1. If the estimated sum contradicts this, `refusal` states the contradiction and the other
+    lists are empty.
     """
 
     first_order_sum: Metric
@@ -106,9 +108,10 @@ def refitted(
     grey: LearntModel,
     wanted: Sequence[DesignRow],
 ) -> list[Floats]:
-    """Returns predictions (log rate) for the rows `wanted`: first the predictions of the model,
-    then the predictions of models that are fitted again to bootstrap samples of testbeds (of
-    configurations if there is one testbed). Each distinct row is predicted once."""
+    """Returns several arrays of predicted log rates for the rows `wanted`: first the predictions of
+    the model `grey`, then those of models that are fitted again to bootstrap samples. A sample is
+    drawn from the testbeds, or from the configurations if there is only one testbed. Each distinct
+    row is predicted once."""
     place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
     every = np.array([place[row] for row in wanted])
     points = points_of(scenario, allowed, list(place))
@@ -134,9 +137,9 @@ def _resampled_groups(rows: TrainingRows) -> np.ndarray:
 
 
 def of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
-    """Returns the importance of the factors from the measured data, without the grey-box model. The
-    outer key is the name of a measure, the inner key a factor. The measures are Kumar's VI, PAWN,
-    RBD-FAST, permutation and SHAP."""
+    """Returns the importance of the factors from the measured data, without the grey-box model: for
+    each measure (by name), the importance of each factor (by name). The measures are Kumar's VI,
+    PAWN, RBD-FAST, permutation and SHAP."""
     boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors

@@ -26,10 +26,11 @@ MOST_LISTED = 200_000
 
 
 class Legal:
-    """The legal rows of a design. A row holds, for each factor, the index of its level.
+    """The legal rows of a design. A row has, for each factor, the index of its level.
 
-    Factors that one constraint reads together form a block. Blocks are independent, so the legal
-    set is the product of the blocks' legal sets and need not be enumerated.
+    A block is a set of factors that constraints make dependent on each other. Blocks are
+    independent of each other, so every combination of legal rows of the blocks is a legal row of
+    the design, and the legal rows of the design need not be enumerated.
     """
 
     def __init__(
@@ -125,8 +126,8 @@ class Legal:
     def at(self, shares: np.ndarray) -> DesignRow:
         """Returns the legal row that a point of the unit cube selects.
 
-        `shares` holds one number in [0, 1) for each block of factors, and that number selects one
-        of the block's legal rows.
+        `shares` has one number in [0, 1) for each block of factors. The number selects one of the
+        block's legal rows.
         """
         pairs = zip(shares, self.blocks, strict=True)
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
@@ -147,7 +148,8 @@ class Legal:
 def _parts(
     members: DesignRow, rows: list[DesignRow]
 ) -> Iterator[tuple[DesignRow, list[DesignRow]]]:
-    """Splits a block of factors into parts that are independent of each other.
+    """Splits a block of factors: every factor that is independent of the others becomes a separate
+    part, and the remaining factors form one part.
 
     Yields (indices of the factors, their legal rows) of each part.
     """
@@ -213,7 +215,8 @@ def is_legal(scenario: Scenario, values: Mapping[str, LevelValue]) -> bool:
 
 def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
     """Returns the scenario key that makes a combination of values illegal; "" if the combination is
-    legal. Raises InputError if a value is wrong in itself, for example if it cannot be parsed."""
+    legal. Raises InputError if a value is wrong in every combination, for example if it cannot be
+    parsed."""
     try:
         check(scenario.with_values(dict(values)))
     except InputError as error:
@@ -224,8 +227,9 @@ def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
 
 
 def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, LevelValue]:
-    """Returns legal values of all factors. One group of factors can then be checked alone, while
-    the other factors keep these values."""
+    """Returns values of all factors that are legal together. With these values for the other
+    factors, each group of factors can be checked alone. A group without a legal combination keeps
+    the first level of each factor."""
     values: dict[str, LevelValue] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])

@@ -30,10 +30,11 @@ EQUIVALENCE = (
 def direction(slope: Metric, doublings: float = 1.0) -> str:
     """What the 90 % interval of a slope shows: "+", "-", "no effect" or "inconclusive".
 
-    `doublings`: range of the factor in doublings, by which the slope is multiplied. "no effect" is
-    the outcome of two one-sided tests at 5 % (TOST, Schuirmann 1987): the interval is within the
-    margin NO_EFFECT on both sides of 0. An interval that contains 0 but exceeds the margin is
-    "inconclusive". An interval within the margin is "no effect" even if it does not contain 0.
+    The interval is first multiplied by `doublings`, the range of the factor in doublings. The
+    result is "no effect" if the interval is within the margin NO_EFFECT on both sides of 0, even if
+    it does not contain 0: these are two one-sided tests at 5 % (TOST, Schuirmann 1987). Otherwise,
+    the result is "+" if the interval is above 0, "-" if it is below 0, and "inconclusive" if it
+    contains 0.
     """
     assert slope.low is not None
     assert slope.high is not None

@@ -36,9 +36,10 @@ def propose(
 ) -> list[Proposal]:
     """Proposes the most informative runs, in the order of a greedy selection.
 
-    `question`: keys and values of a scenario. The runs shall reduce the uncertainty about the
-    configurations that have these values; by default, about all legal configurations. `count`:
-    number of runs.
+    `question`: keys and values of a scenario. The proposed runs shall reduce the uncertainty about
+    the legal configurations that have these values. If there is no question, or if no randomly
+    drawn legal configuration has these values, the runs shall reduce the uncertainty about all
+    legal configurations. `count`: number of runs.
     """
     random = np.random.default_rng(scenario.run.seed)
     model = LearntModel("gaussian").fit_rows(rows, None, conformal=False)
@@ -93,11 +94,12 @@ def shrink(
     covariance: np.ndarray, noise: float, queries: int, costs: Sequence[float], count: int
 ) -> list[tuple[int, float, float]]:
     """Selects `count` runs greedily. Returns (index of the candidate, standard deviation before,
-    standard deviation after) for each selected run. Points are rows of `covariance`: the first
-    `queries` of them belong to the question, the others are candidates.
+    standard deviation after) for each selected run. The standard deviation is the root of the mean
+    variance over the question's configurations. In `covariance`, the first `queries` rows belong to
+    the question's configurations, and the others to the candidates.
 
-    Each selected run maximises the reduction of the question's mean variance, divided by the run's
-    cost in seconds (`costs`). `noise`: variance of one run.
+    Each selected run maximises the reduction of this mean variance, divided by the run's cost in
+    seconds (`costs`). `noise`: variance of one run.
     """
     covariance = covariance.copy()
     found = []

@@ -1,4 +1,5 @@
-"""Estimates how long the measurements of a run take, before the first of them has ended."""
+"""Estimates how long the measurements of a run take. The estimate is used until the first
+measurement has ended."""
 
 from __future__ import annotations
 

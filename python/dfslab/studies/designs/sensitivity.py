@@ -56,7 +56,9 @@ def pawn(
     """Returns the PAWN index of each factor x_i with an interval. The index states how much the
     distribution of `values` changes if x_i is known.
 
-    The index is the median over the levels of x_i.
+    The levels of x_i are divided into PAWN_SLICES slices. The index is the median over the slices
+    of the Kolmogorov-Smirnov distance between the distribution of `values` in the slice and their
+    distribution over all rows.
     """
     problem = _problem(names, levels)
 
@@ -186,7 +188,8 @@ def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[st
 
 def verdict(importance: FactorImportance, partner: str | None) -> str:
     """Returns a text that states what the data show about a factor. `partner`: the factor with
-    which this factor is collinear; None if there is none."""
+    which this factor is collinear, or another text on why its effect cannot be identified; None if
+    it can."""
     if partner is not None:
         return f"not identifiable: collinear with {partner} in these runs"
     low, high = importance.total.low or 0.0, importance.total.high or 0.0

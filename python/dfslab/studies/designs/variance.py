@@ -94,10 +94,10 @@ class Indices:
 
     @property
     def refusal(self) -> str:
-        """Why the indices must not be used; empty if they may be.
+        """Why the indices must not be used; "" if they may be used.
 
-        Indices whose sum exceeds 1 beyond the interval of the sum contradict their definition, so
-        none of them is reliable.
+        By definition, the first-order indices of all blocks sum to at most 1. If the 90 % interval
+        of the sum is entirely above 1, none of the indices is reliable.
         """
         total = self.first_order_sum
         if total.low is None or total.low <= 1.0:
@@ -166,9 +166,10 @@ def _between(numbers: Integers, values: Floats, used: int) -> tuple[float, float
     """Returns (variance between the groups `numbers`, the part of this variance that chance alone
     explains).
 
-    Without any effect, the means of L groups vary by (L - 1) / n times the variance within the
-    groups. This is the part by chance. The variance within the groups is estimated with n - L -
-    `used` degrees of freedom, where `used` parameters were fitted to `values` beforehand.
+    If the groups do not differ, the means of L groups of n rows in total vary by (L - 1) / n times
+    the variance within the groups. This is the part by chance. The variance within the groups is
+    estimated with n - L - `used` degrees of freedom, where `used` is the number of parameters that
+    were fitted to `values` beforehand.
     """
     counts = np.bincount(numbers)
     means = np.bincount(numbers, weights=values) / np.maximum(counts, 1)
@@ -265,10 +266,10 @@ class _Estimator:
     """Computes first-order and total indices of the inputs of a sample within a regime.
 
     First-order indices come from the base rows alone, because redrawn rows repeat the levels of
-    base rows and are not independent of them. Before the means of the levels of x_i are compared,
-    the additive effects of all other blocks are subtracted from Y. The other blocks are independent
-    of x_i, so the subtraction does not change E(Y | x_i), and the differences between these means
-    that arise by chance are smaller.
+    base rows and are not independent of them. The first-order index of x_i compares the means of Y
+    between the levels of x_i. Before that, the additive effects of all other blocks are subtracted
+    from Y. The other blocks are independent of x_i, so the subtraction does not change E(Y | x_i),
+    but it reduces the differences between the means that arise by chance.
     """
 
     def __init__(self, drawn: Sample, regime: RegimeRows) -> None:
@@ -321,13 +322,13 @@ class _Estimator:
         return _Estimate(first, np.array(total), chance, summed)
 
     def _first(self, values: Floats, chosen: Integers) -> tuple[Floats, Floats, float]:
-        """Returns (explained variances, variances by chance, V(Y)). The first two have one value
-        for each input. The explained variance is the variance of the mean of Y among the input's
-        levels, minus the variance by chance.
+        """Returns (explained variances, variances by chance, V(Y)). The first two are arrays with
+        one value for each input. The explained variance of an input is the variance of the mean of
+        Y among the input's levels, minus the variance by chance.
 
         V(Y) is the sum of the variances of all blocks' additive effects and of the residual,
-        because the effects of different blocks are independent. Their covariance in the sample is
-        due to chance and is left out.
+        because the effects of different blocks are independent. The covariance of these effects in
+        the sample is due to chance and is left out.
         """
         dummies = self.dummies[chosen]
         rows, columns = dummies.shape
@@ -372,8 +373,9 @@ def _dummies(levels: Integers) -> tuple[Floats, Integers]:
 
 
 def _mates(blocks: Sequence[Block], reads: frozenset[int]) -> Iterator[list[int]]:
-    """Yields sets of factors that are independent of each other. The first set merges all blocks
-    that contain a factor of `reads`; it may be empty. Each other block is a set."""
+    """Yields sets of factors that are independent of each other. The first set has the factors of
+    all blocks that contain a factor of `reads`; it may be empty. Each other block is yielded as a
+    set."""
     touched = [block for block in blocks if reads & set(block)]
     yield [index for block in touched for index in block]
     for block in blocks:

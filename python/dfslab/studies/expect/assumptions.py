@@ -1,5 +1,5 @@
-"""The hardware of a place's nodes that nobody reported, probed or declared: what is assumed of it,
-and the option that gives another value."""
+"""States the hardware of a place's nodes that was neither reported nor probed nor declared: the
+values that are assumed for it, and the options that give other values."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """Names the resource whose slowness explains best why measured rates are below the expectation.
 
 Every resource of the deployment is made slower by several factors, one resource at a time. For each
-resource and factor, the model predicts by how much the rates of all operations shift. Named as the
-fault is the resource whose predicted shifts are nearest to the measured residuals, provided that
+resource and factor, the model predicts by how much the rates of all operations shift. The resource
+whose predicted shifts are nearest to the measured residuals is named as the fault, provided that
 this slow resource is much likelier than no slow resource. Residuals are weighted by the inverse
 covariance of the expectation. A deviation that uncertain constants or undeclared hardware can
-explain is therefore no fault. Resources that explain the rates about equally well are all named.
+explain is therefore no fault. If several resources explain the rates about equally well, all of
+them are named.
 """
 
 from __future__ import annotations
@@ -90,9 +91,9 @@ class _Candidate:
 
 
 def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
-    """Returns the possible causes (suspects) of slow operations. There is one suspect for each pair
-    of a resource of the deployment and an amount, that is, a factor or delay, by which the resource
-    may be too slow."""
+    """Returns the possible causes (suspects) of slow operations. A suspect is a resource of the
+    deployment and the amount (a factor or a delay) by which it may be too slow. Every resource has
+    one suspect for each amount."""
     scenario = planned[0].point.scenario
     base = log_rates(planned, scenario.deployment)
     found = [
@@ -105,9 +106,10 @@ def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) ->
 def diagnosed(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
 ) -> list[SuspectedFault]:
-    """Returns the faults that explain the measured rates about equally well, the likeliest first,
-    and one for each resource. Returns an empty list if no operation was measured, or if no single
-    fault is much likelier than no fault. The rate of an operation that was not measured is None."""
+    """Returns the faults that explain the measured rates about equally well, at most one for each
+    resource, the likeliest first. Returns an empty list if no operation was measured, or if no
+    single fault is much likelier than no fault. `measured_per_s`: None for an operation that was
+    not measured."""
     ordered = _ordered(suspected, expected, measured_per_s)
     if not ordered or ordered[0].evidence < LEAST_EVIDENCE:
         return []
@@ -126,8 +128,9 @@ def likeliest(
 def _ordered(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
 ) -> list[SuspectedFault]:
-    """Returns the amount of each resource that explains the measured rates best, the likeliest
-    resource first. Returns an empty list if no operation was measured."""
+    """Returns one fault for each resource, the likeliest resource first. The fault of a resource
+    has the amount (factor or delay) that explains the measured rates best. Returns an empty list if
+    no operation was measured."""
     known = [at for at, one in enumerate(measured_per_s) if one]
     if not known:
         return []
@@ -159,9 +162,9 @@ def telling_operation(
     measured_per_s: Sequence[float | None],
 ) -> str:
     """Returns the name of the operation whose measurement would show which of the `faults` is the
-    real one: of the operations that were not measured, the operation whose rate the faults change
-    most differently. Returns "" if the faults change the log rate of every such operation by about
-    the same amount (within FELT)."""
+    real one. Only operations that were not measured are considered. Among them, it is the operation
+    whose rate depends most on which fault is real. Returns "" if all faults change the log rate of
+    every such operation by about the same amount (within FELT)."""
     ranges = {
         planned[at].operation.name: float(np.ptp([one.shifts[at] for one in faults]))
         for at, rate in enumerate(measured_per_s)
@@ -176,9 +179,9 @@ def long_round_trip(
     round_trips_s: Mapping[str, Sequence[float]],
     facts: Sequence[HardwareFact],
 ) -> SuspectedFault | None:
-    """Returns a fault if the processes of a role answer later than the network's latency explains;
-    None if no role does, or if the latency is not among the `facts`. `round_trips_s`: the probed
-    round trips to each role, in seconds."""
+    """Returns a fault if a round trip to the processes of a role takes longer than the network's
+    latency explains; None if this is true of no role, or if the latency is not among the `facts`.
+    `round_trips_s`: the probed round trips to each role, in seconds."""
     latency = next((one for one in facts if one.name == LATENCY), None)
     if latency is None:
         return None
@@ -258,8 +261,8 @@ def _slow_servers(planned: Sequence[GridOperation]) -> Iterator[Suspect]:
 
 
 def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
-    """Returns the node groups that have a role of this `kind`. If some of these groups have no role
-    of another kind, only these are returned."""
+    """Returns the node groups that have a role of this `kind`. If some of these groups have only
+    roles of this kind, only these groups are returned."""
     system = discover.file_system(scenario.file_system.name)
     names = {role.name for role in system.roles if role.kind == kind}
     hosting = [one for one in scenario.deployment.node if names & set(one.roles)]

@@ -33,9 +33,9 @@ FEWEST, MOST = 2, 2_000
 FEWEST_SMALL = 20
 # The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
-# The value of the model's variable `entries` that stands for empty caches in client processes: each
-# client is predicted as if it had visited this number of files before, so that its cache holds no
-# file of the operation.
+# The value of the model's variable `entries` that represents empty caches in client processes.
+# `entries` is the number of files that each client visited before; after so large a number, its
+# cache has no file of the operation.
 VISITED_FILES = 1e9
 # Least time in seconds to measure one operation, because rates of shorter measurements are mostly
 # noise.
@@ -67,9 +67,9 @@ class ProbedOperation:
 class GridOperation:
     """An operation with its size. `point`: the configuration that is run. `written_bytes`: bytes
     that the operation writes. `expected_s`: seconds that the operation should take. `limit_s`:
-    seconds after which the operation is cut off. `cache_state`: values of those variables of the
-    model, by name, that describe the caches in client processes where they differ from those in
-    `point`."""
+    seconds after which the operation is cut off. `cache_state`: values of the model's variables
+    that describe the caches in client processes, by name. It has only the variables whose values
+    differ from those that `point` gives."""
 
     operation: ProbedOperation
     point: Point
@@ -238,8 +238,8 @@ def _weight(operation: ProbedOperation) -> float:
 def _preparation_s(
     scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
 ) -> float:
-    """Returns the seconds that it takes to write the files of one operation before it starts, for
-    one operation of each client; 0 if the operation needs no files."""
+    """Returns the seconds that it takes to write the files that one operation of each client needs
+    before it starts; 0 if the operation needs no files."""
     if not operation.prepared:
         return 0.0
     made = {**values, "workload.cache": "warm"}

@@ -23,14 +23,14 @@ PROCESSOR_SHARE = "share of a processor"
 # The words for SERVER_DISK at a place without servers.
 LOCAL_DISK = "disk of this machine"
 # Standard deviation of the natural logarithm of the processor share, as a multiple of the absolute
-# value of this logarithm. The multiple is large, because the number of other busy threads varies as
-# much as its mean. The standard deviation is at least PROBED_SD.
+# value of this logarithm; at least PROBED_SD. The multiple is large, because the number of other
+# busy threads varies as much as its mean.
 SHARE_SD = 0.5
 # Text for the origin of the processor share, if all hosts of a testbed are emulated on the client's
 # machine.
 EMULATED = "all hosts of the testbed"
 # Standard deviation of the natural logarithm of a value, by how the value is known. A declared rate
-# is from a data sheet; a probed rate varies with other work on the machine.
+# is from a data sheet. A probed rate varies with other work on the machine.
 DECLARED_SD, PROBED_SD, ASSUMED_SD = 0.03, 0.15, 1.0
 KNOWN_SD: dict[FactSource, float] = {
     "declared": DECLARED_SD,
@@ -49,9 +49,9 @@ UNCERTAIN: dict[str, UncertainHardware] = {
     COPY_RATE: "memory",
     CALLS: "calls",
 }
-# For disks that are declared by their kind alone, DISK_KINDS has the rate in bytes/s and the access
-# time in s of each kind, from data sheets (SATA 7200/min, SATA SSD, NVMe of PCIe 3 and 4). KIND_SD
-# is the standard deviation of the rate's natural logarithm among disks of one kind.
+# Values for disks that are declared by their kind alone, from data sheets (SATA 7200/min, SATA SSD,
+# NVMe of PCIe 3 and 4). DISK_KINDS has the rate in bytes/s and the access time in s of each kind.
+# KIND_SD is the standard deviation of the rate's natural logarithm among disks of one kind.
 DISK_KINDS = {"hdd": (180e6, 8e-3), "ssd": (500e6, 1e-4), "nvme": (3e9, 8e-5)}
 KIND_SD = 0.4
 # Values that are assumed for hardware of which nothing is known.
@@ -194,8 +194,9 @@ def _quantity(option: str, text: str, unit: str) -> float:
 
 
 def uncertainty(facts: Sequence[HardwareFact]) -> HardwareUncertainty:
-    """Returns the uncertainty of those facts that are doubtful, as a scenario states it. The other
-    facts count as exact: models have the usual spread of hardware in their own errors."""
+    """Returns the uncertainty of the doubtful facts, in the form of a scenario's table. Facts that
+    are not doubtful count as exact, because the usual spread of hardware is part of the models' own
+    errors."""
     return HardwareUncertainty().model_copy(
         update={
             UNCERTAIN[one.name]: float(f"{factor_of(one.log_sd):.3g}")

@@ -46,9 +46,9 @@ class PlaceScenario:
     """A scenario of a place (a directory, a mounted file system or a testbed).
 
     `facts`: hardware properties that are known or assumed. `notes`: sentences on what was assumed
-    about the deployment. `busy`: the same scenario, but with the share of the processors that other
-    work leaves at present, as probed. `scenario` does not contain this share, because it is not a
-    property of the place.
+    about the deployment. `busy`: a copy of `scenario` that also has the share of the processors
+    that other work leaves at present, as probed. `scenario` does not contain this share, because
+    the share is not a property of the place.
     """
 
     scenario: Scenario
@@ -361,10 +361,10 @@ def _servers_count(
     settings: dict[str, float],
     notes: list[str],
 ) -> int:
-    """Returns the number of data servers. It is the declared number, else the reported number, else
-    the usual number of the file system's description, but at least the number of copies. A sentence
-    is added to `notes` if the number is assumed, or if the declared number differs from the
-    reported one."""
+    """Returns the number of data servers: the declared number or, if none is declared, the reported
+    number. If neither is known, it is the usual number of the file system's description or the
+    number of copies, whichever is larger. A sentence is added to `notes` if the number is assumed,
+    or if the declared number differs from the reported one."""
     roles = [role for role in system.roles if role.kind == "data"]
     reported = max((place.discovery.instances.get(role.name, 0) for role in roles), default=0)
     if given.servers:

@@ -1,10 +1,11 @@
 """Predicts how the rates of operations change if one of several equal servers is slow.
 
 The description gives the time of an operation if all servers are normal, and if all servers are
-slow. An operation that uses the slow server takes about as long as if all servers were slow: a file
-is stored on the slow server, or its parts on all servers are finished when the slowest part is. The
-share of such operations follows from the description, too. Which files are stored on the slow
-server is random, so the rate of a few files varies.
+slow. An operation that uses the slow server takes about as long as if all servers were slow. The
+reason is that its file is stored on the slow server only, or that its file has parts on several
+servers and is complete only when the slowest part is. The share of such operations follows from the
+description, too. Which files are stored on the slow server is random, so the rate of a few files
+varies.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.studies.expect.grid import GridOperation, log_rates
 
 SlowParts = Literal["link and disks", "link"]
-# A disk this many times as slow as declared limits every operation that uses it, and a message that
-# takes MESSAGE_S seconds longer takes most of the time of every operation. Both serve to find the
-# share of operations that use one server, and are not meant as real faults.
+# A disk that is DISK_FACTOR times as slow limits every operation that uses it. A message that takes
+# MESSAGE_S seconds longer takes most of the time of every operation that sends it. Both values
+# serve to find the share of operations that use one server, and are not meant as real faults.
 DISK_FACTOR, MESSAGE_S = 1e3, 0.1
 # An operation uses disks, or messages of servers, if the change of all servers by DISK_FACTOR or by
 # MESSAGE_S makes the operation at least USED times as long.
@@ -73,9 +74,10 @@ class SlowServers:
         return np.asarray(np.max(found, axis=0))
 
     def _share_by(self, changed: NodeGroup) -> Floats:
-        """Returns the share that follows from the times of operations with one server changed to
-        `changed`, and with all servers changed; 0 for operations that the change of all servers
-        hardly affects."""
+        """Returns the share of each operation's transfers that use one server: (t1 - t) / (tn - t),
+        limited to 0 to 1. Here, t is the time of the operation if all servers are normal, t1 if one
+        server is like `changed`, and tn if all servers are. The share is 0 if tn is less than USED
+        times t."""
         all_s = np.exp(self._base - log_rates(self._planned, self._with(changed)))
         one = replace_one(self._deployment, self._group, changed)
         one_s = np.exp(self._base - log_rates(self._planned, one))
@@ -83,8 +85,8 @@ class SlowServers:
         return np.where(all_s >= USED, np.clip(shares, 0.0, 1.0), 0.0)
 
     def _share_of_copies(self) -> Floats:
-        """Returns the share of servers that store a copy of a written file; 0 for operations that
-        write no data."""
+        """Returns, for each operation, the share of the servers that store a copy of a written
+        file; 0 for operations that write no data."""
         found = []
         for one in self._planned:
             situation = situation_of(one.point.scenario)

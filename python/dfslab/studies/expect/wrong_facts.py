@@ -21,8 +21,8 @@ from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 
 # The probability that a rate is above its 90 % interval, and that it is below.
 OUTSIDE = 0.05
-# The facts are doubted if this many rates are outside on one side with a smaller probability than
-# DOUBT_CHANCE, if the facts are right.
+# The facts are doubted if the observed number of rates outside on one side, or a larger number, has
+# a probability of less than DOUBT_CHANCE with correct facts.
 DOUBT_CHANCE = 0.01
 # Further factors by which a fact may be wrong. A probe of a busy disk was wrong by a factor of 340.
 LARGE_FACTORS = (50.0, 100.0, 300.0, 1000.0)
@@ -52,8 +52,8 @@ def doubt(
 
 
 def is_many(outside: int, of: int) -> bool:
-    """Returns whether chance puts `outside` of `of` rates or more outside on one side with a
-    probability of less than DOUBT_CHANCE."""
+    """Returns whether the probability is less than DOUBT_CHANCE that, by chance, at least `outside`
+    of `of` rates are outside their intervals on one given side."""
     chance = sum(
         math.comb(of, one) * OUTSIDE**one * (1 - OUTSIDE) ** (of - one)
         for one in range(outside, of + 1)

@@ -74,7 +74,7 @@ def layouts(
     systems: tuple[str, ...], copies: int, uncertainty: HardwareUncertainty | None = None
 ) -> Iterator[PlanLayout]:
     """Yields every layout of the catalogue. `uncertainty`: how far real hardware may be from the
-    catalogue; None: its values are exact. Raises InputError if a file system is unknown."""
+    catalogue; None if its values are exact. Raises InputError if a file system is unknown."""
     own = uncertainty or HardwareUncertainty()
     for system in systems:
         discover.file_system(system)

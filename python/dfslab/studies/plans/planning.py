@@ -171,9 +171,11 @@ def plan(
 ) -> Planned:
     """Returns the MOST_ROWS cheapest deployments, at most one for each layout, over all file
     systems in `systems` (`usual_systems` if it is empty). If no deployment reaches the targets,
-    raises InputError, which states the reason for the first layout.
+    raises InputError with the reason for the first layout.
 
-    `uncertainty`: how far real hardware may be from the catalogue; None: its values are exact."""
+    `uncertainty`: how far real hardware may be from the catalogue; None if the catalogue's values
+    are exact.
+    """
     found: list[_Found] = []
     refused: list[str] = []
     for layout in layouts(tuple(systems or usual_systems()), copies, uncertainty):
@@ -239,9 +241,10 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
 
 
 def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str | None]:
-    """Returns (bytes that the metadata server needs for all files, smallest memory in the catalogue
-    that holds them). The memory is None if no memory in the catalogue is large enough. If the need
-    for memory is unknown or no number of files is given, returns 0 and the smallest memory."""
+    """Returns a pair: the bytes that the metadata server needs for all files, and the smallest
+    memory in the catalogue that is at least this large. The memory is None if no memory in the
+    catalogue is large enough. If the need for memory is unknown, or if the targets give no number
+    of files, the pair is 0 and the smallest memory."""
     system = discover.file_system(layout.system)
     figures = [one for one in system.memory if not one.cached]
     if not figures or not targets.files:
@@ -266,8 +269,9 @@ def _width_note(uncertainty: HardwareUncertainty | None) -> str:
 
 def _half_width(load: Load, targets: Targets) -> float:
     """Returns the half-width of the 90 % interval of the logarithm of the headroom. As in
-    `predict`, it contains the error of the description, uncertain constants and uncertain hardware.
-    Of several operations, the one with the largest error of its description counts."""
+    `predict`, the interval covers the error of the description, uncertain constants and uncertain
+    hardware. If the targets have several operations, the largest of their description errors
+    counts."""
     error_sd = max(description_sd(one) for one in load.situations.values())
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
     return quantile * math.hypot(error_sd, _drawn_sd(load, targets))

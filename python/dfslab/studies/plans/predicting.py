@@ -31,8 +31,8 @@ def predict(
 ) -> list[Result]:
     """Predicts all configurations of a scenario by one method.
 
-    The method is fitted to the results `measured` first; None: it is not fitted. Raises InputError
-    if the method can predict only after it was fitted, and it is not.
+    The method is first fitted to the results `measured`; if `measured` is None, it is not fitted.
+    Raises InputError if the method cannot predict without a fit and `measured` is None.
     """
     model = discover.model(method)
     points = check(scenario)
@@ -71,8 +71,8 @@ def metadata_limits(
     names of these configurations.
 
     `bound_s`: largest mean response time in a burst, in seconds. `burst_s`: length of a burst in
-    seconds; None: 1, 10 and 60 s. `servers`: number of metadata servers; None: as deployed.
-    `measured`: results that calibrate the model; None: not calibrated.
+    seconds; None for 1, 10 and 60 s. `servers`: number of metadata servers; None for the deployed
+    number. `measured`: results that calibrate the model; None for an uncalibrated model.
     """
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server

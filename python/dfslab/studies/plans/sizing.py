@@ -26,8 +26,8 @@ from dfslab.studies.plans.targets import BYTES_OPERATIONS, Targets
 
 # Largest number of nodes of a plan, and largest number of clients in a scenario.
 MOST_NODES, MOST_CLIENTS = 10_000, 4096
-# How far the next legal number of servers may be away: a file that is striped over four pairs of
-# servers, as BeeGFS can do, needs eight.
+# The next legal number of servers may be this much larger than a given number. For example, BeeGFS
+# can stripe a file over four pairs of servers, and then needs eight servers.
 LEGAL_WITHIN = 16
 # Largest planned utilisation of the bottleneck. Above this utilisation, response times grow
 # steeply.
@@ -101,7 +101,8 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
     """Returns the smallest legal number of servers that reaches the targets, and the load of these
-    servers. The number is exact up to some 400 servers, and may be 0.5 % too large beyond.
+    servers. The number is exact up to about 400 servers; a larger number may be up to 0.5 % too
+    large.
 
     Returns a text with the reason if no number up to MOST_NODES reaches the targets.
     """
@@ -136,7 +137,8 @@ def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
     """Returns the smallest legal number of servers that is at least `servers`, and the load of
-    these servers; None if none of the next LEGAL_WITHIN numbers, or two for each copy, is legal."""
+    these servers. Returns None if no number from `servers` to `servers` + max(LEGAL_WITHIN, 2 *
+    copies) is legal, or none up to MOST_NODES."""
     last = servers + max(LEGAL_WITHIN, 2 * layout.copies)
     for count in range(servers, min(MOST_NODES, last) + 1):
         try:

@@ -25,8 +25,9 @@ from dfslab.studies.runs import store
 @dataclass(frozen=True)
 class ImportedRun:
     """A run that was made from another tool's file. `rows`: one line of text for each result, and
-    for each measurement that was left out. `findings`: one line for each implausible statement in
-    the file. `notes`: what could not be written to the run folder."""
+    one for each measurement that was left out. `findings`: one line for each implausible statement
+    in the file. `notes`: one sentence for everything that could not be written to the run
+    folder."""
 
     folder: Path
     results: Sequence[Result]
@@ -41,7 +42,7 @@ class ImportedRun:
 
 
 def is_known(file: Path) -> bool:
-    """Returns whether a file holds results of a known tool, or counters of a server or client."""
+    """Returns whether a file has results of a known tool, or counters of a server or client."""
     return tool_report.is_recognised(file) or counter_reports.report(file) is not None
 
 

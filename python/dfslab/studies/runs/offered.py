@@ -22,8 +22,8 @@ from dfslab.studies.runs.rate_search import RateRun
 # For a quantile of the response time to be estimated, at least this number of operations must take
 # longer than the quantile.
 BEYOND = 10
-# An arbitrary number of operations, which the probe sets in a scenario as a test. A workload that
-# then executes another number ignores the setting, so the search cannot use the workload.
+# An arbitrary number of operations, which the probe sets in a scenario as a test. If the workload
+# then executes another number of operations, it ignores the setting, and the search cannot use it.
 TRIED = 7919
 
 

@@ -161,7 +161,7 @@ class SearchOutcome:
 
     `meets_per_s`: highest rate that significantly meets the objective; None if no such rate was
     found. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
-    between the two are unclear. `knee`: None if the knee lies outside the curve.
+    between these two rates are unclear. `knee`: None if the knee lies outside the curve.
     """
 
     objective: str
@@ -184,8 +184,10 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Searches for the highest rate: doubles the rate until a rate does not meet the objective,
-    then bisects the gap geometrically, then probes further rates to complete the curve.
+    """Searches for the highest rate in four phases. The rate is doubled until a rate does not meet
+    the objective. The gap below that rate is bisected geometrically. If no rate significantly fails
+    the objective yet, higher rates are probed until one fails. Finally, further rates are probed to
+    complete the curve.
 
     `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every
     run. `note` receives a line of text about every rate.

@@ -18,7 +18,7 @@ class ProcessorTime(BaseModel):
     """Processor seconds of this process and its children, by stage; None for a stage that the run
     did not have.
 
-    `loading_s`: stage of measuring and tracing. `learning_s`: stage of the study `learning`.
+    `loading_s`: measuring and tracing. `learning_s`: the study `learning`.
     """
 
     loading_s: float | None = None

@@ -193,8 +193,8 @@ def _measure(
     clock: Clock = REAL,
     job_s: float | None = None,
 ) -> list[Result]:
-    """Runs the jobs that have no stored result, and returns the results of all jobs. The reported
-    remaining time is that of the jobs without a stored result.
+    """Runs the jobs that have no stored result, and returns the results of all jobs. The remaining
+    time that is reported covers only the jobs that have no stored result.
 
     Raises RunFailed once every configuration has failed.
     """
@@ -286,8 +286,9 @@ def _predict(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Fits a model to the configurations that are not held out, then predicts all
-    configurations."""
+    """Fits a model to the results `training`, then predicts all configurations. Without training
+    results, the model predicts without a fit. If the fit or a prediction fails, the result of the
+    configuration is a failure."""
     assert not any(result.point.held_out for result in training)
     known: dict[str, Result] = {}
     try:

@@ -1,10 +1,10 @@
 """Compares two cohorts of traces step by step: before and after a change, slow and fast traces, or
 one host and all other hosts.
 
-Each step's mean duration is tested by Welch's t in every calling context. If a process (for spans:
-the trace) has several contexts of a step, their merged calls are also tested. P values are
-corrected by Holm's method, so at most one report in twenty has a false alarm. Calls are assumed to
-be independent, so slow drift within a cohort looks like a change.
+In every calling context, the mean duration of each step is tested by Welch's t. If a process (for
+spans: the trace) has several contexts of a step, the calls of all these contexts are merged and
+tested, too. P values are corrected by Holm's method, so at most one report in twenty has a false
+alarm. Calls are assumed to be independent, so slow drift within a cohort looks like a change.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dfslab.fleet.shards import Spans
 
 LEVEL = 0.05
 LEAST_CALLS = 5
-# SLOW_SHARE is the share of the traces of one kind that form the cohort of slow traces; all other
-# traces of the kind form the cohort of fast traces.
+# In each kind of traces, the slowest fraction SLOW_SHARE, but at least LEAST_CALLS traces, form the
+# cohort of slow traces; all other traces of the kind form the cohort of fast traces.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
@@ -88,8 +88,9 @@ class CohortPair:
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
     """Compares all steps of two profiles.
 
-    The changed steps are sorted by change of self time; the changes of all steps are returned as
-    well, for the colours in charts.
+    The steps that changed significantly are sorted by the change of their self time. For the
+    colours in charts, the relative changes of all steps that occur in both profiles are returned as
+    well.
     """
     return compare_all([CohortPair("", steps(before.roots), steps(after.roots))])
 
@@ -137,16 +138,15 @@ def compare_all(
 
 def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     """Returns one pair of cohorts for each host: the calls on all other hosts, and the calls on
-    that host.
+    that host. A step that no other host executes is only in one cohort of a pair.
 
-    Only hosts that share a step with another host are compared. Only spans are compared, because
-    call profiles record no standard deviation for each process.
+    `roots`: trees of spans. Call profiles record no standard deviation for each process, so their
+    processes cannot be compared by this function.
     """
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
         for host, (count, self_ns, _, total_ns, sd_ns) in node.of.items():
-            # JVM profiles record no standard deviation for each process, so processes are not
-            # compared.
+            # The standard deviation is None only in call profiles, which are not compared here.
             own = Sums.of(count, total_ns / 1e9, (sd_ns or 0.0) / 1e9, self_ns / 1e9)
             own.paths.add(path)
             of.setdefault(host, {}).setdefault(path, Sums()).add(own)

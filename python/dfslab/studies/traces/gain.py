@@ -3,9 +3,9 @@ with an interval.
 
 A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
 shortens the operation by the time saved. Faster work in other threads or processes shortens the
-operation only by shortening the waits of the requesting thread. It shortens these waits only while
-the requesting thread waits for the busiest of the other logical threads (a pipeline is bounded by
-its slowest stage).
+operation only by shortening the waits of the requesting thread. These waits are only shortened if
+the work is in the busiest of the other logical threads, for which the requesting thread waits (a
+pipeline is bounded by its slowest stage).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEAST_CALLS = 5
 
 @dataclass
 class ThreadStep:
-    """A step of a logical thread. `node` holds the step's time."""
+    """A step of a logical thread. `node` has the step's time."""
 
     node: MergedStep
 

@@ -5,7 +5,7 @@ waited; the threads that it waited for show the cause. In a pipeline, a receiver
 its sender has data waits for the link between them. A faster disk helps until the next slowest disk
 of the same pipeline is the bottleneck.
 
-Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most`
+Profiles have sums without timestamps, so overlap within a thread is unknown. `least` and `most`
 bound the saving by the sums; the upper bound also includes client waits that no pipeline explains.
 The verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs.
 This interval adds the observed variance between calls, and `gain.RUNS_DIFFER` for the variance that
@@ -75,8 +75,9 @@ class ServerWaits:
     """How long clients waited for one server: in their own thread (`ns`), or in parallel threads
     (`concurrent_ns`).
 
-    `calm_ns`: the waits if every call took the median time. Longer waits are not due to network
-    latency, because network latency is equal for all calls. `served_ns`: time of the server's work.
+    `calm_ns`: the waits if every call took the median time, but at most `ns`. Waits beyond
+    `calm_ns` are not due to network latency, because network latency is equal for all calls.
+    `served_ns`: time of the server's work.
     """
 
     ns: float = 0.0
@@ -150,8 +151,8 @@ def _gain(
 ) -> PartGain:
     whole_ns = observed.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
-    # Variance of other processors, disks and links cannot widen the interval by more than the
-    # saving's upper bound.
+    # The interval is widened by at most the upper bound of the saving, because the variance may be
+    # that of other parts.
     half = min(most, _among_runs_ns(part, saved_ns[1], observed) / whole_ns)
     return PartGain(
         part=_shown(part, one_host),
@@ -249,8 +250,9 @@ def _all_below(work: ThreadWork) -> Iterator[ThreadWork]:
 
 def pipelines(work: ThreadWork) -> list[list[tuple[ThreadWork, float]]]:
     """Returns all paths through the tree of servers below the thread `work`. In each path, a server
-    passes the data on to the next. A path is a list of pairs: the work of a server, and the share
-    of this server's calls that take this path to its end. The shares of one server add up to 1."""
+    passes the data on to the next server. A path is a list of pairs: the work of a server, and the
+    fraction of this server's calls that take this path to its end. The fractions of one server add
+    up to 1."""
     found = []
     left = 1.0
     for below in work.below:
@@ -302,8 +304,8 @@ def _savings(
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
-    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. A
-    # negative value lowers `least`.
+    # Any part may have caused the unexplained waits, so these waits raise `most` of every part. If
+    # they are negative, they lower `least`.
     more_ns = _unexplained_ns(observed)
     found = {
         name: (
@@ -390,12 +392,10 @@ def _unexplained_ns(observed: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
-    """Returns the half-width in ns of a 90 % interval for other runs, for the client time that
-    remains if the part `name` saves `point_ns`.
-
-    The spread of streams is the median over their kinds. If only some streams of a kind are slow,
-    their spread comes mostly from the slowness that the saving removes.
-    """
+    """Returns the half-width in ns of a 90 % interval of the client time in other runs, after the
+    part `name` has saved `point_ns`. The relative spread of the streams is the median over the
+    kinds of streams: if only some streams of a kind are slow, the spread of this kind comes mostly
+    from the slowness that the saving removes."""
     count = sum(count for count, _ in observed.streams)
     spreads = [spread for count, spread in observed.streams if count > 1]
     streamed_ns = max(0.0, observed.waited_ns - point_ns)

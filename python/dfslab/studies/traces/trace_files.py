@@ -47,8 +47,8 @@ def read_profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
 
 def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
     """Lets the workers of a Dask cluster read profiles. Returns pairs of a file name and the
-    profile, sorted by file name. `scheduler` is the address of the cluster. Raises InputError if a
-    worker could not read a file."""
+    profile, sorted by file name. `scheduler`: the address of the cluster's scheduler. Raises
+    InputError if a worker could not read a file."""
     # Importing Dask takes half a second, so it is imported only if it is used.
     from dfslab.fleet import dask
 

@@ -35,8 +35,9 @@ def compared(
     """Returns one entry for every modelled step, ordered by operation, and then one for each step
     that occurs only in the trace.
 
-    `named`: for each modelled step, or each group of modelled steps that are traced as one call,
-    the end of that call's path.
+    `named`: a map from a modelled step to the end of the call path that it has in a trace. If
+    several modelled steps are traced as one call, the key has all of them, and they share one entry
+    of the result.
     """
     as_described = bool({root.name for root in roots} & {one.operation for one in modelled})
     ends: dict[tuple[str, ...], str] = {} if as_described else dict(named)

@@ -1,8 +1,8 @@
 """Measures configurations in interleaved rounds, within a time budget.
 
 Each round measures the unchanged configuration and every changed one. Every second round runs in
-reverse order, so that linear drift of the machine cancels, and so that the last configuration of a
-round is the first of the next: its testbed need not be started again.
+reverse order, so that linear drift of the machine cancels. The last configuration of a round is
+then the first of the next round, so its testbed need not be started again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class TrialConfiguration:
 class TimeBudget:
     """The time that a trial may take, in seconds.
 
-    A run only begins if it is expected to end in time. The expected duration is that of the longest
-    run of the same configuration so far; before the first run of a configuration, it is that of the
-    longest run of any configuration.
+    A run only begins if it is expected to end within the budget. The expected duration is the
+    longest duration of the earlier runs of the same configuration. Before the first run of a
+    configuration, it is the longest duration of all earlier runs.
     """
 
     limit_s: float

@@ -19,8 +19,8 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.measured_place import LOCAL
 from dfslab.studies.trials.trial_run import Measuring
 
-# A function that returns a context. Within the context, testbeds and folders can be used; the value
-# of the context is the function that measures.
+# A function that returns a context. Testbeds and folders can be used within the context. The
+# context's value is the function that measures.
 Opening = Callable[[Notify], AbstractContextManager[Measuring]]
 # Seconds that the start of a testbed takes, and seconds that a run takes in addition to its
 # operations: the load generator starts, and files are prepared and removed.

@@ -26,8 +26,8 @@ from dfslab.studies.decisions.change_error import LEAST_SD
 from dfslab.studies.decisions.gains import GainEstimate
 from dfslab.studies.decisions.whatif import PairedModel
 
-# Largest number of settings of a combination. Combinations are made of at most MOST_COMBINED single
-# settings, namely the settings with the largest expected improvements.
+# Largest number of settings of a combination (MOST_SETTINGS). Only the MOST_COMBINED single
+# settings with the largest expected improvements are combined.
 MOST_SETTINGS, MOST_COMBINED = 3, 7
 # The noise of a measured gain is assumed to be at least this standard deviation of the gain's
 # natural logarithm.
@@ -125,9 +125,9 @@ class SettingSearch:
         return sd * (distance * normal.cdf(distance) + normal.pdf(distance))
 
     def next(self, least: float = WORTH_A_RUN) -> PredictedSetting | None:
-        """Returns the combination to measure next, which was not measured yet; None if the expected
-        improvement of each is below `least`. Of equally promising combinations, the one with the
-        fewest settings is returned."""
+        """Returns the combination to measure next: the one with the largest expected improvement
+        among those that were not measured yet. Returns None if no expected improvement is at least
+        `least`. Of equally promising combinations, the one with the fewest settings is returned."""
         left = [one for one in self.settings if one.members not in self._measured]
         best = max(left, key=lambda one: (self.improvement(one), -len(one.members)), default=None)
         if best is None or self.improvement(best) < least:

@@ -27,10 +27,10 @@ class TrialRun(BaseModel):
     """One measured run of a trial.
 
     `configuration`: what was changed, such as "disk x2"; START for the unchanged configuration.
-    `turn`: number of the round, from 0. `value`: what the goal makes larger: bytes per second,
-    operations per second if no bytes are moved, or 1 / (99th percentile of the latency in
-    seconds). `others_share`: processor time of other programs during the run, as a share of all
-    processors; None if unknown.
+    `turn`: number of the round, from 0. `value`: the figure that the goal makes larger. It is the
+    bytes per second, the operations per second if no bytes are moved, or, for the goal "p99", 1 /
+    (99th percentile of the latency in seconds). `others_share`: processor time of other programs
+    during the run, as a share of all processors; None if unknown.
     """
 
     configuration: str

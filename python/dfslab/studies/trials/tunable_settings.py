@@ -42,11 +42,11 @@ def settings_of(
 ) -> list[CandidateAction]:
     """Returns every legal change of one setting that can be made where the scenario runs.
 
-    On a testbed that dfslab starts, these are the transfer size and the parameters of the file
-    system's description that its testbed sets. In a directory or mount of the user, and on a
-    testbed of the user that is running (`is_running`), they are the transfer size and the number of
-    clients, because these settings change nothing in the file system. A setting that needs a
-    permission is only included if `may` has the permission.
+    On a testbed that dfslab starts, these settings are the transfer size, `fsync` if it is on, and
+    the parameters of the file system's description that its testbed sets. In a directory or mount
+    of the user, and on a testbed of the user that is running (`is_running`), they are the transfer
+    size and the number of clients, because these settings change nothing in the file system. A
+    setting that needs a permission is only included if `may` has the permission.
     """
     check_permissions(may)
     found: dict[str, CandidateAction] = {}
@@ -69,10 +69,11 @@ def settings_of(
 
 
 def _sacrifices(scenario: Scenario, changed: Scenario) -> bool:
-    """Returns whether the changed scenario protects data less: it forces less data to disk, stores
-    fewer bytes for each byte of a file, or a parameter of copies or forced writes is smaller. More
-    data fragments also protect data less, because fewer fragments remain for parity. A parameter
-    that declares no purpose may protect data less at either a smaller or a larger value."""
+    """Returns whether the changed scenario protects data less. This is so in five cases: it no
+    longer forces data to disk; the servers store fewer bytes for each byte of a file; a parameter
+    of copies or forced writes is smaller; there are more data fragments, so that fewer fragments
+    remain for parity; or a parameter of copies that declares no purpose has another value, since
+    the larger or the smaller value may protect less."""
     if scenario.workload.fsync and not changed.workload.fsync:
         return True
     if _stored(changed) < _stored(scenario):

@@ -1,9 +1,9 @@
 """Searches for the best settings of a file system in few real runs. The gain of a setting is
 predicted before its run.
 
-The start settings are measured before the first and after each other run. A setting is compared
-with the two runs of the start settings around it, so linear drift of the machine cancels. A setting
-is kept only if the whole 90 % interval of its gain is above 1.
+The start settings are measured first, and again after each run of other settings. A setting is
+compared with the two runs of the start settings before and after it, so linear drift of the machine
+cancels. A setting is kept only if the whole 90 % interval of its gain is above 1.
 """
 
 from __future__ import annotations
@@ -207,14 +207,16 @@ def _run(
 
 def _is_unverified(state: _Tuning) -> bool:
     """Returns whether a measured setting is faster than the start settings, but not beyond the
-    noise. Further runs, each with a run of the start settings, make the noise better known."""
+    noise. The search then continues: each further run is followed by a run of the start settings,
+    which makes the noise better known."""
     real = [_real(state, one.change) for _, one in state.tried]
     known = [one for one in real if one is not None and one.gain > 1]
     return bool(known) and not any(one.low is not None and one.low > 1 for one in known)
 
 
 def _log_gain(state: _Tuning, name: str) -> float:
-    """Returns ln(value of a setting / mean of the runs of the start settings around it)."""
+    """Returns ln(value of a setting / geometric mean of the values of the start settings in the
+    runs before and after it)."""
     at, around = _around(state, name)
     return math.log(state.runs[at].value) - sum(around) / len(around)
 

@@ -1,5 +1,5 @@
-"""Rules for figures that contradict each other arithmetically, for example because of a wrong unit
-or a wrong mean."""
+"""Plausibility rules that fire if figures contradict each other arithmetically, for example because
+of a wrong unit or a wrong mean."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ THOUSANDS = (1e3, 1e6)
 
 def _ratios(one: Evidence) -> Iterator[tuple[float, str]]:
     """Compares the stated throughput with each throughput that can be computed from other figures.
-    Yields for each computed throughput the ratio stated / computed, and a text with the computed
-    value. Yields nothing if no throughput is stated."""
+    Yields one pair for each computed throughput: the ratio stated / computed, and a text with the
+    computed value. Yields nothing if no throughput is stated."""
     speed, work = one.speed, one.work
     stated = speed.throughput
     if not stated:

@@ -1,4 +1,4 @@
-"""Rules for figures that exceed what the hardware and the workload allow."""
+"""Plausibility rules that fire if a figure exceeds what the hardware and the workload allow."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network, because the clients cannot serve a read
-    from their caches, or cannot keep a write in their caches. False if the storage is not
-    remote."""
+    """Returns whether every byte has to cross the network. This is true of reads that the clients'
+    caches cannot serve, and of writes that the clients cannot keep in their caches. It is false if
+    the storage is not remote."""
     if not hardware.is_remote:
         return False
     if work.operation == "read":

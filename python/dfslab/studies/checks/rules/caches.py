@@ -1,4 +1,4 @@
-"""Rules for figures of a cache that are presented as figures of the storage."""
+"""Plausibility rules that fire if a figure of a cache is presented as a figure of the storage."""
 
 from __future__ import annotations
 

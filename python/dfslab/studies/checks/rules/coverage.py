@@ -1,4 +1,5 @@
-"""Rules for figures that cover only a part of the work but are presented for the whole."""
+"""Plausibility rules that fire if a figure covers only a part of the work but is presented for the
+whole."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rules for figures that were measured with data that the storage does not have to move, such as
-compressible or sparse data."""
+"""Plausibility rules that fire if a figure was measured with data that the storage does not have to
+move in full, such as compressible or sparse data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rules for figures that describe the load generator or its machine instead of the storage."""
+"""Plausibility rules that fire if the load generator or its machine, instead of the storage,
+determined a measured figure."""
 
 from __future__ import annotations
 

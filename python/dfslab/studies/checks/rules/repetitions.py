@@ -1,4 +1,5 @@
-"""Rules for repetitions: a trend over time, or a selection of the best run."""
+"""Plausibility rules that fire if the repetitions have a trend over time, or if the best repetition
+was selected."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ EQUAL = 1e-3
 
 def kendall(values: Sequence[float]) -> tuple[float, float]:
     """Tests whether values in the order of time have a trend (Mann-Kendall test). Returns
-    (Kendall's tau, two-sided probability, if there is no trend, of a tau at least this far from 0).
+    (Kendall's tau, p-value). The p-value is two-sided: the probability of a tau at least this far
+    from 0 if there is no trend.
 
     The exact distribution of the number of inversions is used. Ties count as half an inversion,
     rounded towards no trend.

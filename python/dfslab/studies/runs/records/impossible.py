@@ -13,8 +13,8 @@ from dfslab.documents import metrics
 from dfslab.documents.measured_load import MeasuredLoad, MeasuredPhase, OperationCounts
 from dfslab.result import Result
 
-# Relative difference beyond which a rate contradicts count / time. The rate is exactly this
-# quotient, so only the rounding of figures that were written by hand needs a tolerance.
+# Relative difference beyond which a rate contradicts count / time. Stored rates are exactly this
+# quotient; the tolerance is for figures that were written by hand and rounded.
 ROUNDING = 0.01
 # Factor by which the time of all operations may exceed the time of all clients. Operations are
 # timed apart from the run.
@@ -88,8 +88,8 @@ def _too_long(values: Mapping[str, float], load: MeasuredLoad, clients: int) -> 
 
 
 def _unordered(values: Mapping[str, float]) -> Iterator[str]:
-    """Yields a contradiction for each two quantiles of one sample of which the lower one has the
-    higher value."""
+    """Yields a contradiction for each pair of quantiles of the same sample in which the lower
+    quantile has the higher value."""
     for kind in (metrics.LATENCY, metrics.RESPONSE):
         for operation in metrics.operations_with(values, kind):
             keys = [metrics.key(kind, one, operation) for one in metrics.QUANTILES]

@@ -116,8 +116,8 @@ class RecordFile:
         return str(head["run"])
 
     def opened(self) -> KnownRecords:
-        """Returns the known content of the file after only its first line is read. For a missing
-        file, or one without a complete line, the result is empty.
+        """Returns the known content of the file after only its first line is read. The content is
+        empty if the file is missing or has no complete line.
 
         Raises DamagedResult as `run_of` does.
         """

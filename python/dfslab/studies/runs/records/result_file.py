@@ -34,7 +34,7 @@ _BEGINNING = f'{{"{FORMAT_KEY}":'.encode()
 
 
 def name(key: ResultKey) -> str:
-    """Returns the name of the file that holds a result in earlier formats."""
+    """Returns the name of the file that contains a result in earlier formats."""
     return f"{key.method}-{key.point_id}-{key.repetition}{SUFFIX}"
 
 

@@ -19,7 +19,7 @@ from dfslab.studies.runs.records.record import DamagedResult, ResultKey, key_of
 from dfslab.studies.runs.records.record_file import Damage
 from dfslab.studies.runs.records.record_log import RecordLog
 
-# The file that marks a run as finished. It holds the number of the run's results.
+# The file that marks a run as finished. It contains the number of the run's results.
 COMPLETE = "complete"
 
 
