@@ -84,8 +84,8 @@ def _of_phase(situation: Situation, grain: str, goal: PrecisionGoal | None) -> C
     setup = net.setup_of(situation, grain)
     seed = situation.scenario.run.seed
     has_placements = net.placed(setup, 1) is not None
-    # With random placements, half of the requested precision is for the extrapolation from a part
-    # of the files, and half for the choice of placements.
+    # With random placements, the requested half-width is divided equally: one half is for the
+    # extrapolation from a part of the files, the other half for the choice of placements.
     precision = None if goal is None else goal.precision / (2 if has_placements else 1)
     # At least LEAST_PLACEMENTS are needed, because a single placement does not show how much the
     # rates of different placements differ.

@@ -203,8 +203,8 @@ class LearntModel:
         # out single rows.
         wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
         groups = wholes[0] if wholes else np.arange(len(rows.points))
-        # With this few rows, synchronising several threads costs more time on a busy machine than
-        # the threads save.
+        # With so few rows, synchronising several threads costs more time on a busy machine than the
+        # threads save.
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)

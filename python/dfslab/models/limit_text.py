@@ -14,10 +14,10 @@ HALF = 0.5
 
 
 def text_of(limits: Sequence[Limit]) -> str:
-    """Returns the limits as text: the one with the largest share, and the next one if the largest
-    share is below HALF. The first limit is followed by what it means for a decision: the resource
-    is saturated, or the configuration is latency-bound and more clients help. Without limits, the
-    text names waiting that occupies no resource."""
+    """Returns the limits as text: the limit with the largest share and, if this share is below
+    HALF, the next limit. After the first limit, the text states whether the resource is saturated
+    or the configuration is latency-bound, and whether more clients help. Without limits, the text
+    states that operations wait without occupying a resource."""
     if not limits:
         return NOTHING
     found = _words(limits[0]) + _bound(limits[0])

@@ -57,7 +57,7 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryA
         (stage, replace(where, loops=context.loops + 1, forks=context.forks + 1, key=key))
         for stage, where in stages
     ]
-    # The first stage needs no token for its thread, because the loop that creates the units runs it
+    # The first stage needs no token for its thread: the loop that creates the units runs this stage
     # for one unit after another.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):

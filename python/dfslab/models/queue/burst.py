@@ -15,8 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-# Loads (arrival rate / capacity). A peak with a load between CALM and SATURATED is simulated. Above
-# SATURATED, the fluid model has errors of at most 5 %; below CALM, steady-state queueing has.
+# Loads (arrival rate / capacity). A peak with a load between CALM and SATURATED is simulated. The
+# error is at most 5 % for the fluid model above SATURATED, and at most 5 % for steady-state
+# queueing below CALM.
 SATURATED, CALM = 1.1, 0.9
 FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5

@@ -287,8 +287,8 @@ def _capacity(
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
     """Returns for each station of the role the seconds for which one operation needs the station.
-    They are divided by the number of servers of all copies of the station. Background work is
-    included."""
+    The seconds are divided by the number of servers of all copies of the station. Background work
+    is included."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1

@@ -24,9 +24,10 @@ from dfslab.spec.streams.workload import phase_mix
 # Operations that move the bytes of a file.
 MOVING = frozenset(("read", "write", "append", "pread", "pwrite", "overwrite"))
 WRITING = MOVING - {"read", "pread"}
-# Moving operations that move one transfer, not the whole file.
+# Operations of MOVING that move the bytes of one transfer, not of the whole file.
 SINGLE = frozenset(("pread", "pwrite"))
-# Longest program, in operations of a client, whose steps are predicted one after the other.
+# Largest number of operations of a client in a program whose steps are predicted one after the
+# other. A longer program is predicted as one phase.
 MOST_STEPS = 64
 # Times in seconds: a number, or an array of shape (sets of constants,).
 Time = TypeVar("Time", float, Floats)
@@ -45,7 +46,7 @@ class WorkPhase:
     `index` is the number of the phase in the stream. `step` is the number of the step in a program,
     None in other phases. Each client pauses for `think_time_s` between two operations, as a mean.
     Before a step, all clients compute for `pause_s` seconds. `written_back` is the share of
-    deferred writes that disks do before the phase can end.
+    deferred writes that disks must complete before the phase can end.
     """
 
     name: str
