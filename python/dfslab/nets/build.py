@@ -397,7 +397,7 @@ class _Named:
 
     @property
     def context(self) -> str:
-        """Returns the words by which error messages refer to the transition."""
+        """Returns the text by which error messages name the transition."""
         return f"transition {self.one.name}"
 
     def document(self) -> TransitionPart:

@@ -203,8 +203,8 @@ class CalledFunctions:
 
 
 class _Abstract:
-    """Replaces the parts of a call's arguments that are known only during a run. Parameters of a
-    function of the net take their places."""
+    """Replaces the parts of a call's arguments that are known only during a run. Each such part is
+    replaced by a parameter of a function of the net."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator

@@ -143,8 +143,8 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
     """Returns a value of the type `kind` whose evaluation stops the run with an error. A function
-    has this value for arguments that match none of its clauses. Only for the type of a multiset,
-    the result is the empty multiset, which does not stop the run."""
+    has this value for arguments that match none of its clauses. For a multiset, no such value
+    exists: the result is the empty multiset, which does not stop the run."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):

@@ -182,8 +182,8 @@ class _CpnReader:
         return net.document()
 
     def monitors(self, net: ET.Element) -> FileMonitors:
-        """Returns the monitors of the file `net`, translated for the engine, and the reasons why
-        others could not be translated."""
+        """Returns the monitors in the `cpnet` element `net`: those that could be translated for the
+        engine, and for each other monitor the reason why it could not be translated."""
         names = {
             key: words(node) or key
             for page in self.pages.values()
