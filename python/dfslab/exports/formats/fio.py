@@ -55,7 +55,8 @@ class _Direction(TypedDict):
 
 
 class _Described(TypedDict, total=False):
-    """fio's description of a job, which says what its figures do not show."""
+    """fio's optional description of a job, under fio's key. It states that the content of files was
+    not compared."""
 
     desc: str
 
