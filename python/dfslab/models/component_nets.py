@@ -64,8 +64,9 @@ def simulate(situation: Situation, grain: str, goal: PrecisionGoal | None) -> Co
 
     All clients begin a phase of the workload together, after a barrier, so each phase is simulated
     by a separate net. With a goal, only the beginning of the files is simulated, until the rate is
-    steady, and the number of placements grows until the goal is met. Raises InputError if the net
-    does not model the workload, RunFailed if a net cannot continue.
+    steady, and the number of placements grows until the goal is met or its largest number of
+    placements is reached. Raises InputError if the net does not model the workload, RunFailed if a
+    net cannot continue.
     """
     for phase in situation.phases:
         if phase.think_time_s or phase.pause_s:

@@ -88,7 +88,8 @@ class Components:
         operation and there is no trace.
 
         With `run.precision`, the simulation ends when the half-width of the rate's 90 % interval is
-        at most this precision. The error of the model is added to the interval only afterwards.
+        at most this precision, or after `run.most_repetitions` placements. The error of the model
+        is added to the interval only afterwards.
         """
         situation = Situation(point.scenario)
         levels = self._levels(situation)

@@ -293,8 +293,8 @@ class LearntModel:
         return self.run_many([point])[0]
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """Predicts several configurations in one call, which is faster than one call each. Raises
-        RunFailed if the method has not learnt."""
+        """Predicts several configurations in one call, which is faster than one call for each
+        configuration. Raises NothingLearnt if the method was not fitted."""
         if self.fitted is None:
             raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
         bounds = self.intervals(points)

@@ -113,7 +113,7 @@ class Regression:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts one configuration. Raises RunFailed if the regression was not fitted."""
+        """Predicts one configuration. Raises NothingLearnt if the regression was not fitted."""
         if self.fitted is None:
             raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
         row = self.fitted.columns.matrix([point])

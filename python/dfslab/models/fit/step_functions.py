@@ -264,8 +264,8 @@ class _Fit:
 
     def _sum(self, parts: Sequence[StepFunction], samples: _Samples) -> StepFunction:
         """Returns the function of an operation as the sum of its steps. The errors of the steps may
-        be fully correlated, so the standard deviation of the sum is at least the sum of the steps'
-        standard deviations."""
+        be fully correlated. The standard deviation of the sum in seconds is therefore at least the
+        sum of the steps' standard deviations in seconds."""
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )

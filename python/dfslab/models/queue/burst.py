@@ -159,7 +159,8 @@ def simulated(
     """Simulates the waits of a peak's requests by Lindley's recursion, with Poisson arrivals and
     exponential service. Requests arrive at `base_per_s` before the peak.
 
-    Very large peaks are simulated by their first requests only, in fewer replications.
+    A peak with more requests is simulated in fewer replications, so that about MOST_SIMULATED
+    requests are simulated, but in at least FEWEST_REPLICATIONS.
     """
     random = np.random.default_rng(seed)
     count = max(1, round(peak_per_s * length_s))

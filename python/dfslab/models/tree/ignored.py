@@ -120,7 +120,7 @@ def _of_group(
     used: set[tuple[str, str]],
 ) -> Iterator[str]:
     """Yields the ignored keys of one group of nodes. `read` has the symbols that have an effect.
-    `used` has the role and kind of each station with work."""
+    `used` has the place (node group or role) and the kind of each station with work."""
     place = f"deployment.node.{group.name}"
     has_work = {kind for where, kind in used if where == group.name}
     if situation.scenario.deployment.shared_cores:

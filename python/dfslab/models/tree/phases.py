@@ -232,9 +232,9 @@ def in_sequence(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Pre
     """Returns the prediction of a whole workload from the predictions `found` of its phases, which
     run in sequence.
 
-    The time per operation is the mean over the phases. Percentiles are returned only for operations
-    that occur in a single phase, because percentiles over several phases do not follow from the
-    percentiles of each phase.
+    The time per operation is the mean over the phases, weighted by their numbers of operations.
+    Percentiles are returned only for operations that occur in a single phase, because percentiles
+    over several phases do not follow from the percentiles of each phase.
     """
     if len(found) == 1:
         return found[0]
@@ -318,7 +318,8 @@ def mean_steps(
 def _mean(
     phases: Sequence[WorkPhase], times_s: Sequence[Mapping[Key, Time]], key: Key, operation: str
 ) -> Time:
-    """Returns the mean of the times at `key`. A phase that lacks the key counts with 0."""
+    """Returns the mean of the times at `key`, weighted by each phase's number of executions of
+    `operation`. A phase that lacks the key counts with the time 0."""
     counts = [one.weight * one.mix.get(operation, 0.0) for one in phases]
     parts = [count * each[key] for count, each in zip(counts, times_s, strict=True) if key in each]
     mean: Time = sum(parts[1:], parts[0]) / sum(counts)

@@ -52,9 +52,9 @@ class Situation:
         self.environment = environment(scenario, self.system, workload)
         self.trace = ReplayedOperations(stream) if stream.given else None
         self.caches: CacheWalk | None = None
-        # The key is the work of a phase with the values of the constants. The copies of this
-        # configuration that `at` and `alone` return have the same trees, so they use this cache as
-        # well.
+        # The key has the work of a phase and the values of the constants. Copies of this
+        # configuration, as `at` and `alone` return them, have the same trees, so they share this
+        # cache.
         self._last_costs: dict[tuple[str, Constants], dict[str, Cost]] = {}
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
@@ -244,8 +244,8 @@ class Situation:
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
-        """Returns which role and groups serve the smallest call queue, and the size of the queue in
-        calls. Returns None if no call queue has a limit."""
+        """Returns the names of the role and of the node groups that serve the smallest call queue,
+        and the size of this queue in calls. Returns None if no call queue has a limit."""
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):
