@@ -167,8 +167,8 @@ class PhaseSolver(PhaseStations[Closed]):
         """Solves an open network of M/M/c stations, background work included.
 
         `queue` has the names of the role and groups that serve a call queue, and its size in calls.
-        If the bottleneck is at one of them, the call queue is modelled as M/M/1/K with the
-        bottleneck's service time (Kleinrock 1975)."""
+        If the bottleneck is a station of this role or these groups, the call queue is modelled as
+        M/M/1/K with the bottleneck's service time (Kleinrock 1975)."""
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]

@@ -37,10 +37,10 @@ IDLE = 0.9
 CLIENTS_HELP = 0.05
 MACHINE = "machine"
 POOLS = ("threads", "lock")
-# Resources are tied if they are about equally slow. Making one tied resource faster then gains less
-# than the share TIED of what making it slower costs. Making all tied resources faster together
-# gains at least the share JOINED of what making all of them slower costs. For example, the adapters
-# at both ends of a transfer are tied if they are equally fast.
+# Resources that are about equally slow are tied, such as equally fast adapters at both ends of a
+# transfer. A resource is tied if making it faster gains less than TIED times the time that making
+# it slower costs. Tied resources become one limit if making all of them faster gains at least
+# JOINED times the time that making all of them slower costs.
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
 EQUAL = "equally slow, so that only a change of both helps"
