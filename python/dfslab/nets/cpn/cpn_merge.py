@@ -98,7 +98,7 @@ def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
 
 def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) -> CpnValue:
     """Returns the value of `if condition then yes else no`. Raises InputError if the types of the
-    branches differ."""
+    branches differ; an int and a real become a real."""
     if condition.known:
         return yes if condition.constant else no
     if yes == no:
