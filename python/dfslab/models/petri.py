@@ -449,8 +449,8 @@ def _pooled(parts: Sequence[_Replication], operations: int, offered: int, units:
 def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None) -> NetDefinition:
     """Returns the net of one client that runs one operation once.
 
-    Without a scenario, every role has dedicated nodes, as many as the description's default, and
-    calibrated constants have their priors.
+    Calibrated constants have their priors from the description. Without a scenario, every role has
+    dedicated nodes, as many as the description's default.
     """
     scenario = scenario or _default_scenario(system)
     situation = Situation(scenario)

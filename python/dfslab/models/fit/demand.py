@@ -26,7 +26,7 @@ from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.systems.parameters import Parameter
 
 # Weight of the log residual of a step's time relative to that of a rate, because step times are
-# noisier.
+# noisier. It is multiplied by the step's share of the operation's latency.
 STEP_WEIGHT = 0.3
 RATE_SD = 0.15
 FEWEST_STEP_COUNT = 5

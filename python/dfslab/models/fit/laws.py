@@ -99,8 +99,8 @@ def fit(
     runs: int = 0,
 ) -> list[FittedLaw]:
     """Fits every law to measured response times and returns the fits, best first. Laws with too
-    many parameters for AICc are omitted. At least 4 numbers of clients are needed. The law k x ln x
-    needs 4 numbers above 1.
+    many parameters for AICc are omitted. At least 4 numbers of clients are needed. For the law k x
+    ln x, at least 4 of the numbers must be above 1.
 
     `log_sd` has the standard error of the natural logarithm of each response time, from repeated
     runs. If it is empty, response times are taken as exact. `runs` is the number of all runs; 0

@@ -142,8 +142,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
     """Finds the outermost invocations at or below a node. `where` holds the calling role, and how
     often the node is executed.
 
-    `outermost` names the calls of the client's program to look for. Parallel branches, pipeline
-    stages and asynchronous work belong to the enclosing invocation.
+    `outermost` names the calls of the client's program to look for. Several different parallel
+    branches, pipeline stages and asynchronous work belong to the enclosing invocation.
     """
 
     def __init__(self, outermost: frozenset[str] = frozenset()) -> None:
