@@ -15,7 +15,7 @@ from dfslab.spec.streams.vocabulary import Given, OperationName
 KEY = "workload.trace"
 # Linux moves at most this many bytes in one call (read(2): 0x7ffff000).
 MOST_CALL_BYTES = 0x7FFFF000
-# Largest offset at which an operation in a file may end. Larger offsets would not be safe in signed
+# Largest offset at which an operation in a file may end. This keeps all offsets within signed
 # 64-bit numbers.
 MOST_OFFSET_BYTES = 1 << 62
 # Largest number of bytes that the load generator transfers in one call.

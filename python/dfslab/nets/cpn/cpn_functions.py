@@ -213,9 +213,8 @@ class _Abstract:
 
     def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
         """Replaces a single value or a list by a parameter, also if it is known while the file is
-        read. In a record, each field is replaced; in a function, the values that it uses are.
-        Returns a key and the new value. Two calls with equal keys can use the same function of the
-        net."""
+        read. In a record, each field is replaced. For functions, see `closure`. Returns a key and
+        the new value. Two calls with equal keys can use the same function of the net."""
         if isinstance(value, Closure):
             return self.closure(value)
         if isinstance(value, Builtin):
