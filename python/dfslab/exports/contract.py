@@ -69,7 +69,8 @@ class RunExporter(Exporter):
 class Written:
     """The exported document of a trace.
 
-    `note`: a line on what the document lacks; empty if it is complete.
+    `note`: a line of text that states which parts of the trace the document lacks; empty if the
+    document is complete.
     """
 
     document: bytes
@@ -116,7 +117,7 @@ def exporter(name: str) -> Exporter:
 def exporters(kind: type[KindOf]) -> dict[str, KindOf]:
     """Returns a dictionary from the names to the exporters of the class `kind`.
 
-    Raises DiscoveryError that names the module if a module is broken.
+    Raises DiscoveryError if a module is broken; the message names the module.
     """
     found = {name: exporter(name) for name in discover.members(discover.EXPORTERS)}
     return {name: one for name, one in found.items() if isinstance(one, kind)}

@@ -58,8 +58,8 @@ def scenario_of(report: ToolReport, path: Path) -> Scenario:
 
 
 def _provenance(report: ToolReport) -> Provenance:
-    """Returns the provenance of the measurements as far as the tool reports it. Unreported fields
-    are "" or 0."""
+    """Returns the provenance of the measurements. Fields that the tool does not report are "" or
+    0."""
     return Provenance(
         software=f"{report.tool} {report.version}".strip(),
         commit="",

@@ -15,7 +15,8 @@ from dfslab.spec.streams.vocabulary import Given, OperationName
 KEY = "workload.trace"
 # Linux moves at most this many bytes in one call (read(2): 0x7ffff000).
 MOST_CALL_BYTES = 0x7FFFF000
-# Upper bound of the end of an operation in a file, so that offsets fit in signed 64-bit numbers.
+# Largest offset at which an operation in a file may end. This keeps all offsets within signed
+# 64-bit numbers.
 MOST_OFFSET_BYTES = 1 << 62
 # Largest number of bytes that the load generator transfers in one call.
 MOST_TRANSFER_BYTES = 1 << 30
@@ -65,8 +66,10 @@ def replay(trace: Iterable[FileCall], clients: int) -> Replay:
     processes become clients.
 
     The first client that uses a file owns the file. Only the owner creates, renames, removes and
-    resizes it; such an operation of another process is reassigned to the owner. Operations that
-    cannot succeed (a second create, a close without an open) are omitted.
+    resizes the file and sets its attributes; such an operation of another client is reassigned to
+    the owner. Operations that cannot succeed (a second create, a close without an open) are
+    omitted. An open is added before the first access of a client that has not opened the file. If
+    no attribute of a file was set yet, a `get_xattr` becomes a `set_xattr`.
     """
     return _Replaying(clients).all(trace)
 
@@ -126,7 +129,8 @@ class _Replaying:
         self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
     ) -> None:
         """Updates the set of open files, and the map from names to files, after `operation`.
-        `holds` is the element of the set that stands for the operation's client and file."""
+        `holds` identifies the open file in the set: the client, the file's owner and the file's
+        number."""
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":
@@ -181,8 +185,9 @@ class _Replaying:
 
 def _parts(done: FileCall) -> Iterator[FileCall]:
     """Splits a call into calls of at most MOST_TRANSFER_BYTES bytes, which is what the load
-    generator transfers in one call. Raises ValueError for an impossible call, so that a malformed
-    trace does not fill the disk."""
+    generator transfers in one call. Raises ValueError for a call that moves more than
+    MOST_CALL_BYTES or ends beyond MOST_OFFSET_BYTES, so that a malformed trace does not fill the
+    disk."""
     end_bytes = done.offset_bytes + done.size_bytes
     if done.size_bytes > MOST_CALL_BYTES or end_bytes > MOST_OFFSET_BYTES:
         where = f"{done.operation} of {done.size_bytes} bytes at offset {done.offset_bytes}"
@@ -200,7 +205,8 @@ def _parts(done: FileCall) -> Iterator[FileCall]:
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
     """Returns, for each client, the scheduled start times of its operations, in seconds after the
-    start of the run. A start is the recorded time divided by `factor`."""
+    start of the run. A start is the recorded time divided by `factor`, but at least the start of
+    the client's previous operation."""
     times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
         own = times[one.client]

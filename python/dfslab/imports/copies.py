@@ -13,11 +13,11 @@ from dfslab.spec.model import InputError
 from dfslab.spec.streams.vocabulary import Given, GivenArrival, OperationName, Stream
 
 # How the copies of a trace use files. "none": the trace is not copied. "private": each copy has
-# separate files. "shared": all copies use the same files, as far as the trace changes neither
-# their names nor their sizes.
+# separate files. "shared": all copies use the same files, except that each copy has separate files
+# for those that an operation of OF_OWNERS changes.
 CopyFiles = Literal["none", "private", "shared"]
-# Operations that make, remove, rename or resize a file. Only the client that owns the file may
-# execute them (`leaves_names` in core/workload/operation.rs).
+# Operations that make, remove, rename or resize a file, or set an attribute of it. Only the client
+# that owns the file may execute them (`leaves_names` in core/workload/operation.rs).
 OF_OWNERS: frozenset[OperationName] = frozenset(
     ("create", "write", "append", "rename", "delete", "mkdir", "rmdir", "truncate", "set_xattr")
 )
@@ -26,15 +26,15 @@ MOST_OPERATIONS = 1_000_000
 
 
 def repeated(stream: Stream, clients: int, copies: CopyFiles) -> Stream:
-    """Returns a stream in which `clients` clients replay copies of the sequence of `stream`. Each
-    copy of the sequence has as many clients as the sequence, so `clients` must be a multiple of
-    this number. If `copies` is "none", or if `clients` is not larger than this number, `stream` is
-    returned unchanged.
+    """Returns a stream in which `clients` clients replay copies of the sequence of `stream`. A copy
+    has as many clients as the sequence, so `clients` must be a multiple of the sequence's number of
+    clients. If `copies` is "none", or if `clients` is at most this number, `stream` is returned
+    unchanged.
 
     Each operation is followed by its copies, so the order of operations remains that of the trace.
-    Copies of a sequence with scheduled starts have the same starts. Raises InputError if `clients`
-    is no multiple of the sequence's clients, or if the copies have more than MOST_OPERATIONS
-    operations.
+    If the sequence has scheduled starts, all copies of an operation have the same start. Raises
+    InputError if `clients` is no multiple of the sequence's clients, or if the copies have more
+    than MOST_OPERATIONS operations.
     """
     own = 1 + max(one.client for one in stream.given)
     count, left = divmod(clients, own)
@@ -65,8 +65,8 @@ def _owner(one: Given) -> int:
 
 
 def _changed(given: Sequence[Given]) -> frozenset[tuple[int, int]]:
-    """Returns the files, as (owner, number), that an operation of the sequence makes, removes,
-    renames or resizes."""
+    """Returns the files, as (owner, number), that an operation of OF_OWNERS in the sequence
+    changes."""
     return frozenset((_owner(one), one.file) for one in given if one.operation in OF_OWNERS)
 
 

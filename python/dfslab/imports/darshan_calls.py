@@ -27,7 +27,8 @@ def is_binary_log(head: bytes) -> bool:
 def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
     """Returns the calls that reached the file system, sorted by start time.
 
-    If a file has POSIX calls, its MPI-IO calls are left out, because they made those POSIX calls.
+    If a file has POSIX calls, its MPI-IO calls are left out, because each MPI-IO call is recorded
+    again as the POSIX calls that it made.
     """
     calls = [one for one in recorded if one[1].size_bytes > 0]
     observed = {done.path for module, done in calls if module == POSIX}

@@ -127,15 +127,16 @@ def _labels(one: ToolMeasurement) -> dict[str, LevelValue] | str:
 
 
 def _depth(one: ToolMeasurement) -> int:
-    """Returns the number of outstanding operations of each process of the tool."""
+    """Returns the number of outstanding operations of each process of the tool; 1 if it is
+    unknown."""
     return max(1, one.evidence.work.queue_depth or 1)
 
 
 def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
     """Returns the imported result `plain` at the configuration `point`, with dfslab's name of the
     operation. The mean time of the operation becomes the time of a step, except for operations of
-    several calls, such as the creation of a file. If the tool reported no mean time, it is computed
-    from the number of clients and the rate."""
+    several calls, such as the creation of a file. If the tool reported no mean time, the time is
+    the number of clients divided by the rate (Little's law)."""
     operation, step = TRANSFERS.get(one.operation, (one.operation, one.operation))
     assert one.rate_per_s
     time_s = one.latency_s.get("mean")

@@ -100,8 +100,8 @@ def _forced(given: Mapping[str, str]) -> bool:
 
 def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float | None:
     """Returns the scheduled rate of all jobs together, in operations per second; None if the jobs
-    have no scheduled rate. The option `rate_iops` has one number for all directions, or one each
-    for reads, writes and trims."""
+    have no scheduled rate. The option `rate_iops` of a job has either one number, or three numbers:
+    for reads, for writes and for trims."""
     words = given.get("rate_iops", "").split(",")
     place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
     chosen = words[place] if place < len(words) and words[place] else words[0]
@@ -112,10 +112,10 @@ def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float 
 def _caches(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], document: Json
 ) -> Caches:
-    """Returns the evidence about data that came from disks; empty evidence if this is not known. It
-    is known only for the direct reads of a single job from local disks, because direct reads use no
-    page cache. The bytes from disks are the number of disk requests times the block size, but at
-    most the bytes that the job read."""
+    """Returns the evidence on how much data was read from disks; empty evidence if this is unknown.
+    The amount is known only for the direct reads of a single job from local disks, because direct
+    reads use no page cache. The bytes from disks are the number of disk requests times the block
+    size, but at most the bytes that the job read."""
     disks = tables(document.get("disk_util"))
     block = _block_bytes(given) if given else None
     if direction != "read" or given.get("direct") != "1" or not disks or len(rows) > 1 or not block:

@@ -33,9 +33,9 @@ SYSTEM = tuple(
 LIBRARY = re.compile(
     r"/lib(?:32|64|x32)?/|/s?bin/|/site-packages/|/pyvenv\.cfg$|\.(?:so|jar)(?:\.|$)"
 )
-# Calls in the system's directories are ignored. The application's directory is the deepest
-# directory with at least this fraction of all other calls. The value is below 1, so that a few
-# calls to a log or a temporary file elsewhere do not make a parent directory the result.
+# The application's directory is the deepest directory with at least this fraction of the counted
+# calls (see `root_of`). The fraction is below 1, because the application may make a few calls on a
+# log or a temporary file elsewhere.
 ROOT_SHARE = 0.8
 # Operations by which programs look for files. A program may look in many directories for a file
 # that only one of them contains.
@@ -203,10 +203,11 @@ def _started_in(path: Path) -> str:
 
 
 def root_of(calls: Sequence[FileCall]) -> str:
-    """Returns the application's directory: the deepest one that contains ROOT_SHARE of the calls
-    outside the system's directories. Returns "/" for block devices, which have no paths.
+    """Returns the application's directory: the deepest one that contains at least the fraction
+    ROOT_SHARE of the calls. Calls in the system's directories, and SEARCHES, are not counted unless
+    there are only such calls. Returns "/" for block devices, which have no paths.
 
-    Raises InputError for `--root` if the calls are spread over several directories.
+    Raises InputError with the key `--root` if no directory contains that many calls.
     """
     paths = [one for one in calls if one.path.startswith("/")]
     if not paths:
@@ -247,8 +248,9 @@ def clients_of(calls: Sequence[FileCall]) -> int:
     """Returns the number of clients that replay a trace: the largest number of processes that had a
     call in progress at the same time, at most MOST_CLIENTS.
 
-    Returns 1 if several processes use a name that one of them made or removed, because clients do
-    not wait for each other.
+    Returns 1 if one process makes, removes or truncates a file and another process uses the file's
+    name. Several clients would not keep the order of these operations, because clients do not wait
+    for each other.
     """
     users: dict[str, set[int]] = {}
     named: set[str] = set()
@@ -263,8 +265,8 @@ def clients_of(calls: Sequence[FileCall]) -> int:
 
 
 def _in_progress(calls: Sequence[FileCall]) -> Iterator[int]:
-    """Yields, for each call in the order of start times, the number of processes that have a call
-    in progress when it starts."""
+    """Yields, for each call in the order of start times, the number of processes with a call in
+    progress at the start of this call, including its own process."""
     ends: list[tuple[float, int]] = []
     active = Counter[int]()
     for one in sorted(calls, key=lambda call: call.start_s):

@@ -101,8 +101,8 @@ def read(path: Path, form: str = "") -> ToolReport:
     """Returns the report in a file. The reader is the one named `form` or, if `form` is "", the one
     that recognises the file.
 
-    Raises InputError if no reader or more than one recognises the file, or if the file is
-    malformed.
+    Raises InputError if no reader or more than one recognises the file, if the file is malformed,
+    or if it has no measurement.
     """
     try:
         head = plain_file.beginning(path, HEAD_BYTES)

@@ -64,8 +64,9 @@ def simulate(situation: Situation, grain: str, goal: PrecisionGoal | None) -> Co
 
     All clients begin a phase of the workload together, after a barrier, so each phase is simulated
     by a separate net. With a goal, only the beginning of the files is simulated, until the rate is
-    steady, and the number of placements grows until the goal is met. Raises InputError if the net
-    does not model the workload, RunFailed if a net cannot continue.
+    steady, and the number of placements grows until the goal is met or its largest number of
+    placements is reached. Raises InputError if the net does not model the workload, RunFailed if a
+    net cannot continue.
     """
     for phase in situation.phases:
         if phase.think_time_s or phase.pause_s:
@@ -84,8 +85,8 @@ def _of_phase(situation: Situation, grain: str, goal: PrecisionGoal | None) -> C
     setup = net.setup_of(situation, grain)
     seed = situation.scenario.run.seed
     has_placements = net.placed(setup, 1) is not None
-    # With random placements, half of the requested precision is for the extrapolation from a part
-    # of the files, and half for the choice of placements.
+    # With random placements, the requested half-width is divided equally: one half is for the
+    # extrapolation from a part of the files, the other half for the choice of placements.
     precision = None if goal is None else goal.precision / (2 if has_placements else 1)
     # At least LEAST_PLACEMENTS are needed, because a single placement does not show how much the
     # rates of different placements differ.

@@ -32,8 +32,8 @@ Levels = Mapping[str, tuple[ComponentPrediction, float]]
 # the errors in Nguyen & Apon 2012 (sections 6.2 to 6.4): within 20 % at one client, within 25 % at
 # four, and over 40 % at eight for many points.
 UNFITTED_ERROR = {1: 0.20, 4: 0.25, 8: 0.50}
-# The error at a number of clients is estimated from the residuals at this number if there are at
-# least FEWEST_RESIDUALS of them, else from all residuals.
+# The error at a number of clients is estimated from the residuals at this number of clients if
+# there are at least FEWEST_RESIDUALS such residuals, else from all residuals.
 FEWEST_RESIDUALS = 5
 # A station that is busy for at least this fraction of the time limits the rate.
 LIMITING_SHARE = 0.8
@@ -88,7 +88,8 @@ class Components:
         operation and there is no trace.
 
         With `run.precision`, the simulation ends when the half-width of the rate's 90 % interval is
-        at most this precision. The error of the model is added to the interval only afterwards.
+        at most this precision, or after `run.most_repetitions` placements. The error of the model
+        is added to the interval only afterwards.
         """
         situation = Situation(point.scenario)
         levels = self._levels(situation)

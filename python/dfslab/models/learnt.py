@@ -203,8 +203,8 @@ class LearntModel:
         # out single rows.
         wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
         groups = wholes[0] if wholes else np.arange(len(rows.points))
-        # With this few rows, synchronising several threads costs more time on a busy machine than
-        # the threads save.
+        # With so few rows, synchronising several threads costs more time on a busy machine than the
+        # threads save.
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)
@@ -293,8 +293,8 @@ class LearntModel:
         return self.run_many([point])[0]
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """Predicts several configurations in one call, which is faster than one call each. Raises
-        RunFailed if the method has not learnt."""
+        """Predicts several configurations in one call, which is faster than one call for each
+        configuration. Raises NothingLearnt if the method was not fitted."""
         if self.fitted is None:
             raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
         bounds = self.intervals(points)

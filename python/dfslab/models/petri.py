@@ -349,10 +349,10 @@ def _firings_per_operation(part: PhaseStream, constants: Mapping[str, float], un
 class _Replication:
     """The report of one replication, converted to the model's metrics.
 
-    `rated` selects how the rate is computed. With "whole" and "trace", the rate is the number of
-    all operations divided by the time of the last completion, as in a measurement. With "steady",
-    it is the rate while all clients are active. With "whole" and "steady", the time of deferred
-    work is counted as well, because a sustained rate includes it.
+    `rated` selects how the rate is computed. With "trace", the rate is n / t, where n is the number
+    of all operations and t the time of the last completion, as in a measurement. With "whole", the
+    rate is n / e, where e is the time at which deferred work is complete as well. With "steady",
+    the rate is r t / e, where r is the rate while all clients are active.
     """
 
     def __init__(
@@ -449,8 +449,8 @@ def _pooled(parts: Sequence[_Replication], operations: int, offered: int, units:
 def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None) -> NetDefinition:
     """Returns the net of one client that runs one operation once.
 
-    Without a scenario, every role has dedicated nodes, as many as the description's default, and
-    calibrated constants have their priors.
+    Calibrated constants have their priors from the description. Without a scenario, every role has
+    dedicated nodes, as many as the description's default.
     """
     scenario = scenario or _default_scenario(system)
     situation = Situation(scenario)

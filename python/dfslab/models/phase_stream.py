@@ -47,8 +47,8 @@ class PhaseStream:
             return self._of_step(step, clients)
         if len(self.spec.phases) < 2:
             return streams(self.spec, limit, clients)
-        # Earlier phases are shortened to their first operations, so that this phase uses only files
-        # that these operations create.
+        # All phases are shortened to their first `limit` operations per client. Operations of this
+        # phase then use only files that the shortened earlier phases create.
         short = [
             one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
             for one in self.spec.phases

@@ -113,7 +113,7 @@ class Regression:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts one configuration. Raises RunFailed if the regression was not fitted."""
+        """Predicts one configuration. Raises NothingLearnt if the regression was not fitted."""
         if self.fitted is None:
             raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
         row = self.fitted.columns.matrix([point])
@@ -189,8 +189,9 @@ def first_order_indices(
     the target Y, computed from the given rows (Kumar 2018, equation (6)).
 
     V is the variance and E the mean. Kumar 2018 prints a minus for the second equals sign, which
-    would make every index 0. On a full grid, 1 minus the sum of the indices is interaction and
-    noise. On other designs the indices overlap.
+    would make every index 0. On a full grid, 1 minus the sum of the indices is the share of the
+    variance that is due to interactions and noise. On other designs the quantities are correlated,
+    so several indices count the same variance.
     """
     found = {}
     for name, values in quantities.items():

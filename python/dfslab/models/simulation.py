@@ -22,8 +22,8 @@ from dfslab.spec.steps.step_path import StepPath
 
 @dataclass(frozen=True)
 class PrecisionGoal:
-    """The condition that ends the replications. Either the half-width of the interval of `metric`
-    is at most `precision` times its mean, or there are `most` replications.
+    """The condition that ends the replications: the half-width of the interval of `metric` is at
+    most `precision` times the metric's mean, or `most` replications have run.
 
     If the metric is not the latency of an operation, the interval of the rate is used.
     """

@@ -100,6 +100,7 @@ def _steady(parts: Sequence[SimulatedPart], time_s: float, half_width: float) ->
 
 
 def _extrapolated(parts: Sequence[SimulatedPart], values: Sequence[float]) -> float:
-    """Returns the value of the whole workload on the line through the values of two parts."""
+    """Returns the value of the whole workload on the line through the values of the two `parts`.
+    Values are a function of the part's share of the workload."""
     (small, large), (first, second) = parts, values
     return second + (1.0 - large.share) * (second - first) / (large.share - small.share)

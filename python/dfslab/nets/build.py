@@ -313,8 +313,8 @@ class _Flat:
         self.lay(net, "", {})
 
     def document(self) -> NetDefinition:
-        """Returns the flat net definition. Colours and other declarations that the net does not use
-        are left out."""
+        """Returns the flat net definition. The unit colour is left out if no place has it. The keys
+        for constants, tables and functions are left out if none are declared."""
         net = self.net
         used = {one.colour for one in self.places.values()}
         optional = {"constants": net.constants, "tables": net.tables, "functions": net.functions}
@@ -397,7 +397,7 @@ class _Named:
 
     @property
     def context(self) -> str:
-        """Returns the words by which error messages refer to the transition."""
+        """Returns the text by which error messages name the transition."""
         return f"transition {self.one.name}"
 
     def document(self) -> TransitionPart:

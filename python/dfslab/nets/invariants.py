@@ -86,9 +86,9 @@ WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
     """Yields the weights of the minimal sums that no transition changes. Handles one transition
-    after the other. For each, sums that the transition increases are combined with sums that it
-    decreases, so that it does not change the combinations. Raises InputError if there are more than
-    ROWS_MOST sums."""
+    after the other. Each sum that the transition increases is combined with each sum that the
+    transition decreases, so that the transition does not change the combined sum. Raises InputError
+    if there are more than ROWS_MOST sums."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]
@@ -115,7 +115,8 @@ def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
 
 def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
     """Returns the minimal sums. The places of a sum are those with a weight other than 0. A sum is
-    left out if another sum has only some of its places."""
+    left out if the places of another sum are a proper subset of its places. Of sums with equal
+    places, only the first is returned."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
     kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):

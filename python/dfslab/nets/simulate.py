@@ -89,7 +89,8 @@ def simulate(
 
 def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:
     """Returns one monitor that combines all breakpoints: it observes each firing that one of the
-    breakpoints observes. The observed value is the number of this breakpoint, counted from 0."""
+    breakpoints observes. The observed value is the index of the breakpoint that observes the
+    firing."""
     levels: list[ValueLevel] = []
     observations: list[FiringObservation] = []
     for number, one in enumerate(breakpoints):
@@ -101,7 +102,8 @@ def _combined(breakpoints: Sequence[ValueMonitor]) -> ValueMonitor:
 
 
 def _end(report: NetReport, breakpoints: Sequence[str]) -> str:
-    """Returns why a replication ended. For a breakpoint, this includes its name."""
+    """Returns why a replication ended. If it ended at a breakpoint, the text includes the
+    breakpoint's name."""
     if report.reason != "until":
         return report.reason
     number = report.values[BREAKPOINTS].last

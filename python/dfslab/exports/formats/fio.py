@@ -55,7 +55,8 @@ class _Direction(TypedDict):
 
 
 class _Described(TypedDict, total=False):
-    """fio's description of a job, which says what its figures do not show."""
+    """fio's optional description of a job, under fio's key. It states that the content of files was
+    not compared."""
 
     desc: str
 
@@ -159,7 +160,7 @@ def _merged(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
 
 def _latency(buckets: Buckets) -> _Latency:
     """Returns the latency statistics of a histogram in ns, computed from the midpoints of its
-    buckets.
+    buckets. Only the minimum is the lower bound of the lowest bucket.
 
     A midpoint differs from a recorded value by at most 1 part in 256. An empty histogram has only
     zeros and no percentiles.

@@ -20,7 +20,7 @@ def write(profile: TraceProfile) -> bytes:
     """Returns the merged call trees as gzip-compressed profile.proto.
 
     Each stack has its number of calls and its self time. Nodes of the kind DETAIL are left out,
-    because their callers' time includes theirs.
+    because their time is already counted in the time of their callers.
     """
     texts: dict[str, int] = {"": 0}
 

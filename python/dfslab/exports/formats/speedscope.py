@@ -17,8 +17,9 @@ def write(profile: TraceProfile) -> bytes:
     """Returns the call trees as a JSON document with one weighted stack for each node (speedscope's
     "sampled" profile).
 
-    The weight of a stack is the node's self time. Nodes without self time are left out, and so are
-    nodes of the kind DETAIL, because their callers' time includes theirs.
+    The weight of a stack is the node's self time. Nodes without self time are left out. Nodes of
+    the kind DETAIL are left out as well, because their time is already counted in the time of their
+    callers.
     """
     frames: dict[str, int] = {}
     samples, weights = [], []

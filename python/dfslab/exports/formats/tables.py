@@ -12,7 +12,8 @@ from dfslab.report import run_document
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "The tables of all studies, one after another, as CSV"
-# What a cell may have besides its value, by the title of the column for it.
+# The optional figures of a cell in addition to its value, by the title of the column in which a
+# figure is written. Each function returns the figure of a cell, or None.
 EXTRAS: Mapping[str, Callable[[TableCell], float | None]] = {
     "low": lambda cell: cell.low,
     "high": lambda cell: cell.high,
@@ -29,8 +30,9 @@ def tables_as_csv(tables: Sequence[Table]) -> bytes:
     """Returns several tables as one CSV text. Before each table is a line with its title, after it
     an empty line.
 
-    Values are plain numbers in SI units. A column in which any cell has an interval or an error is
-    followed by columns with the lower and the upper ends of the intervals, or with the errors.
+    Values are plain numbers in SI units. If any cell of a column has an interval, two columns with
+    the lower and the upper ends of the intervals follow the column. If any cell has an error, a
+    column with the errors follows.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -12,14 +12,14 @@ from dfslab.imports.applications.io_counters import DirectionCounters, IoCounter
 
 # The rank of a record that Darshan summed over all processes, because all of them opened the file.
 SHARED = -1
-# Shared files whose bytes cannot be divided among the processes are ignored if they have at most
-# this share of the application's bytes in sum.
+# Shared files whose bytes cannot be divided among the processes are ignored if their total size is
+# at most this share of the bytes that the application moved.
 SMALL_FILE = 0.05
 # Processes count as equally loaded if the standard deviation of their bytes is at most this
 # multiple of the mean.
 EVEN = 0.1
-# If one process moved more than this share of the bytes of a file, the process counts as the only
-# one that moved any.
+# If one process moved more than this share of the bytes of a file, the bytes of the other processes
+# are neglected.
 NEARLY_ALL = 0.9
 
 
@@ -129,9 +129,9 @@ def _shared_files(records: Iterable[FileRecord]) -> set[str]:
 
 
 def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
-    """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it. For
-    the records of single processes, the times of each process are added, and the largest of these
-    sums counts. To this sum, each record that is summed over processes adds the time of its slowest
+    """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it. The
+    result is A + B. A is the largest sum of a process's times over the records of single processes.
+    B is the sum, over the records that combine all processes, of the time of each record's slowest
     process."""
     own: dict[int, float] = defaultdict(float)
     together_s = 0.0

@@ -13,7 +13,7 @@ class DirectionCounters:
     calls: number of calls. size_bytes: bytes that these calls moved. time_s: sum of the times of
     all processes in these calls. consecutive: calls that begin where the call before on the same
     file ended. sequential: calls that begin at or behind the end of the call before. extent_bytes:
-    sum over the files of the highest offset that was reached; None if unknown.
+    sum, over the files, of the offset after the last byte that was moved; None if unknown.
     """
 
     calls: int = 0
@@ -43,13 +43,13 @@ class DirectionCounters:
 class IoCounters:
     """The POSIX calls of one run of an application, summed over its files and processes.
 
-    program: command or name of the application. processes: number of its processes (ranks).
-    files: files that were opened; shared_files: those that several processes opened.
-    slowest_rank_s: time in seconds that the process with the most I/O time spent in reads, writes
-    and metadata calls. is_slowest_known: False if the log has only sums, so that the mean over the
-    processes stands in slowest_rank_s. run_time_s: duration of the run; 0 if unknown. opens, stats,
-    seeks, syncs: number of these calls. switches: how often a read of a file follows a write or
-    vice versa. unaligned: reads and writes that do not begin at a multiple of alignment_bytes.
+    program: command or name of the application. processes: number of its processes (ranks). files:
+    files that were opened; shared_files: those that several processes opened. slowest_rank_s: time
+    in seconds that the process with the most I/O time spent in reads, writes and metadata calls.
+    is_slowest_known: False if the log has only sums over the processes; slowest_rank_s then has the
+    mean over the processes. run_time_s: duration of the run; 0 if unknown. opens, stats, seeks,
+    syncs: number of these calls. switches: how often a read of a file follows a write or vice
+    versa. unaligned: reads and writes that do not begin at a multiple of alignment_bytes.
     metadata_s: sum over processes of the time in opens, closes, stats and seeks. stripe_count,
     stripe_bytes: layout of the files on storage targets; 0 if unknown. active_ranks: processes that
     moved data; None if unknown. heaviest_rank_bytes: most bytes that one process moved; None if

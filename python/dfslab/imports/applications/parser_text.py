@@ -95,8 +95,9 @@ def _record_lines(text: str) -> Iterator[tuple[str, int, str, str, float]]:
 
 
 def _of_totals(text: str, content: LogContent) -> IoCounters:
-    """Returns the counters of a text with sums only. What sums do not contain stays unknown. Raises
-    ValueError if the text has no sums of POSIX calls."""
+    """Returns the counters of a text with sums only. Facts that sums do not contain, such as the
+    times of single processes, stay unknown. Raises ValueError if the text has no sums of POSIX
+    calls."""
     totals: dict[str, dict[str, float]] = {module: {} for module in MODULES}
     for module, name, value in TOTAL.findall(text):
         if module in totals:

@@ -104,10 +104,10 @@ def _measured(
 
 
 def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
-    """Returns whether a row is the sum over all jobs of a group. It is if `given` has the option
-    `group_reporting`, or if the job's run time `job_runtime` exceeds the row's run time by the
-    factor SUM_FROM, because `job_runtime` is added up over all jobs of a sum. The JSON may omit the
-    option, because it has no value."""
+    """Returns whether a row is the sum over all jobs of a group. This is so if `given` has the
+    option `group_reporting`. The JSON may omit this option, because the option has no value. A row
+    is therefore also taken as a sum if `job_runtime`, which fio adds up over the jobs of a sum,
+    exceeds the row's run time by the factor SUM_FROM."""
     whole, own = optional(job, "job_runtime"), optional(row, "runtime")
     return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
 

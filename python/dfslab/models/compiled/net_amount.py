@@ -125,7 +125,7 @@ class Amounts:
 
     def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
         """Batches a count into at most `most` repetitions. Returns the number of repetitions, and
-        the part of the count for which one repetition stands.
+        the part of the count that each repetition represents.
         """
         count = self.of(expression)
         if isinstance(count, Expr):

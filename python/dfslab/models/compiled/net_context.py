@@ -53,8 +53,8 @@ class Context:
         return self.stack[-1][0]
 
     def at(self, role: str, instance: Expr) -> Context:
-        """Returns this context with the innermost role and instance replaced. The new context is
-        that of a move to another role, not of a call.
+        """Returns the context of a node that another role executes without being called: the
+        innermost role and instance are replaced, and the length of `stack` does not change.
         """
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 

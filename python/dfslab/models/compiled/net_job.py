@@ -96,8 +96,9 @@ class NetJob:
         for at, operation in enumerate(names):
             ways.append((equal(main("kind"), at), self._operation(trees, operation, ready)))
         begun = ways[0][1] if len(ways) == 1 else trees.branch("which operation", "clients", ways)
-        # One random number selects the instances that an operation uses. Its range is a multiple of
-        # every role's number of instances, so it is uniform over the instances of each role.
+        # One random number (`pick`) selects the instances that an operation uses. The number's
+        # range is a multiple of every role's number of instances, so each role's instances are
+        # selected with equal probabilities.
         roles = {role for group in self.placement.deployment.node for role in group.roles}
         counts = [self.placement.deployment.instances(role) for role in roles]
         even = math.lcm(*[count for count in counts if count])

@@ -228,9 +228,8 @@ class Stations:
             arrived = {name: main(f"{name}_in") for name in ("node", "demand", "back")}
             arcs.append(Arc(flow.place(f"{IN} queue"), arrived, main("lead")))
             free = Arc(idle, {"node": main("node")})
-            # With return address 0, no caller waits for this adapter, because the caller of a
-            # message waits for the response. The token ends here, and the server returns to its
-            # station.
+            # A token with the return address 0 ends at the sender's adapter: nothing waits until
+            # this adapter has sent the message. Only the server returns to its station.
             answered = equal(main("back"), 0)
             flow.transition(f"leaves {station} [0]", PAGE, [served], [free], answered)
         alone = self._one_node if _is_hardware(station) else station.copies == 1

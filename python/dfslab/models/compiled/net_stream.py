@@ -57,7 +57,7 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryA
         (stage, replace(where, loops=context.loops + 1, forks=context.forks + 1, key=key))
         for stage, where in stages
     ]
-    # The first stage needs no token for its thread, because the loop that creates the units runs it
+    # The first stage needs no token for its thread: the loop that creates the units runs this stage
     # for one unit after another.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):
@@ -149,10 +149,10 @@ def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs
 
 
 def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """Returns the entry of a message as three stages, so that sender, wire and receiver handle
-    three units concurrently.
+    """Returns the entry of a message as separate stages for sender, wire and receiver, so that they
+    handle three units concurrently. Within a host, only the receiver's work is a stage.
 
-    The receiver's adapter needs no stage of one thread, because its queue is FIFO.
+    The receiver's adapter needs no thread token, because its FIFO queue keeps the order of units.
     """
     to = (node.role, trees.receiver(node.role, context))
     inside = replace(context, stack=(*context.stack, to))

@@ -59,7 +59,8 @@ SERVICES = ("by_kind", "deterministic", "exponential")
 
 
 def _delayed(entry: EntryArcs, seconds: Amount) -> EntryArcs:
-    """Returns an entry like the given one, which tokens reach `seconds` seconds later."""
+    """Returns an entry into the same part of the net as `entry`, at which tokens arrive `seconds`
+    seconds later."""
     return lambda row, delay: entry(row, plus(delay, seconds))
 
 
@@ -283,8 +284,8 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def _stall_s(self, roles: tuple[str, str]) -> float:
         """Returns the seconds per byte for which a stream waits for acknowledgements, in addition
-        to the byte's transfer time. It is 0 if the window `stream_window` does not slow the stream
-        down."""
+        to the byte's transfer time. The result is 0 if the window `stream_window` does not slow the
+        stream down."""
         window_s = 2 * self._way_s(roles) / self.environment.get("stream_window", math.inf)
         slower = min(self.environment[f"{role}.nic_bandwidth"] for role in roles)
         return max(0.0, window_s - 1 / slower)

@@ -26,7 +26,7 @@ from dfslab.spec.steps.step_path import StepPath
 from dfslab.spec.systems.parameters import Parameter
 
 # Weight of the log residual of a step's time relative to that of a rate, because step times are
-# noisier.
+# noisier. It is multiplied by the step's share of the operation's latency.
 STEP_WEIGHT = 0.3
 RATE_SD = 0.15
 FEWEST_STEP_COUNT = 5
@@ -38,8 +38,9 @@ UNCALIBRATED_FREEDOM = 10
 NOT_CALIBRATED = "not calibrated: nothing was measured"
 # Largest allowed natural logarithm of an interval's bound: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
-# Relative changes of a constant for numerical derivatives: the factor by which it changes for an
-# interval, and the fraction by which it changes for the fit's Jacobian.
+# Changes of a constant for numerical derivatives. For an interval, the constant is multiplied or
+# divided by INTERVAL_STEP. For the Jacobian of the fit, FIT_STEP is added to the constant's natural
+# logarithm.
 INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Largest number of function evaluations of a fit, and the fit's relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
@@ -68,8 +69,8 @@ class CalibratedConstant:
     """A calibrated constant: its estimate in the SI `unit`, and the standard error of the
     estimate's natural logarithm.
 
-    `learnt` is 1 - posterior variance / prior variance. It is 0 if the data hold no information on
-    the constant.
+    `learnt` is 1 - posterior variance / prior variance. It is 0 if the data do not determine the
+    constant at all.
     """
 
     key: str
@@ -101,8 +102,8 @@ class Calibration:
     def parameter_variance(self, situation: Situation) -> float:
         """Returns the variance of the log rate of one configuration (`situation`) that is due to
         the uncertainty of the constants."""
-        # If a constant has an effect on this configuration, but on none of the fitted ones, it
-        # keeps its prior value.
+        # A constant that occurs in this configuration, but in none of the fitted ones, has its
+        # prior value.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
@@ -147,7 +148,8 @@ class Calibration:
 
     def _hardware_variance(self, situation: Situation) -> float:
         """Returns the variance of the log rate that uncertain hardware causes. It is 0 after a
-        calibration: the residuals of the fit contain what the hardware deviates."""
+        calibration, because the residuals of the fit already include the effect of hardware that
+        deviates from its description."""
         if self.is_measured:
             return 0.0
         return hardware_variance(situation, {**situation.constants, **self.values})
@@ -230,10 +232,10 @@ class _Prior:
 
 
 def _prior(situations: Sequence[Situation], key: str, default: float) -> _Prior:
-    """Returns the prior of one constant, which is the same for all fitted configurations. If the
-    configurations' clients have machines with different profiles, the mean is that over the
-    configurations, and the differences between the profiles widen the spread. `default` is the
-    value in the description, for machines whose profile does not hold the constant."""
+    """Returns the prior of one constant, which is the same for all fitted configurations. If
+    clients' machines have different profiles, the prior's mean is the mean over the configurations,
+    and its variance is the mean variance plus the variance between the configurations. `default` is
+    the value in the description, which is used for machines whose profile lacks the constant."""
     logs = np.log([one.measured.get(key, default) for one in situations])
     variances = np.array([one.spread(key) ** 2 for one in situations])
     # The means are computed from differences to the first value, so that the mean of equal values

@@ -4,9 +4,9 @@ number of clients at which a run would distinguish the laws best.
 Wu 2013 concludes from R2 > 0.99 of k x ln x that the response time follows this law. Over 10 to 99
 clients a power law or a straight line fits as well (errata W3). Here every law is fitted by
 relative errors and weighted by AICc, and the result names the number of clients at which the best
-two laws differ most. The weights account for differences between equal runs. For this, the error of
-a mean response time has two variances: the between-run variance of that mean, and a variance of the
-law's own errors, which is estimated by maximum likelihood.
+two laws differ most. The weights account for differences between repeated runs: the variance of the
+error of a mean response time is the sum of the between-run variance of that mean and the variance
+of the law's own errors, which is estimated by maximum likelihood.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dfslab.arrays import Floats
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 FEWEST_COUNTS = 4
-# How many numbers of clients are tried to find the one where two laws differ most.
+# Number of values that are tried to find the number of clients at which two laws differ most.
 TRIED_COUNTS = 200
 # A fit whose relative errors have a smaller variance counts as exact.
 LEAST_VARIANCE = 1e-28
@@ -41,8 +41,8 @@ def _power(x: Floats, k: Floats) -> Floats:
 
 def _usl(x: Floats, k: Floats) -> Floats:
     """Returns the response time in seconds at `x` clients by the Universal Scalability Law
-    (Gunther). `k` holds the time of one client in seconds, the contention and the coherency
-    coefficient.
+    (Gunther). `k` has three values: the time of one client in seconds, the contention coefficient
+    and the coherency coefficient.
     """
     one, contention, coherency = (float(value) for value in k)
     return one * (1 + contention * (x - 1) + coherency * x * (x - 1))
@@ -99,8 +99,8 @@ def fit(
     runs: int = 0,
 ) -> list[FittedLaw]:
     """Fits every law to measured response times and returns the fits, best first. Laws with too
-    many parameters for AICc are omitted. At least 4 numbers of clients are needed. The law k x ln x
-    needs 4 numbers above 1.
+    many parameters for AICc are omitted. At least 4 numbers of clients are needed. For the law k x
+    ln x, at least 4 of the numbers must be above 1.
 
     `log_sd` has the standard error of the natural logarithm of each response time, from repeated
     runs. If it is empty, response times are taken as exact. `runs` is the number of all runs; 0

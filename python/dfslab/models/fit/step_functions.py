@@ -9,10 +9,10 @@ Steps without file data in the operation tree have no byte terms.
 
 Network waits of the steps that the tree names are computed, not fitted. A fit on deployments with
 two short latencies would include other differences between these deployments, and could not be
-extrapolated to a long latency. Extra work of a client's first operation is not fitted, since it is
-confounded with the bytes of all clients. If the deployment declares that each crossing of its
-network needs processor time, this time is one more term. A whole operation is the sum of its steps,
-as in equations (1) and (6) of Wu 2013.
+extrapolated to a long latency. Extra work of a client's first operation is not fitted, because its
+effect cannot be separated from that of the bytes of all clients. If the deployment declares that
+each crossing of its network needs processor time, this time is one more term. A whole operation is
+the sum of its steps, as in equations (1) and (6) of Wu 2013.
 
 Log ratios are fitted, so small and large files have equal weight, and a factor of 2 up or down is
 the same error. Intervals come from the residuals and from resampled configurations. Residuals are
@@ -162,8 +162,9 @@ def fit(
     """Returns the fitted functions of all steps that were measured at FEWEST_POINTS configurations
     or more. Raises RunFailed if there is no such step.
 
-    `only` lists the allowed terms. With the term "1" alone, a function is the mean time. With "1"
-    and "clients met", it is Amdahl's serial fit, in which an operation queues behind all clients.
+    `only` lists the allowed terms. With the term "1" alone, a function is the mean time. With the
+    terms "1" and "clients met", a function is a fit of Amdahl's law, in which an operation queues
+    behind all clients.
     """
     samples: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
@@ -263,8 +264,8 @@ class _Fit:
 
     def _sum(self, parts: Sequence[StepFunction], samples: _Samples) -> StepFunction:
         """Returns the function of an operation as the sum of its steps. The errors of the steps may
-        be fully correlated, so the standard deviation of the sum is at least the sum of the steps'
-        standard deviations."""
+        be fully correlated. The standard deviation of the sum in seconds is therefore at least the
+        sum of the steps' standard deviations in seconds."""
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )

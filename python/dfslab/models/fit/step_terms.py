@@ -81,10 +81,11 @@ class TermValues:
         length at the arrival of an operation. The arriving operation counts as part of the queue.
 
         `outer` has the coefficients of the operation's outermost steps. If it is empty, or if the
-        terms on clients are not used, the term values are returned unchanged. Clients share a
-        server and an adapter, solved as a closed network by MVA. Time elsewhere, such as waiting
-        for the network, is think time. Processor time that network crossings need counts as part of
-        the server, because all nodes share the processors.
+        terms on clients are not used, the term values are returned unchanged. The queue lengths are
+        those of a closed network with two stations that all clients share, a server and an adapter,
+        solved by MVA. Time elsewhere, such as waiting for the network, is think time. Processor
+        time that network crossings need counts as time of the server, because all nodes share the
+        processors.
         """
         count = self.terms[SERVER]
         if not count or not outer:

@@ -139,7 +139,9 @@ def size_bytes(situation: Situation) -> float:
 def line_rate(situation: Situation) -> float:
     """Returns the upper bound in operations per second that network adapters and disks allow.
 
-    It is infinite where a client may answer from its own cache (a warm read).
+    The bound is infinite if clients may serve the workload from their caches: without direct
+    access, cold caches, fsync and forced writes. It is also infinite if the operations take no
+    hardware time.
     """
     environment = situation.environment
     if not any(environment[key] for key in ("direct", "cold", "fsync", "forced")):

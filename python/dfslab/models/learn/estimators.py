@@ -25,16 +25,16 @@ from dfslab.arrays import Floats, Integers
 
 # Number of columns that the grey box takes before those of the encoding.
 PRIORS = 2
-# Ridge penalties of the level of a cell and of the slopes of a cell. The penalty of the common
-# slopes is 1. A cell is a combination of workload and cache state.
+# Ridge penalties of the level (intercept) of a cell and of the slopes of a cell. The penalty of the
+# slopes that all cells share is 1. A cell is a combination of workload and cache state.
 LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0, 0.5, 1.0)
 INNER_FOLDS = 5
 # Threshold of Huber's loss in standard deviations: larger residuals count linearly, not squared.
 HUBER = 1.345
-# Least standard deviation of residuals (natural logarithms) that the threshold is multiplied by: a
-# perfect fit has none.
+# The threshold is multiplied by the standard deviation of the residuals (natural logarithms), but
+# at least by this value, because the residuals of a perfect fit are 0.
 LEAST_SD = 1e-3
 REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
@@ -133,9 +133,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
     columns). It uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual.
     Ridge strength and the boosting's share are chosen by cross-validation over `groups`.
 
-    `signs` holds each column's known direction (1, -1 or 0 for unknown). If the direction of a
-    column is known, predictions are monotone in the column. `left_` holds the cross-validated
-    residuals, one per row.
+    `signs` has each column's known direction (1, -1, or 0 if unknown). If the direction of a column
+    is known, predictions are monotone in the column. `left_` has the cross-validated residuals, one
+    for each row.
     """
 
     def __init__(self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1) -> None:
@@ -252,8 +252,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
 def clipped(left: Floats) -> Floats:
     """Returns the residuals clipped at 3 robust standard deviations.
 
-    A loss by absolute errors would also resist outliers, but it would set leaves to medians, with
-    which predictions are no longer monotone.
+    A loss by absolute errors would also resist outliers. However, it would set leaves to medians,
+    and predictions would then no longer be monotone.
     """
     limit = CLIPPED * SD_OF_MAD * float(np.median(np.abs(left)))
     shortened: Floats = np.clip(left, -limit, limit)

@@ -44,10 +44,11 @@ def describe(point: Point) -> dict[str, float | str]:
 class Columns:
     """The columns that a training set can determine.
 
-    `numbers` are quantities with a numeric column. `switches` are pairs (quantity, value), each
-    with a dummy variable. `products` are pairs (number, operations), whose column is the product of
-    both. `scale` of numbers is "log" (base 2) or "linear". `dropped` lists omitted quantities by
-    reason: constant, collinear, or too few configurations to estimate them.
+    `numbers` are quantities with a numeric column, from which the quantity's mean (`centre`) is
+    subtracted. `switches` are pairs (quantity, value), each with a dummy variable. `products` are
+    pairs (number, operations), whose column is the product of both. `scale` of numbers is "log"
+    (base 2) or "linear". `dropped` lists omitted quantities by reason: constant, collinear, or too
+    few configurations to estimate them.
     """
 
     numbers: tuple[str, ...]
@@ -84,8 +85,8 @@ class Columns:
 
 
 def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
-    """Returns the columns that the configurations can identify, in the order constant, numbers,
-    names, products.
+    """Returns the columns that the configurations can identify, in the order: the constant,
+    numbers, dummy variables for names, products.
     """
     described = [describe(point) for point in points]
     numbers, switches, constant = [], [], []

@@ -24,8 +24,9 @@ DRAWS = 200
 
 @dataclass(frozen=True)
 class HalfWidths:
-    """The values from which half-widths follow: the mean absolute error of each cell and of all
-    rows (`mean`), and the quantile of the ratios of errors to these means.
+    """The values from which half-widths follow: the mean absolute error of each cell, shrunk
+    towards that of all rows (`mean`), and the quantile of the ratios of errors to the cells' mean
+    errors.
     """
 
     of_cell: dict[Hashable, float]

@@ -1,8 +1,9 @@
 """One linear regression for each operation, over hardware, layout and size of the data.
 
 This is the first model of Kumar 2018 (sections 3.5 and 5), which has one column of coefficients for
-each operation (Table 5). It leaves out the tuning options of the file system and the block size.
-The paper's second model has them. It is not linear; the paper only ranks its parameters.
+each operation (Table 5). The model leaves out the tuning options of the file system and the block
+size. The paper's second model has these parameters, but is not linear, and the paper only ranks its
+parameters.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from dfslab.models.learn.estimators import PaperLinear
 # is predicted by the model of all operations.
 ROWS_PER_COEFFICIENT = 2
 OPERATION = "workload.name"
-# Keys of the workload for how data is requested, not how much data there is.
+# Keys of the workload that describe how data is requested. Keys for the amount of data are not
+# among them.
 REQUESTS = ("workload.transfer_size", "workload.cache")
 
 

@@ -15,8 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-# Loads (arrival rate / capacity). A peak with a load between CALM and SATURATED is simulated. Above
-# SATURATED, the fluid model has errors of at most 5 %; below CALM, steady-state queueing has.
+# Loads (arrival rate / capacity). A peak with a load between CALM and SATURATED is simulated. The
+# error is at most 5 % for the fluid model above SATURATED, and at most 5 % for steady-state
+# queueing below CALM.
 SATURATED, CALM = 1.1, 0.9
 FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
@@ -158,7 +159,8 @@ def simulated(
     """Simulates the waits of a peak's requests by Lindley's recursion, with Poisson arrivals and
     exponential service. Requests arrive at `base_per_s` before the peak.
 
-    Very large peaks are simulated by their first requests only, in fewer replications.
+    A peak with more requests is simulated in fewer replications, so that about MOST_SIMULATED
+    requests are simulated, but in at least FEWEST_REPLICATIONS.
     """
     random = np.random.default_rng(seed)
     count = max(1, round(peak_per_s * length_s))

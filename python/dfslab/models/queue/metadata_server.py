@@ -70,14 +70,14 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest rate of a peak of `length_s` seconds at which the wait stays within a bound.
-    `within_per_s` has this rate for the mean wait and for quantiles of the wait. `unit`: what the
-    rates count, such as "files created".
+    """The largest rate of a peak of `length_s` seconds at which the response time stays within a
+    bound. `within_per_s` has this rate for the mean response time and for quantiles of the response
+    time. `unit`: what the rates count, such as "files created".
 
     `queue_per_s` is the largest rate at which the call queue refuses no request; None if no limit
-    is known. `limit` names which of the two limits, the bound on the mean wait or the call queue,
-    allows the lower rate. `drain_s` is the time in seconds to drain the queue that a peak at this
-    lower rate leaves, while requests arrive at half of the capacity.
+    is known. `limit` names which of the two limits, the bound on the mean response time or the call
+    queue, allows the lower rate. `drain_s` is the time in seconds to drain the queue that a peak at
+    this lower rate leaves, while requests arrive at half of the capacity.
 
     The 90 % intervals contain the uncertainty of the capacity: `within_interval_per_s` and
     `queue_interval_per_s` those of the rates, `drain_interval_s` that of the time to drain.
@@ -96,8 +96,8 @@ class Peak:
 
     @property
     def largest_per_s(self) -> float:
-        """The largest rate at which the mean wait stays within the bound and the call queue refuses
-        no request."""
+        """The largest rate at which the mean response time stays within the bound and the call
+        queue refuses no request."""
         return _least(self.within_per_s["mean"], self.queue_per_s)
 
     @property
@@ -145,10 +145,10 @@ def limits(
 ) -> ServerLimits:
     """Returns the limits of a scenario's metadata servers.
 
-    `bound_s` is the largest mean wait of a request in a burst, in seconds. `bursts_s` are the
-    lengths of the bursts in seconds. `servers` is the number of metadata servers; None means the
-    deployed number. Raises InputError if the file system has no metadata server, or if `servers` is
-    above 1 and the file system supports only one.
+    `bound_s` is the bound on the response time of requests in a burst, in seconds, including the
+    network and the service. `bursts_s` are the lengths of the bursts in seconds. `servers` is the
+    number of metadata servers; None means the deployed number. Raises InputError if the file system
+    has no metadata server, or if `servers` is above 1 and the file system supports only one.
     """
     situation = Situation(scenario)
     role = _metadata_role(situation)
@@ -248,7 +248,8 @@ def _notes(situation: Situation, role: Role, calibration: Calibration | None) ->
 
 
 def _metadata_role(situation: Situation) -> Role:
-    """Returns the metadata role that operations call most. Raises InputError if there is none."""
+    """Returns the last metadata role in the file system's description. Raises InputError if there
+    is none."""
     roles = [role for role in situation.system.roles if role.kind == "metadata"]
     if not roles:
         allowed = "has no metadata server; its data servers share that work"
@@ -287,8 +288,8 @@ def _capacity(
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
     """Returns for each station of the role the seconds for which one operation needs the station.
-    They are divided by the number of servers of all copies of the station. Background work is
-    included."""
+    The seconds are divided by the number of servers of all copies of the station. Background work
+    is included."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1
@@ -339,8 +340,8 @@ def _peak(
     places: float | None,
     servers: int,
 ) -> Peak:
-    """Returns the largest peak at one capacity, with the intervals that follow from the interval of
-    the capacity."""
+    """Returns the largest peak at the capacity `one`, with the intervals that follow from the
+    interval of this capacity."""
     rates = (one.rate_per_s, one.low_per_s, one.high_per_s)
     best, low, high = (_burst(q, length_s, bound_s, network_s, places, servers) for q in rates)
     drained = (low.drain_s, best.drain_s, high.drain_s)

@@ -36,7 +36,8 @@ class OpenNetwork:
 @dataclass(frozen=True)
 class FiniteQueue:
     """The steady state of a station with a finite queue: the share of arrivals that are refused,
-    and mean wait and rate of the admitted requests.
+    the mean wait and the rate of the admitted requests, and the utilisation of the servers. Times
+    are in seconds.
     """
 
     refused: float

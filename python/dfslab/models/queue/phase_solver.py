@@ -116,8 +116,8 @@ class PhaseStations(ABC, Generic[Solution]):
             }
             all_s = sum(each_s.values())
             if places and np.any(all_s):
-                # Each group of nodes has a share of the demand, and an operation uses the group
-                # with this probability.
+                # An operation uses a group of nodes with a probability that is the group's share of
+                # the demand.
                 alone_s = sum(
                     share_of(each_s[one.place, one.kind], all_s) * self.mean.limited[one]
                     for one in stations
@@ -128,9 +128,9 @@ class PhaseStations(ABC, Generic[Solution]):
         return found
 
     def _alike(self, limited: Iterable[Station]) -> list[list[Station]]:
-        """Returns the token buckets as lists. A list has the buckets of one kind on all groups of
-        nodes that host the same roles, because an operation may use any of these groups. Buckets of
-        clients are in separate lists."""
+        """Groups token buckets into lists. Each list has the buckets of one kind (such as disks) on
+        all node groups that host the same roles, because an operation may use any of these groups.
+        Buckets of clients are in separate lists."""
         roles = {
             group.name: frozenset(group.roles) for group in self.situation.placement.deployment.node
         }
@@ -167,8 +167,8 @@ class PhaseSolver(PhaseStations[Closed]):
         """Solves an open network of M/M/c stations, background work included.
 
         `queue` has the names of the role and groups that serve a call queue, and its size in calls.
-        If the bottleneck is at one of them, the call queue is modelled as M/M/1/K with the
-        bottleneck's service time (Kleinrock 1975)."""
+        If the bottleneck is a station of this role or these groups, the call queue is modelled as
+        M/M/1/K with the bottleneck's service time (Kleinrock 1975)."""
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]
@@ -233,9 +233,9 @@ class PhaseSolver(PhaseStations[Closed]):
         )
 
     def _loaded_s(self, cost: Cost) -> float:
-        """Returns an operation's latency in seconds including its waits at stations. At each
-        station, the operation waits for a part of the station's mean wait: the ratio of its demand
-        there to the mean demand of all operations."""
+        """Returns an operation's latency in seconds including its waits at stations. At a station,
+        the operation waits for w d / D seconds, where w is the station's mean wait, d the
+        operation's demand at the station, and D the mean demand of all operations there."""
         waiting = 0.0
         own_and_all = zip(
             self._vector(cost.demands),

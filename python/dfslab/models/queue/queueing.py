@@ -51,9 +51,9 @@ def mean_value_analysis(
 
     `demands_s` has the seconds at each station for one operation. `latency_s` is the unloaded
     latency of the operation; None means the sum of the demands, for which the solution is exact
-    with single servers. A larger latency (pure delays) does not change the waits of MVA. With a
-    smaller latency (overlap within the operation), waits overlap in the same proportion as
-    services.
+    with single servers. A larger latency (pure delays) does not change the waits of MVA. A smaller
+    latency means that services within the operation overlap; waits are then taken to overlap in the
+    same proportion.
 
     `background_s` is the asynchronous demand at each station. An entry of `overlapped` is
     (stations, share, seconds). The wait at these stations, times the share, overlaps with these

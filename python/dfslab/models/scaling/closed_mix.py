@@ -26,16 +26,18 @@ GAIN = 0.05
 TAIL_GROWTH = 0.2
 # Half-widths of the 90 % intervals in natural logarithms: of the rate, of the mean response time,
 # and of its 0.99 quantile. They hold for a number of clients that differs from the nearest measured
-# number by the factor e.
+# number by the factor e. For other numbers, they are multiplied by the square root of the distance,
+# which is the difference of the natural logarithms of the two numbers.
 RATE_ERROR, MEAN_ERROR, TAIL_ERROR = 0.15, 0.27, 0.5
-# Smallest distance from the nearest measured number of clients that is used for the width of an
-# interval, as a difference of natural logarithms. Smaller distances are replaced by it.
+# Smallest distance that is used for the width of an interval. Smaller distances are replaced by
+# this value.
 LEAST_DISTANCE = 0.25
 FEWEST_COUNTS = 2
 MOST_CLIENTS = 100_000
-# Where the fit of the delay starts: at least this share of the response time of the fewest clients.
+# The fit starts with a delay of at least this share of the mix's mean response time at the smallest
+# measured number of clients.
 START_DELAY_SHARE = 0.1
-# How far the logarithms of the delay and of the demand may move from that of this response time.
+# Bounds of the fit for ln(delay / r) and ln(demand / r), where r is the same response time.
 LOG_RANGE = (-25, 5)
 FIT_TOLERANCE = 1e-12
 

@@ -69,7 +69,7 @@ def columns_of(text: str) -> list[str]:
     try:
         return next(csv.reader(_lines(text)), [])
     except csv.Error:
-        # A field is longer than csv reads: the text is not a table.
+        # A field is longer than the limit of Python's csv module, so the text is not a table.
         return []
 
 

@@ -28,7 +28,8 @@ FARTHEST = 12.0
 @dataclass(frozen=True)
 class ScaledRate:
     """The predicted rate per second at another number of servers with its 90 % interval.
-    `proportional_per_s` is the rate that would be in proportion to the number of servers."""
+    `proportional_per_s` is the rate that would result if it grew in proportion to the number of
+    servers."""
 
     operation: str
     servers: int

@@ -45,8 +45,9 @@ def is_of_servers(text: str) -> bool:
 def mix_points(text: str, file: str) -> dict[int, dict[str, OperationPoint]]:
     """Returns the measurements of a mix by number of clients. The columns are clients, operation,
     rate_per_s, latency_s_mean and, if known, latency_s_p99. Raises InputError if a column is
-    missing, a value is no positive number, a row occurs twice, or there are fewer than two numbers
-    of clients with the same operations."""
+    missing, a value is no positive number, a row occurs twice, or the rates contradict the number
+    of clients. At least two numbers of clients are needed, each with the same operations;
+    otherwise, InputError is raised as well."""
     points: dict[int, dict[str, OperationPoint]] = {}
     for row in csv_rows.rows(text, file, (CLIENTS, OPERATION, RATE, MEAN)):
         point = points.setdefault(row.whole(CLIENTS), {})

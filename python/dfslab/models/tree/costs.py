@@ -58,12 +58,13 @@ def is_any(value: float) -> bool:
 class Cost:
     """The cost of one execution of an operation tree or of a node. Demands map stations to seconds.
 
-    `demands`: foreground demand, weighted by the probability that the execution uses each station.
-    `background`: asynchronous demand, which adds load but no latency. `burst`: the part of
-    `demands` that belongs to one unit or repetition. It determines how long concurrent copies of
-    the work queue. A client's stations are listed as a single copy in `burst`. `whole`: `burst` at
-    the station that is actually used, not weighted by probability. `limited`: demand at token
-    buckets (disk or adapter with burst credit). It adds no latency while the credit lasts.
+    `demands`: foreground demand at each station, multiplied by the probability that the execution
+    uses the station. `background`: asynchronous demand, which adds load but no latency. `burst`:
+    the part of `demands` that belongs to one unit of a pipeline or one repetition; it determines
+    how long concurrent copies of the work queue. In `burst`, a client's station has one copy, which
+    the execution uses with probability 1. `whole`: like `burst`, but not multiplied by
+    probabilities. `limited`: demand at token buckets (disks or adapters with burst credit), which
+    adds no latency while the credit lasts.
 
     `visits` counts acquisitions of each lock. `busy_s` is how long the execution occupies its
     pipeline stage. `steps` has the costs of the outermost named steps, and of the named steps
@@ -130,12 +131,13 @@ def station_bound_s(demands: Demands) -> float:
 
 
 def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """Returns how long one of several concurrent branches waits, in seconds. It is the longest wait
-    at any station that the branches share.
+    """Returns how long one of several concurrent branches waits, in seconds. The result is the
+    branch's longest wait at any station, at least 0.
 
-    `together` is the demand of all branches and `own` the cost of the branch. If the branch reaches
-    a station later than other branches, a part of the other branches' work there is already done,
-    so the wait is shorter.
+    The wait at a station is A - d - l. A is the demand of all branches (`together`) there, divided
+    by the number of servers of all copies, and d is the branch's demand there. The branch with the
+    cost `own` reaches the station l seconds later than the first of `branches`, and in this time a
+    part of the other branches' work is already done.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:

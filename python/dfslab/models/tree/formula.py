@@ -150,8 +150,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return first + (node.units - 1) * _largest(stages)
 
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
-        """Returns for how long a pipeline's stage blocks the next unit. It is the stage's time
-        without propagation on the wire.
+        """Returns for how long a pipeline's stage blocks the next unit. For a one-way message, it
+        is the larger of the transfer time without propagation and the time of the message's body.
+        For other stages, it is the stage's time.
         """
         if isinstance(node, Call) and node.one_way:
             wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")

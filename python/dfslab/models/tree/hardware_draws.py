@@ -1,5 +1,5 @@
-"""Predictions with uncertain hardware: the hardware symbols of a configuration, drawn at random as
-far as its deployment states how uncertain they are."""
+"""Predictions with uncertain hardware: the hardware symbols of a configuration, drawn at random.
+Only hardware whose uncertainty the deployment states is drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dfslab.spec.hardware.uncertainty import UncertainHardware
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.lossy_path import tcp_path
 
-# An interval is computed from this number of draws of what is uncertain.
+# Number of random draws of the uncertain hardware from which an interval is computed.
 DRAWS = 40
 
 
@@ -49,7 +49,8 @@ def hardware_variance(situation: Situation, constants: Mapping[str, float]) -> f
 def _symbols(
     situation: Situation, sds: Mapping[UncertainHardware, float], turn: int
 ) -> dict[str, float]:
-    """Returns the hardware symbols of the draw number `turn`."""
+    """Returns the values of all hardware symbols in the draw with index `turn`. `sds` has the
+    standard deviation of the natural logarithm of each uncertain part's factor."""
     deployment = situation.scenario.deployment
     for part, sd in sds.items():
         deployment = scaled(deployment, part, math.exp(sd * float(normal_draws(part)[turn])))

@@ -120,7 +120,7 @@ def _of_group(
     used: set[tuple[str, str]],
 ) -> Iterator[str]:
     """Yields the ignored keys of one group of nodes. `read` has the symbols that have an effect.
-    `used` has the role and kind of each station with work."""
+    `used` has the place (node group or role) and the kind of each station with work."""
     place = f"deployment.node.{group.name}"
     has_work = {kind for where, kind in used if where == group.name}
     if situation.scenario.deployment.shared_cores:
@@ -165,9 +165,9 @@ def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
 def _throttles(
     situation: Situation, constants: Mapping[str, float], group: NodeGroup, key: str
 ) -> bool:
-    """Returns whether a threshold of dirty pages (`key`) has an effect. The limit has one where
-    servers defer writes. The background threshold has one only if there are several phases, writers
-    reach the limit, and the default threshold would give another rate."""
+    """Returns whether a threshold of dirty pages (`key`) has an effect. The limit has an effect if
+    servers defer writes. The background threshold has an effect only if there are several phases,
+    writers reach the limit, and the default threshold would give another rate."""
     data = {role.name for role in situation.system.roles if role.kind == "data"}
     if not data & set(group.roles) or not _writes_back(situation):
         return False

@@ -116,9 +116,9 @@ def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: b
     """Returns Wu's ids of the parameters on which an invocation's time depends: the arguments of
     f_i in Wu 2013, equations (2) to (4) and (7) to (10).
 
-    With `whole`, the total time is meant, else the self time. As in the paper, a message depends on
-    the adapters (and queues) at its ends and on the latency between them. Every invocation that
-    transfers data depends on the classes of data parameters.
+    If `whole` is true, the time is the total time, else the self time. As in the paper, a message
+    depends on the adapters (and queues) at its ends and on the latency between them. Every
+    invocation that transfers data depends on the classes of data parameters.
     """
     roles = one.whole if whole else one.takes_part
     ids = set[str]().union(*(OF_NODES[system.role(role).kind] for role in roles))
@@ -142,8 +142,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
     """Finds the outermost invocations at or below a node. `where` holds the calling role, and how
     often the node is executed.
 
-    `outermost` names the calls of the client's program to look for. Parallel branches, pipeline
-    stages and asynchronous work belong to the enclosing invocation.
+    `outermost` names the calls of the client's program to look for. Several different parallel
+    branches, pipeline stages and asynchronous work belong to the enclosing invocation.
     """
 
     def __init__(self, outermost: frozenset[str] = frozenset()) -> None:

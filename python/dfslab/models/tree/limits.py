@@ -37,10 +37,10 @@ IDLE = 0.9
 CLIENTS_HELP = 0.05
 MACHINE = "machine"
 POOLS = ("threads", "lock")
-# Resources are tied if they are about equally slow. Making one tied resource faster then gains less
-# than the share TIED of what making it slower costs. Making all tied resources faster together
-# gains at least the share JOINED of what making all of them slower costs. For example, the adapters
-# at both ends of a transfer are tied if they are equally fast.
+# Resources that are about equally slow are tied, such as equally fast adapters at both ends of a
+# transfer. A resource is tied if making it faster gains less than TIED times the time that making
+# it slower costs. Tied resources become one limit if making all of them faster gains at least
+# JOINED times the time that making all of them slower costs.
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
 EQUAL = "equally slow, so that only a change of both helps"
@@ -48,9 +48,9 @@ EQUAL = "equally slow, so that only a change of both helps"
 
 @dataclass(frozen=True)
 class _ResourceChange:
-    """A change of one resource, by which its work takes longer or shorter. `symbols` maps the
-    factor by which the work's time is multiplied to the changed symbols and their new values.
-    `parts` has the single changes if several resources change at the same time."""
+    """A change of the time that work takes at one resource. `symbols` has for each factor by which
+    the time is multiplied the changed symbols with their new values. If several resources change at
+    the same time, `parts` has the change of each resource."""
 
     name: str
     kind: str
@@ -63,7 +63,8 @@ def limits_of(
     situation: Situation, constants: Mapping[str, float], prediction: Prediction | None = None
 ) -> list[Limit]:
     """Returns every factor whose small change affects the rate of a closed workload, the largest
-    share first. Factors with a share below LEAST_SHARE are left out.
+    share first. Factors with a share below LEAST_SHARE are left out. Tied resources (see TIED) are
+    combined into one factor.
 
     `constants` has the values of all calibrated constants of the situation, in SI units.
     `prediction` is the prediction with these constants; if it is None, it is computed.
@@ -127,11 +128,13 @@ def _with_bound(limit: Limit, alone: Prediction, helped: bool) -> Limit:
 
 
 def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
-    """Returns the outermost step that takes most of the time of the resource with number `index`.
+    """Returns the outermost step that depends most on the resource with number `index`: the step
+    whose time per operation of the workload changes most if the resource takes more or less time.
     If the workload has several operations, the name of the step's operation precedes it. Returns ""
     if no step depends on the resource.
 
-    `found` has predictions as `_round_trips` takes them.
+    `found` has the unchanged prediction, then two for each change of a resource: one with more and
+    one with less time.
     """
     longer = {
         (operation, path): situation.mix.get(operation, 0.0)
@@ -147,9 +150,10 @@ def _slowest_step(situation: Situation, found: Predictions, index: int) -> str:
 
 @dataclass(frozen=True)
 class _Effects:
-    """The effects of changes on the time per operation, as elasticities: per cent by which the time
-    grows for each per cent that a resource takes longer (`losses`), and by which it falls for each
-    per cent that the resource takes shorter (`gains`).
+    """The effects of changes on the time per operation, as elasticities: the per cent by which the
+    time grows for each per cent that a resource takes longer (`losses`), and the per cent by which
+    the time falls for each per cent that the resource takes less time (`gains`). Both have one
+    value for each change.
 
     `found` has the unchanged prediction, then two for each change: one with more and one with less
     time of the resource. `time_s` is the unchanged time per operation in seconds.
@@ -189,8 +193,8 @@ def _effects(
 
 
 def _tied(changes: Sequence[_ResourceChange], effects: _Effects) -> list[_ResourceChange]:
-    """Returns the hardware that costs time when it is slower, but whose relief alone gains hardly
-    anything, because other hardware is as slow."""
+    """Returns the changes of tied hardware. Making such hardware slower costs time, but making it
+    alone faster gains hardly any time, because other hardware is as slow."""
     found = []
     for index, change in enumerate(changes):
         loss, gain = effects.losses[index], effects.gains[index]

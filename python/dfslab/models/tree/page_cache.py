@@ -64,9 +64,10 @@ class PageCache:
         """Reads the first `read_bytes` of a set from front to back. Returns the bytes found in
         memory, and the cache afterwards.
 
-        If only the end of the set is in memory, the beginning is read from disk first. Unless there
-        is free memory or older sets can be evicted, this evicts the end of the set, page by page,
-        before the reading reaches it.
+        If only a part of the set is read, the bytes in memory are taken as spread evenly over the
+        set. If the whole set is read, but only its end is in memory, the beginning is read from
+        disk first. Unless there is free memory or older sets can be evicted, this evicts the end of
+        the set, page by page, before the reading reaches it.
         """
         held_bytes = self.bytes_of(files.name)
         whole = read_bytes >= files.size_bytes

@@ -82,9 +82,9 @@ class CacheWalk:
         return state.written(FileSet(PREPARED, size_bytes)) if size_bytes else state
 
     def phases(self, times: PhaseTimes) -> list[WorkPhase]:
-        """Returns the phases with what the caches change: `cold` (the share of read bytes that the
-        servers have to read from disk), `kept` (the share that is in the client's memory) and
-        `written_back`."""
+        """Returns the phases with the values that depend on the caches: the symbols `cold` (the
+        share of read bytes that the servers have to read from disk) and `kept` (the share that is
+        in the client's memory), and the attribute `written_back`."""
         if self._scenario.workload.cache == "direct":
             return [replace(one, written_back=1.0) for one in self._phases]
         return [phase for phase, _ in self.states(times)]
@@ -105,8 +105,9 @@ class CacheWalk:
 
     @cached_property
     def throttles(self) -> bool:
-        """Whether all phases together write more than the servers may hold as dirty pages. If they
-        do not, no writer ever waits for disks, so the times of phases are not needed."""
+        """Whether all phases together write more than the limit of the servers' dirty pages. If
+        not, no writer ever waits for disks, so the times of phases are not needed. Always false
+        with the cache state "direct"."""
         if self._scenario.workload.cache == "direct":
             return False
         written = sum(self._written_bytes(one) for one in self._phases)

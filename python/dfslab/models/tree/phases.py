@@ -24,9 +24,10 @@ from dfslab.spec.streams.workload import phase_mix
 # Operations that move the bytes of a file.
 MOVING = frozenset(("read", "write", "append", "pread", "pwrite", "overwrite"))
 WRITING = MOVING - {"read", "pread"}
-# Moving operations that move one transfer, not the whole file.
+# Operations of MOVING that move the bytes of one transfer, not of the whole file.
 SINGLE = frozenset(("pread", "pwrite"))
-# Longest program, in operations of a client, whose steps are predicted one after the other.
+# Largest number of operations of a client in a program whose steps are predicted one after the
+# other. A longer program is predicted as one phase.
 MOST_STEPS = 64
 # Times in seconds: a number, or an array of shape (sets of constants,).
 Time = TypeVar("Time", float, Floats)
@@ -45,7 +46,7 @@ class WorkPhase:
     `index` is the number of the phase in the stream. `step` is the number of the step in a program,
     None in other phases. Each client pauses for `think_time_s` between two operations, as a mean.
     Before a step, all clients compute for `pause_s` seconds. `written_back` is the share of
-    deferred writes that disks do before the phase can end.
+    deferred writes that disks must complete before the phase can end.
     """
 
     name: str
@@ -231,9 +232,9 @@ def in_sequence(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Pre
     """Returns the prediction of a whole workload from the predictions `found` of its phases, which
     run in sequence.
 
-    The time per operation is the mean over the phases. Percentiles are returned only for operations
-    that occur in a single phase, because percentiles over several phases do not follow from the
-    percentiles of each phase.
+    The time per operation is the mean over the phases, weighted by their numbers of operations.
+    Percentiles are returned only for operations that occur in a single phase, because percentiles
+    over several phases do not follow from the percentiles of each phase.
     """
     if len(found) == 1:
         return found[0]
@@ -317,7 +318,8 @@ def mean_steps(
 def _mean(
     phases: Sequence[WorkPhase], times_s: Sequence[Mapping[Key, Time]], key: Key, operation: str
 ) -> Time:
-    """Returns the mean of the times at `key`. A phase that lacks the key counts with 0."""
+    """Returns the mean of the times at `key`, weighted by each phase's number of executions of
+    `operation`. A phase that lacks the key counts with the time 0."""
     counts = [one.weight * one.mix.get(operation, 0.0) for one in phases]
     parts = [count * each[key] for count, each in zip(counts, times_s, strict=True) if key in each]
     mean: Time = sum(parts[1:], parts[0]) / sum(counts)

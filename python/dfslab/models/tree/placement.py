@@ -50,7 +50,8 @@ class Placement:
 
     def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
         """Returns each station of a role's resource with its share of the work. `servers` is the
-        number of threads of a pool. Returns no station for a pool or lock if `servers` is None."""
+        number of threads of a pool. If `servers` is None, returns no station for a pool or a
+        lock."""
         if resource.kind in ("lock", "threads"):
             if servers is None:
                 return []

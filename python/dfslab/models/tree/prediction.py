@@ -28,8 +28,9 @@ from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Standard deviation of the natural logarithm of a constant that a profile holds. It is estimated
-# from pairs of profiles of one busy machine (tests/oracle/test_measured_spread.py).
+# Standard deviation of the natural logarithm of a constant that was measured for the profile of a
+# machine. It is estimated from pairs of profiles of one busy machine
+# (tests/oracle/test_measured_spread.py).
 MEASURED_SPREAD = 0.2
 # Largest number of entries in a configuration's cache of costs. An entry has the costs for one
 # phase and one set of constants.
@@ -51,9 +52,9 @@ class Situation:
         self.environment = environment(scenario, self.system, workload)
         self.trace = ReplayedOperations(stream) if stream.given else None
         self.caches: CacheWalk | None = None
-        # The key is the work of a phase with the values of the constants. The copies of this
-        # configuration that `at` and `alone` return have the same trees, so they use this cache as
-        # well.
+        # The key has the work of a phase and the values of the constants. Copies of this
+        # configuration, as `at` and `alone` return them, have the same trees, so they share this
+        # cache.
         self._last_costs: dict[tuple[str, Constants], dict[str, Cost]] = {}
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
@@ -112,16 +113,16 @@ class Situation:
         self, constants: Mapping[str, float], written_back: float | None = None
     ) -> TreeReader:
         """Returns the reader that evaluates this configuration's trees with these constants.
-        `written_back` is the share of deferred writes that disks do before the workload can end;
-        None means the mean share over the phases."""
+        `written_back` is the share of deferred writes that disks must complete before the workload
+        can end; None means the mean share over the phases."""
         values = {**self.environment, **constants}
         share = self.written_back if written_back is None else written_back
         return TreeReader(self.placement, values, self.client, share, self.operations or math.inf)
 
     @property
     def written_back(self) -> float:
-        """The share of deferred writes that disks do before the workload can end: the mean over its
-        phases, weighted by written bytes."""
+        """The share of deferred writes that disks must complete before the workload can end: the
+        mean over the workload's phases, weighted by written bytes."""
         written = [one.weight * one.written_bytes for one in self.phases]
         if not any(written):
             return self.phases[0].written_back
@@ -243,8 +244,8 @@ class Situation:
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
-        """Returns which role and groups serve the smallest call queue, and the size of the queue in
-        calls. Returns None if no call queue has a limit."""
+        """Returns the names of the role and of the node groups that serve the smallest call queue,
+        and the size of this queue in calls. Returns None if no call queue has a limit."""
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):

@@ -246,13 +246,13 @@ class TreeReader(Visitor[str, Cost]):
         share: float,
         ahead_s: float = 0.0,
     ) -> None:
-        """Adds `share` of a demand in seconds at a station to `cost`. The demand of a client counts
-        fully at the client's node.
+        """Adds a demand in seconds at a station to `cost`. The station is used with the probability
+        `share`, so `demand` * `share` is added to `cost.demands`.
 
         `ahead_s` is the burst credit of a token bucket in seconds; 0 if the station is no token
-        bucket. At a token bucket, the whole demand is also added to `cost.limited`. At another
-        station, the demand is also added to `cost.burst`, the demands for which concurrent copies
-        queue.
+        bucket. At a token bucket, the whole demand is also added to `cost.limited`. At any other
+        station, the whole demand is added to `cost.whole`, and `demand` * `share` to `cost.burst`;
+        at a station of the client, `cost.burst` gets the whole demand.
         """
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
@@ -429,9 +429,10 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(total)
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
-        """Returns the demand in seconds that `count` repetitions of the cost `turn` put on one
-        token bucket of `station`: of a client all of it; of a server, which each repetition selects
-        again, an equal share, but at least the demand of one repetition."""
+        """Returns the demand in seconds of `count` repetitions with the cost `turn` at one token
+        bucket of `station`. A client's bucket gets the whole demand. Each repetition selects a
+        server again, so a server's bucket gets an equal share, but at least the demand of one
+        repetition."""
         if self._is_clients(station):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))

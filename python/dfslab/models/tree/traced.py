@@ -24,8 +24,8 @@ from dfslab.spec.steps.calls import (
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
-# Largest number of distinct sizes for each operation type. If a trace has more, neighbouring sizes
-# are merged.
+# Largest number of distinct sizes of an operation type's calls with the same access order and
+# syncing. If there are more, neighbouring sizes are merged.
 MOST_SIZES = 32
 
 

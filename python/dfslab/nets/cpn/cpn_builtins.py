@@ -324,7 +324,7 @@ class Builtins:
         return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
 
     def nth_of_known(self, found: Items, at: Leaf, kind: Struct) -> CpnValue:
-        """Returns the record at position `at` of a list. The elements are known, but not `at`."""
+        """Returns the record at position `at` of a list. Its elements are known, but not `at`."""
         value = fault(kind, self.evaluator)
         for number, item in reversed(list(enumerate(found.items))):
             condition = compared(at.text, "==", str(number), at.draws)
@@ -348,8 +348,8 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset to a list. Raises InputError if the numbers of its tokens are not
-        known while the file is read, unless its tokens are those of one list, which is returned."""
+        """Converts a multiset to a list. If its tokens are those of one list, returns that list.
+        Raises InputError for another multiset whose counts are not known while the file is read."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
@@ -403,7 +403,7 @@ class OfColours:
         return None
 
     def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
-        """Returns a test whether `constructor` made a value; None if no such one is declared."""
+        """Returns a test whether `constructor` made a value; None if it is not declared."""
         kind = self.colours.sets[colour].kind
         if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
             return None
@@ -441,8 +441,8 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """If `word` is "ord", returns the position of `value` in its colour set; if "mkstr", its
-        name; if "col", the value at the position `value`."""
+        """Returns for `word` "ord" the position of `value` in its colour set, for "mkstr" the name
+        of `value`, and for "col" the value at the position `value`."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         texts: list[CpnValue] = [
@@ -488,7 +488,7 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns the product of the counts, and the conjunction of the conditions (None: none)."""
+        """Returns the product of both counts, and the conjunction of both conditions if any."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

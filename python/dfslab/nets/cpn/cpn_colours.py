@@ -177,8 +177,8 @@ class Colours:
 
     def element(self, value: CpnValue, kind: ValueType | None, context: str) -> Leaf:
         """Converts a value to text of the engine's language for use as an element of a list.
-        `kind`: the type of the value. A record becomes one record value. So does an inner list,
-        because lists cannot contain lists directly (see `boxed`)."""
+        `kind`: the type of the value. A record becomes one record value. An inner list is put into
+        a record (see `boxed`), because lists cannot contain lists directly."""
         if isinstance(kind, ListType):
             inner = self.leaf(value, context)
             name = self.record_name(boxed(kind), context)

@@ -77,7 +77,7 @@ class Evaluator:
         raise self.wrong(closure.name, "calls itself over what only a run knows")
 
     def wrong(self, value: Any, reason: str) -> InputError:
-        """Returns an InputError for `value`. Its key names what is being read (`context`)."""
+        """Returns an InputError for `value`. Its key names the text that is read (`context`)."""
         return InputError(self.context, value, reason)
 
     # Declarations of values and functions.
@@ -112,7 +112,7 @@ class Evaluator:
         return made
 
     def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
-        """Returns the values of a pattern's names; InputError if the pattern may not match."""
+        """Returns the values of a pattern's names. Raises InputError if the match could fail."""
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
             raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
@@ -353,7 +353,7 @@ class Evaluator:
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Applies a function to its next argument. It is evaluated when no argument is missing."""
+        """Applies a function to its next argument, and evaluates it if no argument is missing."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -366,9 +366,9 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If it `repeats` an argument, random
-        arguments become locals, so that they are drawn once (InputError where locals are
-        impossible)."""
+        """Returns the arguments of a predefined function. If the function's text `repeats` an
+        argument, random arguments become locals, so that each is drawn once (InputError where
+        locals are impossible)."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -397,8 +397,8 @@ class Evaluator:
             self.deep -= 1
 
     def ran(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Evaluates the first clause whose patterns match the arguments. If a match depends on
-        tokens, it becomes a condition in the result."""
+        """Evaluates the first clause whose patterns match the arguments. If it depends on tokens
+        whether a clause matches, the result is a conditional expression over the clauses."""
         group = closure.group
         fellows = {name: Closure(name, group[name], closure.env, group) for name in group}
         env = {**closure.env, **fellows}

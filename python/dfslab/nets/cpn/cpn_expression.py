@@ -115,8 +115,8 @@ class _Expression:
         return left
 
     def part(self) -> str:
-        """Converts an operand. If the text accesses a field of the operand, this access is
-        converted, too."""
+        """Converts an operand, together with the field access that may follow the operand in the
+        text."""
         found = self.atom()
         if self.peek() != ".":
             return found

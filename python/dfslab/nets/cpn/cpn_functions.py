@@ -203,8 +203,8 @@ class CalledFunctions:
 
 
 class _Abstract:
-    """Replaces the parts of a call's arguments that are known only during a run. Parameters of a
-    function of the net take their places."""
+    """Replaces the single values and lists in a call's arguments by parameters of a function of the
+    net."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -212,8 +212,9 @@ class _Abstract:
         self.parameters: list[tuple[str, Any]] = []
 
     def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
-        """Replaces the parts of a value that are known only during a run by parameters. Returns a
-        key and the new value. Two calls with equal keys can use the same function of the net."""
+        """Replaces a single value or a list by a parameter, also if it is known while the file is
+        read. In a record, each field is replaced. For functions, see `closure`. Returns a key and
+        the new value. Two calls with equal keys can use the same function of the net."""
         if isinstance(value, Closure):
             return self.closure(value)
         if isinstance(value, Builtin):

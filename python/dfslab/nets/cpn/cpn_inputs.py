@@ -256,8 +256,8 @@ class Inputs:
         the net computes them as a list.
 
         The number of tokens must be known while the file is read. So the multiset is evaluated for
-        all values of the names that it uses. Raises InputError if the number of tokens is not the
-        same for all of them, or if the colour sets of the names have too many values.
+        all values of the names that it uses. Raises InputError if the number of tokens differs
+        between these values, or if the colour sets of the names have too many values.
         """
         names = sorted(name for name in free_names(one.expression) if name in self.env)
         context, counts = one.arc.context, set[int]()

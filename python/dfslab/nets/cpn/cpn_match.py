@@ -58,8 +58,8 @@ class Match:
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
         """Combines this match with the match `other`. If both matches bind the same name, the
-        condition is added that its two values are equal. Returns False if the combination never
-        matches."""
+        condition that the name's two values are equal is added. Returns False if the combination
+        never matches."""
         if other is None:
             return False
         conditions = [one for one in (self.condition, other.condition) if one is not None]

@@ -98,7 +98,7 @@ def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
 
 def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) -> CpnValue:
     """Returns the value of `if condition then yes else no`. Raises InputError if the types of the
-    branches differ."""
+    branches differ; an int and a real become a real."""
     if condition.known:
         return yes if condition.constant else no
     if yes == no:
@@ -143,8 +143,8 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
     """Returns a value of the type `kind` whose evaluation stops the run with an error. A function
-    has this value for arguments that match none of its clauses. Only for the type of a multiset,
-    the result is the empty multiset, which does not stop the run."""
+    has this value for arguments that match none of its clauses. For a multiset, no such value
+    exists: the result is the empty multiset, which does not stop the run."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):

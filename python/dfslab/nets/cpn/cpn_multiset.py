@@ -59,13 +59,14 @@ def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
-    """Removes the tokens `gone` from the tokens `entry` of a multiset, and returns the rest of
-    `entry`. All tokens of an entry have the same value.
+    """Removes the tokens `gone` from the tokens `entry` of a multiset, and returns the remaining
+    tokens of `entry`. All tokens of an entry have the same value.
 
     If the values of `entry` and `gone` are equal, the count of `entry` falls by the count of
-    `gone`, at most to 0. If the values differ, `entry` is returned unchanged. If it is known only
-    when the net runs whether they are equal, the result depends on the comparison. Raises
-    InputError if the values may be equal and the number of tokens in `entry` is not known.
+    `gone`, at most to 0. If the values differ, `entry` is returned unchanged. If the values depend
+    on tokens, they can be compared only during the run, and the result has an expression that makes
+    this comparison. Raises InputError if the values may be equal and the number of tokens in
+    `entry` is not known.
     """
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:

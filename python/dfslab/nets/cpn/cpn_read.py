@@ -182,8 +182,8 @@ class _CpnReader:
         return net.document()
 
     def monitors(self, net: ET.Element) -> FileMonitors:
-        """Returns the monitors of the file `net`, translated for the engine, and the reasons why
-        others could not be translated."""
+        """Returns the monitors in the `cpnet` element `net`: those that could be translated for the
+        engine, and for each other monitor the reason why it could not be translated."""
         names = {
             key: words(node) or key
             for page in self.pages.values()
@@ -223,7 +223,7 @@ class _CpnReader:
 
     def node(self, node: ET.Element, page: _FilePage, names: set[str]) -> tuple[str, str]:
         """Returns the id of a node and a name for it that no other node of the page has. Raises
-        InputError if the id is missing or repeated."""
+        InputError if the id is missing or repeated, or if the page has too many nodes."""
         key = node.get("id", "")
         if not key or key in page.places or key in page.transitions:
             raise InputError(f"page {page.name}, {node.tag}", key, "needs an id of its own")
@@ -241,7 +241,8 @@ class _CpnReader:
     def lay(self, page: _FilePage, path: str, sockets: Mapping[str, str], deep: int) -> None:
         """Adds one copy of a page to the net. `path`: prefix of the names in the copy. `deep`:
         number of pages that contain the copy. `sockets`: for the id of each port of the page, the
-        name of the place that replaces the port."""
+        name of the place that replaces the port. Raises InputError if the nesting is too deep, as
+        for a page that contains itself."""
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
         self.laid.add(page.key)
@@ -285,7 +286,9 @@ class _CpnReader:
 
     def rows(self, text: str, colour: str, context: str) -> dict[float, list[list[Cell]]]:
         """Evaluates an initial marking. Each key of the result is a time in seconds at which tokens
-        become available; its value has a row of field values for each of these tokens."""
+        become available; its value has a row of field values for each of these tokens. Raises
+        InputError if a token or its time is not known while the file is read, or if there are too
+        many tokens."""
         if not text:
             return {}
         evaluator = self.known.evaluator

@@ -180,8 +180,9 @@ class TransitionReader(Inputs):
         takes the value of the variable `name` from this place and puts the value back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
-        # If no condition restricts the values, the engine draws one at random. Otherwise the engine
-        # tries the values one after another.
+        # If the transition has no condition and takes at most one token from each place, the engine
+        # draws one of the values at random. Otherwise the engine tries the values one after
+        # another.
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
         # The unit colour is only a placeholder. The colour of the place is set when the whole file
@@ -190,7 +191,7 @@ class TransitionReader(Inputs):
 
     def guard(self, guards: list[Tree]) -> None:
         """Adds guards to the conditions of the transition. Raises InputError for a guard that is
-        not a truth value or that is random."""
+        not a truth value, draws at random or reads the clock."""
         context = f"{self.context}, guard"
         self.evaluator.context, self.evaluator.unknown = context, self.unbound()
         for one in guards:

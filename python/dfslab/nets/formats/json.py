@@ -15,7 +15,7 @@ from dfslab.nets.net_json import ordered
 from dfslab.spec.model import InputError
 
 TITLE = "Net definition as JSON"
-# What a JSON value is called, by the Python type that it is read as.
+# The names of JSON types in error messages, by the Python type to which a value is read.
 KINDS = {
     NoneType: "null",
     bool: "a truth value",

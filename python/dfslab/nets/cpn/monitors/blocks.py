@@ -49,7 +49,7 @@ class WrittenMonitor:
 
     @property
     def context(self) -> str:
-        """Returns how messages name the monitor."""
+        """Returns the text by which error messages name the monitor."""
         return f"monitor {self.name}"
 
 

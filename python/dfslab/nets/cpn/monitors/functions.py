@@ -60,7 +60,7 @@ def declare_binding_elements(names: Sequence[str], evaluator: Evaluator) -> None
 
 
 class MonitorFunction:
-    """A function of a monitor. `context` is how messages name it."""
+    """A function of a monitor. `context` is the text by which error messages name the function."""
 
     def __init__(self, text: str, context: str, evaluator: Evaluator) -> None:
         self.context, self.evaluator = context, evaluator

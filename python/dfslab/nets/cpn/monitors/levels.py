@@ -29,9 +29,9 @@ class PlaceLevel:
 
 @dataclass(frozen=True)
 class Contents:
-    """The way to count what is in tokens: the tokens themselves, or the elements of their lists.
-    `of_token` counts in an initial token. `taken` and `put` return, as an expression, the number
-    that an input arc takes and that an output arc puts."""
+    """Functions that count either tokens, or the elements of the lists in tokens. `of_token`
+    returns the number for an initial token. `taken` and `put` return, as an expression, the number
+    that an input arc takes and the number that an output arc puts."""
 
     of_token: Callable[[TokenValue], int]
     taken: Callable[[Take], str]

@@ -47,8 +47,8 @@ from dfslab.nets.cpn.monitors.levels import PlaceLevel, PlaceLevels
 from dfslab.nets.cpn.monitors.subnet import ReadNodes, ReadPlace, Subnet, subnet_of
 from dfslab.spec.input_error import InputError
 
-# For each kind of monitor that is not translated, the text in the error message that names what can
-# be used instead.
+# For each kind of monitor that is not translated, the text by which the error message suggests a
+# replacement.
 INSTEAD: Mapping[str, str] = {
     "Write in file": "writes a file; a Data collection monitor is reported, and "
     "dfslab.nets.engine.collect returns time and value of each firing",
@@ -119,8 +119,8 @@ class MonitorTranslator:
         return FileMonitors(measured=measured, breakpoints=breakpoints, refused=refused)
 
     def draft(self, one: WrittenMonitor) -> _Draft:
-        """Translates a monitor. If that is impossible, raises InputError, whose message suggests
-        what to use instead."""
+        """Translates a monitor. If this is impossible, raises InputError, whose message suggests a
+        replacement."""
         if one.name in self.active:
             raise InputError(one.context, one.name, "depends on its own count")
         self.active.append(one.name)
