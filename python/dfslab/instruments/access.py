@@ -227,9 +227,10 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # `own` is true if agents check that the process of their controller lives. Agents on
-        # emulated hosts cannot check this, because each host numbers its processes separately. They
-        # need not, because the hosts end with their testbed.
+        # If `own` is true, each agent stops when the process of its controller has ended. Agents on
+        # emulated hosts cannot observe this process, because each host numbers its processes
+        # separately. These agents need not observe it, because they end with the hosts of their
+        # testbed.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 

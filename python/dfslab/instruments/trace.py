@@ -78,8 +78,8 @@ def record(
     The format is JSON if the name ends in .json, else protobuf.
     """
     stream = stream_spec(point.scenario, repetition)
-    # Only a stream with a number of operations per client can be shortened. A stream of phases, or
-    # of given operations, keeps its length.
+    # Only a stream that is defined by a number of operations per client can be shortened. A stream
+    # of phases or of listed operations keeps its length.
     if stream.operations_per_client > MOST_OPERATIONS:
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}

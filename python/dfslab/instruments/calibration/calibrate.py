@@ -1,8 +1,8 @@
 """Measures this machine's hardware (memory, processor, disk, network) with confidence intervals.
 
 Each quantity is measured several times; its mean is reported with Student's t interval. The profile
-is a deployment in TOML that a scenario can include unchanged, with the intervals as comments.
-Quantities that no key of a deployment holds are comments, too.
+is a deployment in TOML that a scenario can include unchanged, with the intervals as comments. A
+quantity for which a deployment has no key is written as a comment, too.
 """
 
 from __future__ import annotations
@@ -288,8 +288,8 @@ def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
     """Returns the lines of TOML about a disk's burst (the bytes that the disk accepts beyond its
     rate after a pause) and about its small reads.
 
-    The burst becomes a key only if its interval excludes zero; otherwise it is given as a comment.
-    A burst that lasts longer than the measurement is not found.
+    The burst is written as a key only if its confidence interval excludes zero, else as a comment.
+    A burst that lasts longer than the measurement is not detected.
     """
     burst, in_order = by_name["disk_burst"], by_name["disk_access_in_order"]
     if burst.low > 0:

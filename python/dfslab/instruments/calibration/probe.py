@@ -80,8 +80,9 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # The calls cannot take most of the time. If the measured time of a call implies that they
-        # do, its measurement was disturbed. So at least half of the time is attributed to copying.
+        # Copying the bytes takes more time than the calls themselves. If `calls * call_s` exceeds
+        # half of the time, the measurement of `call_s` was disturbed. So at least half of the time
+        # is attributed to copying.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
         for one in made:

@@ -38,8 +38,8 @@ class Quantity:
     def is_determined(self) -> bool:
         """Whether the measurements determine the quantity. A rate that is computed from the slope
         of a line (`size_line`) is not determined if its interval reaches zero, or if noise hid the
-        slope in one of the measurements. All other quantities count as determined, because they are
-        measured directly, so that even values that differ widely are plausible."""
+        slope in one of the measurements. All other quantities are measured directly. They always
+        count as determined, even if their values differ widely."""
         if self.name not in RECIPROCALS:
             return True
         return self.low > 0 and not any(is_at_bound(value, self.unit) for value in self.values)
@@ -74,7 +74,7 @@ class QuantityDocument:
 @dataclass(frozen=True)
 class HardwareProbe:
     """A probe that measures one or more quantities in one call. `units` has the SI unit of each
-    quantity by the quantity's name; `measure` returns the values under the same names."""
+    quantity by the quantity's name. `measure` returns the value of each quantity by that name."""
 
     units: Mapping[str, str]
     measure: Callable[[], Mapping[str, float]]

@@ -65,8 +65,8 @@ class BusyWatch:
         self._began = self._watch.moment()
 
     def load(self) -> MachineLoad:
-        """Returns the load before the probes, and the share of the processors that other virtual
-        machines took during them."""
+        """Returns the load as it was before the probes. Its `stolen_share` is the share of the
+        processors' time that other virtual machines used during the probes."""
         stolen = self._watch.since(self._began).stolen_share
         return replace(self._before, stolen_share=stolen or 0.0)
 

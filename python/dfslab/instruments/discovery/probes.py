@@ -28,8 +28,9 @@ from dfslab.testbeds.hosts import hardware
 TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
-# The disk is probed twice, before and after the calls, and in each of the two probes DISK_REPEATS
-# times. So a disturbance of some seconds makes the repetitions disagree.
+# Number of repetitions in each of the two probes of the disk. One probe precedes the probe of the
+# calls, the other follows it. A disturbance of some seconds therefore affects only some of the
+# repetitions, and shows as their disagreement.
 DISK_REPEATS = 2
 # Rates of the disk that are directly measured, not by a line through two sizes of requests.
 CAPACITIES = ("direct_read_capacity", "direct_write_capacity")

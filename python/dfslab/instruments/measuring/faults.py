@@ -56,8 +56,8 @@ class Conductor:
         """Receives the progress of the run. When the timed part ends, pauses and network faults are
         undone, and no more faults are injected.
 
-        So the file system answers when acknowledged data is audited after the timed part, although
-        killed daemons are not restarted yet.
+        The audit of acknowledged data follows the timed part. During the audit, no daemon is
+        suspended and no link is cut or slowed, but killed daemons are still dead.
         """
         if phase == "running":
             self._share = share

@@ -1,4 +1,4 @@
-"""Warms up a fresh testbed, so that its first run behaves like later ones."""
+"""Warms up a fresh testbed, so that its first run behaves like later runs."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def warm_up(
     for stream, time_limit_s in streams:
         plan = LoadPlan(
             stream=stream,
-            # Not every target can bypass caches, so the warm-up does not request it. If the target
-            # cannot, the configuration's own run reports the error.
+            # Not every target can bypass caches, so the warm-up does not request direct transfers.
+            # If the target cannot bypass caches, the configuration's own run reports the error.
             target=target.model_copy(
                 update={"fsync": "never", "drop_caches": "none", "direct": False}
             ),

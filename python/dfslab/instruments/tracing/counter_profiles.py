@@ -145,8 +145,8 @@ def record(testbed: Counting, system: str, command: Sequence[str], folder: Path)
     """Runs a command on the first client host of a mounted testbed. Returns the exit status of the
     command.
 
-    The function writes to `folder` a profile of the calls that each server counted during the
-    command, and the single calls that the file system recorded.
+    Writes to `folder` one profile for each server, with the calls that the server counted during
+    the command. Also writes there the single calls that the file system recorded.
     """
     host = testbed.clients[0]
     script = f'cd {shlex.quote(str(testbed.mount_point))} && exec "$@"'
