@@ -77,7 +77,8 @@ class Nodes:
 
 @dataclass(frozen=True)
 class ClusterKind:
-    """A kind of cluster, such as "ssh", and the options for the library that starts it."""
+    """A kind of cluster, such as "ssh", and the options for the library that starts such a
+    cluster."""
 
     name: str = "dask"
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -25,8 +25,8 @@ from dfslab.spec.clock import REAL, Clock
 # A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
-# The scheduler's list of clients always has this entry, although it is no client: it stands for
-# tasks that no client waits for.
+# The scheduler's list of clients always has this entry. It is no client: Dask lists under this name
+# the tasks that no client waits for.
 NO_CLIENT = "fire-and-forget"
 
 

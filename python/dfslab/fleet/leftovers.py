@@ -44,8 +44,8 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class AbandonedRun:
-    """The run directory of a run, or the folder of a probe, that ended without removing it, and the
-    record of the directory."""
+    """A directory that its owner has not removed before it ended, and the record of the directory.
+    The directory is the run directory of a run or the folder of a probe."""
 
     path: str
     record: str

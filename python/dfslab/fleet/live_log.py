@@ -123,11 +123,12 @@ class LiveLog:
     def progress(self, done: float, total: float, text: str) -> None:
         """Writes `text`, which states what the run is doing, unless the text is the same as before.
         `done` of `total` is the finished part of the run's work. Operations that are counted after
-        this call belong to the next workload run. It begins at the time of this call or, if later
-        reports count no operations, at that of the last of these reports.
+        this call belong to the next workload run. The workload run begins at the last report before
+        its first operation is counted. This report may be this call, or a later report of counts
+        that are all 0.
 
         A preparation during a run, such as the start of a testbed, reports 0 for `done`. The share
-        of the finished work that is written does not change then.
+        that is written to the file then stays at its last value.
         """
         self._is_counting = False
         self._reported_s = self._clock.monotonic_s()

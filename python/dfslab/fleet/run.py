@@ -199,7 +199,7 @@ def _start(links: Sequence[AgentLink]) -> float:
     for link in links:
         ready = link.ready
         # An agent in another time namespace has the same boot id but another CLOCK_MONOTONIC. So
-        # the boot ids are compared and, in addition, the agent's reading of the clock with the
+        # equal boot ids do not suffice: the agent's reading of the clock must also lie between
         # readings of this process.
         if (
             ready is not None

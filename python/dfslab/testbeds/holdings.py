@@ -1,7 +1,8 @@
-"""Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
+"""Lists all resources that testbeds use on this machine, by kind, so that leftovers can be
+detected.
 
-A state folder keeps the records of testbeds. Testbeds with their records in another state folder
-than the one that this process uses may start and end concurrently, so what they hold is not listed.
+The records of testbeds are in a state folder. Other processes may use other state folders, and
+their testbeds may start and end at any time. The resources of those testbeds are not listed.
 """
 
 from __future__ import annotations
@@ -173,8 +174,8 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Returns whether the testbed with this id has another state folder than the one that this
-    process uses."""
+    """Returns whether the record of the testbed with this id is in a different state folder than
+    the one that this process uses. Returns false for an empty id."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 

@@ -95,8 +95,8 @@ def dismantle(folder: TestbedFolder) -> None:
     """Ends a testbed's processes, then releases its disks and control groups and removes its
     folders. The processes of hosts are killed first; daemons end in reverse order of their start.
 
-    The function may be called repeatedly, by several processes concurrently, and for a testbed that
-    was only partly started.
+    The function may be called repeatedly, and by several processes concurrently. It also dismantles
+    a testbed that was only partly started.
     """
     with folder.locked() as present:
         record = folder.read() if present else None

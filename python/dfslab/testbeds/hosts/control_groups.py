@@ -40,8 +40,8 @@ class ControlGroups:
         """Creates the control groups of a host, with their limits. Returns their folders, which the
         host's processes join.
 
-        In version 1, disk limits are set in the root group. Its folder is then returned as well,
-        because these limits do not apply to processes in other groups.
+        In version 1, disk limits are set in the root group. The limits do not apply to processes in
+        other groups, so the root group's folder is then returned as well.
         """
         folders = [*self._folders(host, cores, memory_bytes)]
         disks = self._root / "blkio"
