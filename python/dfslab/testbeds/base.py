@@ -57,11 +57,10 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     """A file system that dfslab started. The `testbed.py` of a file system derives its class
     `Testbed` from this class.
 
-    The derived class defines SYSTEM and every abstract method. If HOSTED is true, every deployment
-    runs on emulated hosts; otherwise only a deployment of several nodes does, and daemons of a
-    single node run directly on this machine. `cluster` has the emulated hosts; None if there are
-    none. NOT_SET names the parameters of the file system's description that the testbed cannot
-    change.
+    The derived class defines SYSTEM and every abstract method. With HOSTED, every deployment runs
+    on emulated hosts, else only a deployment of several nodes. `cluster` has the hosts; None if the
+    daemons run directly on this machine. NOT_SET names the parameters of the file system's
+    description that the testbed cannot change.
     """
 
     SYSTEM: ClassVar[str]

@@ -174,7 +174,8 @@ def _io_counters(source: Path) -> IoCounters | None:
 def _check_no_options(
     source: Path, goal: str, within: float | None, prices: Path | None, verify: int | None
 ) -> None:
-    """Raises InputError if an option is given that needs the description of a deployment."""
+    """Raises InputError if an option is given that needs the description of a deployment, which
+    `source` does not have."""
     given = {"--goal": None if goal == "rate" else goal, "--within": within, "--prices": prices}
     for option, value in {**given, "--verify": verify}.items():
         if value is not None:

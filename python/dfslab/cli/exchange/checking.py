@@ -99,8 +99,8 @@ def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
 
 
 def twice(scenario: Scenario, pairs: int) -> Scenario:
-    """Returns a scenario for measuring `pairs` A/A pairs. It only measures, with two repetitions
-    for each pair. Additional repetitions for a target precision are switched off."""
+    """Returns a scenario for measuring `pairs` A/A pairs. The scenario has two repetitions for each
+    pair and no models. Additional repetitions for a target precision are switched off."""
     measured = scenario.with_methods([MEASURE])
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
 

@@ -7,9 +7,9 @@ from types import FrameType
 
 from dfslab.spec.clock import REAL, Clock
 
-# A signal that arrives at most this many seconds after an equal one is the same request. `timeout`
-# sends its signal twice. A service manager sends a signal to every process of a command, so that
-# the child process receives it from the service manager and from its parent.
+# A signal that arrives at most this many seconds after an equal signal repeats the request of that
+# signal. `timeout` sends its signal twice. A service manager sends a signal to every process of a
+# command, so that the child process receives it from the service manager and from its parent.
 REPEATED_S = 1.0
 
 
