@@ -122,8 +122,8 @@ class Board:
 
     @cached_property
     def net(self) -> Model:
-        """The model that simulates nets. It is fitted to the run's measurements, except those that
-        are incomplete or held out; without measurements, it is not fitted."""
+        """The model that simulates nets. It is fitted to those of the run's measurements that are
+        complete and not held out. Without such measurements, it is not fitted."""
         found = discover.model(NET)
         training = [
             one
