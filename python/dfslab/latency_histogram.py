@@ -39,9 +39,10 @@ def added(before: Latencies, after: Latencies) -> Latencies:
 
 def longest_ns(histogram: Latencies, reported_ns: int) -> int:
     """Returns the longest latency of a histogram in ns. `reported_ns` is the exact longest latency
-    since the previous report, but it may be older than the latencies of the histogram. If it is
-    longer than any latency in the histogram's highest bucket can be, it is older, and the middle of
-    this bucket is returned instead."""
+    since the previous report. The previous report may precede the time of the histogram, so
+    `reported_ns` may be a latency that is not in the histogram. If it exceeds the upper end of the
+    highest bucket, it is not in the histogram, and the middle of this bucket is returned. Otherwise
+    `reported_ns` is returned."""
     if not histogram or reported_ns <= histogram[-1][0] * TO_UPPER_END:
         return reported_ns
     return histogram[-1][0]
