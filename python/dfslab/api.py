@@ -99,8 +99,8 @@ class Run:
 
     @property
     def answer(self) -> list[str]:
-        """Returns the answer of the run in sentences: what was measured, what limits the rate, and
-        what would increase it. A sentence that the results do not support is left out."""
+        """Returns the answer of the run in sentences: the measured rate, its limit, and the change
+        that would increase it. Sentences that the results do not support are left out."""
         return _closing(self.finished)
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ NO_COLOR = "NO_COLOR"
 
 
 def module(name: str) -> ModuleType:
-    """Imports the module `dfslab.cli.NAME`, which holds commands."""
+    """Imports the module `dfslab.cli.NAME`, which contains commands."""
     return importlib.import_module(f"dfslab.cli.{name}")
 
 

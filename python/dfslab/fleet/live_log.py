@@ -1,8 +1,8 @@
 """Writes the progress and the rates of a running measurement to a file in the run's folder, which
 other processes read to watch the run.
 
-Each line of the file is a document as JSON. The results of the run hold the same figures, so the
-file is removed when the run ends.
+Each line of the file is a document as JSON. The results of the run contain these figures, too, so
+the file is removed when the run ends.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class LiveLog:
             self._is_open = True
 
     def close(self) -> None:
-        """Removes the file, because the results of the run hold the figures of each second. The
-        file is also removed if writing to it has failed before."""
+        """Removes the file, because the results of the run contain the figures of each second. The
+        file is also removed if an earlier write to it has failed."""
         self._give_up()
         if self._is_open:
             self._is_open = False

@@ -175,8 +175,8 @@ def _begin(
     """Starts the phase after the barrier with number `turn` at the same time on all hosts. Returns
     this start in seconds of CLOCK_MONOTONIC.
 
-    At later barriers than the first, lost or stopped agents are not waited for. `watch.prepared` is
-    called when all agents are at the barrier.
+    At the first barrier, all agents are needed. At later barriers, lost or stopped agents are not
+    waited for. `watch.prepared` is called when all agents that are waited for are at the barrier.
     """
 
     def is_there(link: AgentLink) -> bool:

@@ -196,7 +196,8 @@ class KeptPart:
 
 
 def kept_part(text: str) -> KeptPart:
-    """Parses the text of an agent's answer file, which holds the plan and the answer.
+    """Parses the text of an agent's answer file, which has the plan of the shard and the agent's
+    answer.
 
     Raises ValueError if the text is not of an answer file.
     """

@@ -92,7 +92,7 @@ async def open_part(
 
 def hear(kept: Path, dask_worker: Worker) -> Heard:
     """Returns the output so far of the agent with the answer file `kept`. If the agent has ended,
-    the result also tells why. Raises KeyError if the worker has no such agent."""
+    the result also has the reason. Raises KeyError if the worker has no such agent."""
     part = _parts(dask_worker)[kept]
     link = part.link
     if part.lease is not None:

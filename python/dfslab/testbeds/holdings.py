@@ -187,7 +187,7 @@ def _anothers_name(name: str) -> bool:
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
     """Returns whether a file name ends with the PID of a process that belongs to no testbed, or to
-    a testbed of another state folder."""
+    a testbed whose record is in another state folder."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
@@ -200,8 +200,8 @@ def _in_anothers_folder(path: Path) -> bool:
 
 
 def _anothers_device(device: str) -> bool:
-    """Returns whether the loop device "major:minor" holds a disk of a testbed of another state
-    folder than this process uses."""
+    """Returns whether the loop device "major:minor" is a disk of a testbed whose record is in a
+    different state folder than the one that this process uses."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 

@@ -69,8 +69,8 @@ def take_down(name: str) -> list[str]:
     ones.
 
     Returns the names of the testbeds that were taken down. Raises TestbedError if no testbed has
-    this name. If taking down one of several testbeds fails, TestbedError is raised only after the
-    other testbeds are taken down.
+    this name. If one of several testbeds cannot be taken down, the remaining testbeds are taken
+    down first, and then TestbedError is raised.
     """
     chosen = [
         (testbed.name, folder)

@@ -212,8 +212,8 @@ def own_prefix() -> str:
     """Returns the prefix of the ids of all testbeds in this state folder.
 
     The names of control groups and in-memory folders contain a testbed's id, and so does the
-    environment of processes. The prefix of the id tells to which state folder such a group, folder
-    or process belongs.
+    environment of processes. Their prefix identifies the state folder to which the group, folder or
+    process belongs.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 

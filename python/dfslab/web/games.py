@@ -25,8 +25,9 @@ MOST_NODES = 400
 
 
 class FireRequest(StrictDocument):
-    """A move of a game: the index of the enabled binding that fires, and the number of firings. The
-    firings after the first one take the first enabled binding."""
+    """A move of a game: the index of the enabled binding that fires, and the number of firings.
+    Each firing after the first fires the binding that is then the first in the list of enabled
+    bindings."""
 
     choice: int = 0
     steps: int = 1

@@ -34,8 +34,7 @@ from dfslab.studies.runs import stored
 from dfslab.web.catalog import folder_of
 
 NET = "petri"
-# Prefixes in addresses: a prefix tells whether the source of the sliders is a ready scenario or a
-# run.
+# Prefixes of the source of the sliders in an address: the source is a ready scenario, or a run.
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8

@@ -196,7 +196,7 @@ def _verify(
     as_json: bool,
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
-    interrupt, what was measured until then is printed before the command ends."""
+    interrupt, the gains that were measured until then are printed before the command ends."""
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend

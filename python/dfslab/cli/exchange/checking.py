@@ -69,7 +69,7 @@ def check(
 
 
 def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Evidence]:
-    """Returns the evidence in a file: measured numbers, together with what is known about how they
+    """Returns the evidence in a file: measured numbers, and the known conditions under which they
     were measured. Raises InputError if the file is damaged or in no known format."""
     if path.suffix == figures.SUFFIX:
         return list(figures.read(path).figure)
@@ -87,9 +87,9 @@ def _is_result(path: Path) -> bool:
 
 
 def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
-    """Measures a scenario twice for each of `pairs` A/A pairs (two runs of the same configuration).
-    Returns all results. `what` is the scenario file or the folder of a run. Raises InputError if it
-    is neither."""
+    """Measures `pairs` A/A pairs of a scenario. A pair is two runs of the same configuration.
+    Returns the results of all runs. `what` is the scenario file or the folder of a run. Raises
+    InputError if it is neither."""
     file = what / SCENARIO if what.is_dir() else what
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")

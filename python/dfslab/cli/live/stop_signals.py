@@ -14,7 +14,7 @@ REPEATED_S = 1.0
 
 
 class StopRequests:
-    """Tells a new request to end the command from a repeated signal."""
+    """Distinguishes a new request to end the command from a repeated signal."""
 
     def __init__(self, clock: Clock = REAL) -> None:
         self._clock = clock
@@ -28,6 +28,6 @@ class StopRequests:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Acts as Python's handler of Ctrl-C: raises KeyboardInterrupt. Ignores a repeated signal,
-        because it would interrupt the clean-up that the first one began."""
+        because it would interrupt the clean-up that the first signal began."""
         if self.is_new(number):
             signal.default_int_handler(number, frame)

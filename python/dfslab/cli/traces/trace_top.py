@@ -31,8 +31,8 @@ from dfslab.studies.traces.trace_files import profile
 # Time in seconds that the view waits for new processes, such as the processes of the next command,
 # after all processes have ended.
 ENDED_AFTER_S = 10.0
-# A process counts as inactive if it has written nothing for this many times the period at which the
-# other processes write.
+# A process counts as inactive if it has written no profile for STALE_PERIODS times the period at
+# which the other processes write.
 STALE_PERIODS = 3
 LOG_WIDTH, LOG_ROWS = 100, 8
 # Number of screen lines that are not table rows: two lines at the top, the title and head of each

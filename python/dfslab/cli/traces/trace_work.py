@@ -233,9 +233,9 @@ def import_traces(
 ) -> TraceProfile:
     """Reads trace files into one profile and returns it.
 
-    The profile is also stored: as JSON in the file `output`, or as tables in the folder `into`,
-    where `label` is the name of this trace. Raises InputError if neither `output` nor `into` is
-    given, if one of them cannot be written, or if the folder has tables with this label.
+    The profile is also stored: as JSON in the file `output`, or as tables in the folder `into`, in
+    which `label` identifies this trace. Raises InputError if neither `output` nor `into` is given,
+    if one of them cannot be written, or if the folder has tables with this label.
     """
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")

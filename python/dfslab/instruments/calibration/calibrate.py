@@ -47,8 +47,8 @@ REPEATS = 5
 # the rate of concurrent reads.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
-# The keys of a node's table `local_files`. The values are the names of the measured quantities that
-# these keys are set to.
+# Maps each key of a node's table `local_files` to the name of the measured quantity that gives the
+# key's value.
 OF_LOCAL_FILES = {
     "open_time": "file_open",
     "close_time": "file_close",
@@ -93,7 +93,8 @@ class MachineDocument:
 
 @dataclass(frozen=True)
 class ThisMachine:
-    """This machine in the role of both ends of a network connection."""
+    """This machine as an end of a network connection. In measurements of the loopback, it is both
+    ends."""
 
     address: str = "127.0.0.1"
 
@@ -194,7 +195,8 @@ def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
 
 def _rate(by_name: Mapping[str, Quantity], mode: str) -> Quantity:
     """Returns the disk's rate in bytes per second for the mode "read" or "write". It is the rate
-    with several requests in flight, or the rate with one request if no other was measured."""
+    with several requests in flight if that rate was measured, else the rate with one request in
+    flight."""
     several = by_name.get(f"direct_{mode}_capacity")
     return by_name[f"disk_{mode}_rate"] if several is None else _typical(several)
 

@@ -201,8 +201,8 @@ def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock
     """Starts one thread for each list, which calls `call` with each member of the list. Returns the
     seconds until all threads have ended.
 
-    After an interrupt, each thread ends its present call. No thread may create a file afterwards,
-    because the folder is then removed.
+    After an interrupt, each thread completes its present call and makes no further call, because
+    the folder is then removed and must stay empty.
     """
     stopping = threading.Event()
 
@@ -227,7 +227,8 @@ def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
     """Measures how long it takes to create a file and force it to disk (fsync), for the two file
     sizes of COMMITTED_BYTES, with one thread and with STREAMS concurrent threads. A line through
     the times of both sizes gives the time of one file without its bytes, and the rate of the bytes
-    in bytes per second. For several threads, files per second are returned instead of the time."""
+    in bytes per second. For one thread, returns this time and this rate; for several threads, files
+    per second instead of the time."""
     small, large = COMMITTED_BYTES
     found = {}
     for streams, name in ((1, "file_commit"), (STREAMS, "file_commits")):

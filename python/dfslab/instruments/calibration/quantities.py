@@ -156,7 +156,7 @@ def _undetermined(one: Quantity) -> str:
 
 
 def remark(words: str, one: Quantity) -> str:
-    """Returns a comment of TOML that describes a quantity which no key of a deployment holds."""
+    """Returns a comment of TOML that describes a quantity for which a deployment has no key."""
     if not one.is_determined:
         return f"# {words}: not determined: {_undetermined(one)}"
     value, low, high = (text(value, one.unit) for value in (one.mean, one.low, one.high))

@@ -41,7 +41,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoveredPlace:
-    """An existing file system, and what is known about it before anything is measured.
+    """An existing file system, and the facts about it that are known without a measurement.
 
     text: the place as the user named it. system: the name of the file system's description.
     directory, uri: where clients reach the file system. discovery: what the file system reports

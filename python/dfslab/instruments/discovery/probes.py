@@ -97,8 +97,8 @@ class MemoryProbe:
 class FilesProbe:
     """The measured costs of calls on a local directory: the medians of the repetitions.
 
-    `calls_log_sd`, `disk_log_sd`: how much the repetitions of calls, and of requests to the disk,
-    disagree, as standard deviations of natural logarithms.
+    `calls_log_sd`, `disk_log_sd`: disagreement of the repetitions, of the calls and of the requests
+    to the disk, as the standard deviation of natural logarithms.
     """
 
     files: LocalFiles = field(default_factory=LocalFiles)
@@ -123,8 +123,8 @@ class Probed:
     for other places, or where direct I/O is refused. processor_share: the share of one processor
     that a thread gets while this machine does its other work. local_files: the measured costs of
     calls on a local directory; "not measured" for other places. memory_log_sd, disk_log_sd,
-    calls_log_sd: how much the repetitions of the probes of memory, of the disk and of calls
-    disagree, as standard deviations of natural logarithms. load: how busy this machine was.
+    calls_log_sd: disagreement of the repetitions of a probe (of memory, of the disk, of calls), as
+    the standard deviation of natural logarithms. load: how busy this machine was.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -171,8 +171,8 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
 
 
 def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Returns for each role the round-trip times in seconds. There is one for each address of the
-    role that answers. A role without such an address is left out."""
+    """Returns for each role the round-trip times in seconds. Each address of the role that answers
+    has one time. A role is left out if none of its addresses answers."""
     found = {
         role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
         for role, listed in addresses.items()

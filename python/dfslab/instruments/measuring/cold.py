@@ -145,8 +145,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
     """Returns for each phase, by number, the bytes that the phase reads for the first time.
 
     For each file, at most the file's size and at most the bytes read from the file are counted. In
-    long runs, only the first operations are examined. The bytes are then underestimated, so that a
-    long run is less likely to be rejected than a short one.
+    long runs, only the first operations are examined. The bytes are then underestimated, so a long
+    run is less likely to be rejected than a short run.
     """
     one_place = _in_one_place(stream)
     clients = report.per_client
@@ -158,8 +158,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
             continue
         key = one.phase, one.owner, one.file
         # For the operation "read", which may read parts of a file in any order, `offset_bytes` is
-        # the file's length, not an offset. It is unknown which part such a read reads, so each one
-        # is counted as a read of another place.
+        # the file's length, not an offset. Which part of the file such an operation reads is
+        # unknown, so each of these operations is counted as a read of a different place.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})

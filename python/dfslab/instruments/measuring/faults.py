@@ -22,8 +22,8 @@ UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"
 class Conductor:
     """Injects the faults of one run.
 
-    `done` holds the faults that happened, with their times in seconds after the clients' start.
-    `late` holds a text for each fault that was not due yet when the run ended.
+    `done` has the faults that happened, with their times in seconds after the clients' start.
+    `late` has one text for each fault whose scheduled time was after the end of the run.
     """
 
     def __init__(self, testbed: BaseTestbed, faults: Sequence[Fault], clock: Clock = REAL) -> None:

@@ -188,7 +188,8 @@ def _together_s(report: LoadReport) -> float:
     """Returns the time in seconds at which the first client finished (the stonewall), or the end of
     the run if the stonewall is not known. In a run of phases, this is the time of the last phase.
 
-    After this time fewer clients run, so a lower rate is not due to a fault.
+    After this time fewer clients run, so a lower rate is no effect of a fault, and the rate curve
+    ends here.
     """
     if not report.phases:
         return report.stonewall_s or report.window_s

@@ -84,8 +84,8 @@ class Losses(CheckedModel):
 
 
 def current_state(state: str) -> str:
-    """Returns today's name of an instrumentation point's state. Any text that is not a former name
-    is returned unchanged."""
+    """Returns the present name of an instrumentation point's state. If `state` is not a name of an
+    earlier version (FORMER_STATES), it is returned unchanged."""
     return FORMER_STATES.get(state, state)
 
 
@@ -274,8 +274,8 @@ class MergedStep:
     def own_ns(self) -> int:
         """The self time in ns.
 
-        If the step blocked while other processes worked on its calls, the time of the other
-        processes is subtracted, unless it exceeds the self time.
+        If the step blocked while other processes served its calls, their time (`served_ns`) is
+        subtracted, unless it exceeds the recorded self time.
         """
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
@@ -358,7 +358,8 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 def since(earlier: File, later: File) -> File:
     """Returns the increase of one process's sums from the profile `earlier` to the profile `later`.
 
-    Minima and maxima are not differences: they are those of all calls since the process started.
+    Sums are differences. Minima and maxima cannot be subtracted, so they are those of all calls
+    since the process started.
     """
     before = {place: row for place, row in _places(earlier)}
     rows = []

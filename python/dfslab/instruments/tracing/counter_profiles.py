@@ -1,4 +1,4 @@
-"""Converts the counters of servers into call profiles, which hold sums for each kind of call.
+"""Converts the counters of servers into call profiles, which have sums for each kind of call.
 
 Nothing is inferred. A counter does not record individual calls, so the profile has no spans and no
 quantiles. Total, shortest and longest durations are present only if the server records them.

@@ -83,8 +83,8 @@ class Check:
     """One measured quantity of one host, compared with its declared value.
 
     `declared` is None if the quantity is not emulated. `allowed` is the largest permitted
-    difference between the measured and the declared value. `holds` is whether the difference is
-    permitted.
+    difference between the measured and the declared value. `holds`: whether the difference is at
+    most `allowed`.
     """
 
     host: str
