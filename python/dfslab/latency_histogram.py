@@ -1,10 +1,10 @@
 """Histograms of latencies that are small enough to be reported several times a second.
 
-The load generator makes the histograms. The latencies between a power of two nanoseconds and the
-next one are counted in 16 buckets. The value in the middle of a bucket is within 3.2 % of every
-latency in the bucket (core/load/src/record/live.rs). Histograms of several hosts or seconds are
-merged exactly, by adding the counts of equal buckets. Quantiles over several hosts are computed
-from the merged histogram, because an average of the hosts' quantiles is not a quantile.
+The load generator makes the histograms. Each range of latencies from 2^n ns to 2^(n + 1) ns is
+divided into 16 buckets. The value in the middle of a bucket is within 3.2 % of every latency in the
+bucket (core/load/src/record/live.rs). Histograms of several hosts or seconds are merged exactly, by
+adding the counts of equal buckets. Quantiles over several hosts are computed from the merged
+histogram, because an average of the hosts' quantiles is not a quantile.
 """
 
 from __future__ import annotations

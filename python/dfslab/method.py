@@ -40,10 +40,10 @@ class Model(Protocol):
     def run(self, point: Point) -> Result:
         """Predicts one configuration. Every predicted metric has a 90 % interval.
 
-        The same fit and configuration give the same prediction. A model that was not fitted raises
-        NothingLearnt if it needs measured results. Otherwise, a note of its prediction states that
-        nothing was measured. Raises InputError or RunFailed, with one line of text, if the model
-        does not model the configuration.
+        Equal fitted constants and equal configurations give equal predictions. A model that was not
+        fitted raises NothingLearnt if it needs measured results. Otherwise, a note of its
+        prediction states that nothing was measured. Raises InputError or RunFailed, with one line
+        of text, if the model does not model the configuration.
         """
         ...
 

@@ -70,7 +70,8 @@ class InstrumentSession:
     # Whether cold runs also empty the caches in the client processes of the testbed.
     empties_clients: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
-    # For each directory that has not answered, the reason why no more runs are tried there.
+    # The directories whose file system has not answered, each with the reason. Later runs in such a
+    # directory fail at once.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)

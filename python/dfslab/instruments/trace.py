@@ -125,8 +125,8 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
     """Returns the profile of OTLP files like `profile`, but the workers of the Dask cluster at the
     address `scheduler` read the files. Every worker must be able to access all files.
 
-    The result does not depend on which worker reads which file. Files that may contain spans of the
-    same trace are then read again together by one worker. Raises InputError or RunFailed, with the
+    The result does not depend on which worker reads which file: files that may contain spans of the
+    same trace are read a second time, all by one worker. Raises InputError or RunFailed, with the
     name of the file that could not be read.
     """
     options = _options(reading)

@@ -2,8 +2,8 @@
 
 Without a rate factor the workload is closed: every client executes its operations one after the
 other. With a rate factor, an operation is scheduled at its start time in the trace divided by the
-factor. If a run has more clients than the trace, `copies` lets further clients replay the trace
-again, concurrently with the first ones.
+factor. If a run has more clients than the trace, the additional clients replay copies of the trace
+at the same time, as `copies` determines.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ def record_command(
     with kind.up({**typed, **kind.traced(folder)}, notify=notify) as testbed:
         assert isinstance(testbed, Traceable)
         host = host_of(testbed)
-        # What the testbed did before this point, such as its start, does not count as work of the
-        # command.
+        # Calls that the testbed made before this point, such as those of its start, do not count as
+        # work of the command.
         before = callprofile.await_written(folder, discard=True)
         began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)
@@ -104,8 +104,8 @@ def record_command(
         except KeyboardInterrupt:
             notify(f"interrupted; the calls traced so far are in {folder}")
             raise
-        # What the testbed does after this point, such as its shutdown, does not count as work of
-        # the command.
+        # Calls that the testbed makes after this point, such as those of its shutdown, do not count
+        # as work of the command.
         after = callprofile.await_written(folder)
     kept = write_increase(folder, folder, before, after, began_unix_ns, host)
     if status:

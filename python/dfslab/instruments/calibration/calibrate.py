@@ -183,8 +183,8 @@ def local_files(values: Mapping[str, float]) -> LocalFiles:
 
 
 def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
-    """Returns the lines of a node's TOML table `local_files`, with what was measured on the node's
-    local file system. The list is empty if nothing was measured."""
+    """Returns the lines of a node's TOML table `local_files`, with the quantities that were
+    measured on the node's local file system. The list is empty if nothing was measured."""
     lines = [
         line(key, _typical(by_name[name]))
         for key, name in OF_LOCAL_FILES.items()

@@ -1,10 +1,10 @@
 """Measures in one process what the processor delivers: memory, system calls, messages of sockets,
 page-cache hits, and requests to a FUSE file system.
 
-As a module, `probe FILE BYTES` prints all results as JSON, so it can run within a host's limits;
-`probe --units FILE` prints their units.
-Test files are created next to FILE and removed again. On a mounted file system their pages are read
-through that file system's client, as an application reads them.
+The module is also a program, so that it can run within a host's limits: `probe FILE BYTES` prints
+all results as JSON, and `probe --units FILE` prints their units. Test files are created next to
+FILE and removed again. On a mounted file system their pages are read through that file system's
+client, as an application reads them.
 """
 
 from __future__ import annotations

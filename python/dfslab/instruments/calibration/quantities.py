@@ -15,11 +15,11 @@ from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
 REPEATS_MOST = 1_000
-# If a rate was not determined, the advice is to repeat the measurement this many times as often:
-# four times as many repetitions halve the interval.
+# If a rate was not determined, dfslab advises to multiply the number of repetitions by this factor.
+# Four times as many repetitions halve the confidence interval.
 MORE_REPEATS = 4
 # A function that receives the progress: the number of measurements done, the number of all
-# measurements, and the name of what is measured now.
+# measurements, and the name of the present measurement.
 Report = Callable[[int, int, str], None]
 
 

@@ -12,7 +12,7 @@ from dfslab.instruments.measuring.disturbance import MachineWatch
 PRESSURE = Path("/proc/pressure")
 LOAD = Path("/proc/loadavg")
 # Upper limit for a share of waiting or stolen time from which a slowdown 1 / (1 - share) is
-# computed. A larger share is treated as this one, so that the slowdown stays finite.
+# computed. A larger share is replaced by this limit, so that the slowdown stays finite.
 MOST_SHARE = 0.99
 _SOME = re.compile(r"^some avg10=(\d+(?:\.\d+)?)", re.MULTILINE)
 

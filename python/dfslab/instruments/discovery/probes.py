@@ -142,8 +142,8 @@ class Probed:
 def processor_share(clock: Clock = REAL) -> float:
     """Returns the share of a processor that one thread of this process gets while this machine does
     its other work. The thread computes for SHARE_S seconds; the share is its processor time divided
-    by the elapsed time, between LEAST_SHARE and 1. It includes the priority of this process and the
-    limits of its control group, which the machine's load does not show."""
+    by the elapsed time, between LEAST_SHARE and 1. The share reflects the priority of this process
+    and the limits of its control group, too, which the machine's load does not show."""
     began_s, used_s = clock.monotonic_s(), clock.processor_s()
     while clock.monotonic_s() < began_s + SHARE_S:
         pass

@@ -62,11 +62,13 @@ def warm_up(
     """Runs the warm-up of a fresh testbed and discards its results. Raises RunFailed if the load
     generator fails.
 
-    If the scenario sets the duration of the warm-up, many operations on small files are made in
-    this time, because JIT compilation of a method begins only after many calls. Under a processor
-    limit, compilation takes many times as long. So in studies that vary processor shares, the
-    configuration's own operations are run as well; the caller lifts the processor limits for the
-    warm-up.
+    By default, operations on files of the size that the testbed states run until the testbed's time
+    limit. If the scenario sets the duration of the warm-up, many operations on small files run for
+    this duration instead, because JIT compilation of a method begins only after many calls.
+
+    Under a processor limit, compilation takes many times as long. So in studies that vary processor
+    shares, the configuration's own operations are run as well; the caller lifts the processor
+    limits for the warm-up.
     """
     session.notify("warming up the daemons")
     usual = WarmUp() if session.testbed is None else session.testbed.WARM_UP
