@@ -99,8 +99,8 @@ class Run:
 
     @property
     def answer(self) -> list[str]:
-        """Returns the answer of the run in sentences: what was measured, what limits the rate, and
-        what would increase it. A sentence that the results do not support is left out."""
+        """Returns the answer of the run in sentences: the measured rate, its limit, and the change
+        that would increase it. Sentences that the results do not support are left out."""
         return _closing(self.finished)
 
     def __str__(self) -> str:
@@ -251,8 +251,9 @@ def whatif(source: Run | ScenarioSource, *changes: str) -> WhatIf:
 def plan(target: str, file_systems: Sequence[str] = (), copies: int = 3) -> Planned:
     """Returns the cheapest deployments that reach a target, such as "write >= 2 GB/s".
 
-    `file_systems`: names of file systems to try (none: the usual ones). `copies`: number of copies
-    of the data. Raises InputError with the reason if no deployment reaches the target.
+    `file_systems`: names of the file systems to consider; if empty, the usual file systems.
+    `copies`: number of copies of the data. Raises InputError with the reason if no deployment
+    reaches the target.
     """
     return _plan(target, _parse_targets(target), file_systems, copies, _prices_of(None))
 
@@ -270,9 +271,9 @@ def design(source: ScenarioSource) -> DesignPlan:
 
 
 def learn(found: Run) -> Learning:
-    """Returns what a finished run of a planned experiment teaches: how much of the variance of the
-    rate each factor explains, the errors of learnt models, and the runs to make next. Needs the
-    extra `learn`.
+    """Returns the conclusions from a finished run of a planned experiment: the share of the
+    variance of the rate that each factor explains, the errors of learnt models, and the runs to
+    make next. Needs the extra `learn`.
 
     Raises InputError if the run's scenario names no factor.
     """

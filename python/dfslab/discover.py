@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from dfslab.spec.systems.filesystem import FileSystem
 
 PACKAGE = Path(__file__).parent
-# The function with which a file makes the members that it names.
+# Matches the definition of the function `make`, with which a file makes the members that its NAMES
+# lists.
 MAKE = re.compile(r"^def make\(", re.MULTILINE)
 Kind = TypeVar("Kind")
 
@@ -47,8 +48,8 @@ class DiscoveryError(Exception):
 
 @dataclass(frozen=True)
 class Room:
-    """A type of member, such as workloads, with the places where its members are found. `noun`: the
-    word for a member in messages.
+    """A type of member, such as workloads, and the places in which members of this type are found.
+    `noun`: the word for a member in messages.
 
     `folder`: subfolder of this package and of each folder of DFSLAB_PATH. `group`: group of entry
     points, whose values are modules. `of_folders`: each member is a folder (or package) that
@@ -100,8 +101,9 @@ def members(room: Room) -> dict[str, Path]:
     """Returns a dictionary with the file (or folder) of every member of the type `room`, including
     members in installed packages. The keys are the members' names, in ascending order.
 
-    If the files of this type declare NAMES, the members are in the order of their files instead.
-    Raises DiscoveryError if two members have the same name.
+    If the files of this type declare NAMES (`by_names`), the members are in the order of their
+    files instead of the order of their names. Raises DiscoveryError if two members have the same
+    name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -250,9 +252,9 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
-    """Finds the installed member whose file is `path`, or whose folder contains `path`. Returns its
-    entry point and the import name of the module in `path`. Returns None if no installed package
-    has such a member."""
+    """Finds the member in an installed package whose file is `path` or whose folder contains
+    `path`. Returns a pair: the member's entry point, and the import name of the module in `path`.
+    Returns None if no installed package has such a member."""
     for room in ROOMS:
         for one in _entries(room, tuple(sys.path)):
             if path == one.path:

@@ -24,7 +24,8 @@ def absent(extra: str) -> tuple[str, ...]:
 
 
 def _is_installed(library: str) -> bool:
-    # A finder of modules that refuses a library, as some packagers have it, raises the error.
+    # `find_spec` raises this error if an import hook, as in some packaged applications, refuses the
+    # library.
     try:
         return find_spec(library) is not None
     except ModuleNotFoundError:

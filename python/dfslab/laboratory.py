@@ -110,8 +110,8 @@ class Laboratory:
     ) -> FinishedRun:
         """Executes a whole run in a folder below `out` and returns the finished run.
 
-        It is checked first that folders can be made in `out`, but none is created before the file
-        system has answered. If `out` has an unfinished run of the same scenario, that run is
+        First checks that folders can be made in `out`. The run's folder is created only after the
+        file system has answered. If `out` has an unfinished run of the same scenario, that run is
         resumed, unless `fresh` is true. The page is written if a study has findings that are worth
         a page, or if `always_page` is true.
         """

@@ -1,10 +1,10 @@
 """Histograms of latencies that are small enough to be reported several times a second.
 
-The load generator makes the histograms. The latencies between a power of two nanoseconds and the
-next one are counted in 16 buckets. The value in the middle of a bucket is within 3.2 % of every
-latency in the bucket (core/load/src/record/live.rs). Histograms of several hosts or seconds are
-merged exactly, by adding the counts of equal buckets. Quantiles over several hosts are computed
-from the merged histogram, because an average of the hosts' quantiles is not a quantile.
+The load generator makes the histograms. Each range of latencies from 2^n ns to 2^(n + 1) ns is
+divided into 16 buckets. The value in the middle of a bucket is within 3.2 % of every latency in the
+bucket (core/load/src/record/live.rs). Histograms of several hosts or seconds are merged exactly, by
+adding the counts of equal buckets. Quantiles over several hosts are computed from the merged
+histogram, because an average of the hosts' quantiles is not a quantile.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def added(before: Latencies, after: Latencies) -> Latencies:
 
 def longest_ns(histogram: Latencies, reported_ns: int) -> int:
     """Returns the longest latency of a histogram in ns. `reported_ns` is the exact longest latency
-    since the previous report, but it may be older than the latencies of the histogram. If it is
-    longer than any latency in the histogram's highest bucket can be, it is older, and the middle of
-    this bucket is returned instead."""
+    since the previous report. The previous report may precede the time of the histogram, so
+    `reported_ns` may be a latency that is not in the histogram. If it exceeds the upper end of the
+    highest bucket, it is not in the histogram, and the middle of this bucket is returned. Otherwise
+    `reported_ns` is returned."""
     if not histogram or reported_ns <= histogram[-1][0] * TO_UPPER_END:
         return reported_ns
     return histogram[-1][0]

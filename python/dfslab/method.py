@@ -1,5 +1,6 @@
-"""The interface of models, which predict the performance of a configuration, and what models have
-in common with instruments (`instruments/contract.py`), which measure it."""
+"""The interface of models, which predict the performance of a configuration (`Model`), and the
+common interface of models and instruments (`Method`). Instruments, which measure the performance,
+have their interface in `instruments/contract.py`."""
 
 from __future__ import annotations
 
@@ -32,16 +33,17 @@ class Model(Protocol):
 
     def fit(self, results: Sequence[Result]) -> Model:
         """Fits the model to complete measured results, and ignores all others. Returns the fitted
-        model, which is `self`. Raises RunFailed if the results are too few to fit the model."""
+        model, which is `self`. Raises RunFailed if there are too few complete results to fit the
+        model."""
         ...
 
     def run(self, point: Point) -> Result:
         """Predicts one configuration. Every predicted metric has a 90 % interval.
 
-        The same fit and configuration give the same prediction. A model that was not fitted raises
-        NothingLearnt if it needs measured results. Otherwise, a note of its prediction states that
-        nothing was measured. Raises InputError or RunFailed, with one line of text, if the model
-        does not model the configuration.
+        Equal fitted constants and equal configurations give equal predictions. A model that was not
+        fitted raises NothingLearnt if it needs measured results. Otherwise, a note of its
+        prediction states that nothing was measured. Raises InputError or RunFailed, with one line
+        of text, if the model does not model the configuration.
         """
         ...
 

@@ -1,5 +1,5 @@
-"""The type of a callback that receives progress messages, which tell a user what a long call is
-doing."""
+"""The type of a callback that receives progress messages: texts for the user on the activity of a
+long call."""
 
 from __future__ import annotations
 

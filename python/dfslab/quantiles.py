@@ -16,7 +16,8 @@ from statistics import NormalDist
 
 # NEARLY_NORMAL: above this number of degrees of freedom, the quantile of Student's t is computed
 # from the normal quantile. _STEPS: maximum number of terms of a continued fraction. A fraction that
-# has not converged after these terms never converges, because of the rounding of doubles.
+# has not converged after this number of terms never converges, because the terms are rounded to
+# doubles.
 NEARLY_NORMAL = 1000.0
 _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
 
@@ -54,8 +55,8 @@ def student(probability: float, freedom: float) -> float:
     upper = 2 * (1 - probability)
 
     def excess(square: float) -> float:
-        """Returns `upper`, the two-sided tail probability of the wanted quantile, minus the
-        probability that |t| exceeds sqrt(square).
+        """Returns `upper` - P(|t| > sqrt(square)), where `upper` is the two-sided tail probability
+        of the wanted quantile.
 
         At the root of this function, `square` is the square of the quantile.
         """

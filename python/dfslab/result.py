@@ -61,7 +61,7 @@ class Step(BaseModel):
 
     @property
     def path(self) -> StepPath:
-        """The step with the steps around it."""
+        """The path of the step: the operation, the steps that contain the step, and the step."""
         return StepPath.read(self.step)
 
 
@@ -86,12 +86,13 @@ class Result(BaseModel):
 
     `metrics`: the key rate_per_s or throughput_bytes_per_s and, for each operation,
     latency_s_mean.OPERATION. Measured results also have latency_s_p50, _p90, _p99 and _p999. See
-    `documents.metrics`. `phases`: the predicted phases of a workload with several phases; measured
-    phases are part of `load`. `bottleneck`: in words, the resource or limit on which the predicted
-    rate depends most; "" if unknown. `limits` has the limits with their shares. The fields from
-    `load` on are optional. They have the details of a measured workload run or program, its call
-    profile, and the basis of a model's prediction. `is_calibrated`: whether measurements determined
-    the constants of the model; None for a method without calibrated constants.
+    `documents.metrics`. `phases`: the predicted phases of a workload with several phases; empty for
+    a measurement, whose phases are in `load`. `bottleneck`: in words, the resource or limit on
+    which the predicted rate depends most; "" if unknown. `limits` has the limits with their shares.
+    The fields from `load` on are optional. They have the details of a measured workload run or
+    program, its call profile, and the basis of a model's prediction. `is_calibrated`: whether
+    measurements determined the constants of the model; None for a method without calibrated
+    constants.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -121,7 +122,8 @@ class Result(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, stored: object) -> object:
-        """Reads the key `binding`, as which earlier versions stored the bottleneck."""
+        """Renames the key `binding` of a stored result to `bottleneck`. Earlier versions stored the
+        bottleneck under the former name."""
         return current_keys(stored, {"binding": "bottleneck"})
 
     def value(self, metric: str = RATE) -> float:

@@ -40,8 +40,8 @@ def main() -> None:
     """Entry point of the command `dfslab`.
 
     A command that may wait for a file system runs in a child process. If the file system does not
-    answer, the child cannot end, but its parent can. No child process is used if another program
-    calls `main`.
+    answer, the kernel does not let the child end, but the parent can end. If another program calls
+    `main`, no child process is used.
     """
     caller = sys._getframe(1)  # noqa: SLF001 - a program that calls `main` must not be forked
     is_program = caller.f_globals.get("__name__") == "__main__"

@@ -234,8 +234,8 @@ def overview() -> str:
 
 
 def _rows(rows: tuple[tuple[str, str], ...]) -> list[str]:
-    """Returns the lines of a two-column list. The first column has the names; the second has their
-    texts, wrapped between words."""
+    """Returns the lines of a two-column list. `rows`: pairs of a name (first column) and its text
+    (second column), which is wrapped between words."""
     column = INDENT + max(12, *(len(name) + 2 for name, _ in rows))
     found = []
     for name, text in rows:

@@ -47,7 +47,7 @@ def design(scenario: Scenario) -> designs.DesignPlan:
 
 
 def next_runs(scenario: Scenario, data: Path, about: Mapping[str, LevelValue]) -> list[Proposal]:
-    """Proposes the runs that would reduce the uncertainty of predictions most for each hour of run
+    """Proposes the next runs: those that reduce the uncertainty of predictions most per hour of run
     time. `data`: folder or table of earlier runs.
 
     `about`: scenario keys and values. Only the uncertainty of configurations with these values

@@ -1,10 +1,10 @@
 """Converts the arguments of other benchmarks to a scenario, and prints its results in their format.
 
-DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
-conf/dfs-perf-env.sh, given one by one or by naming these files. The arguments of iozone and mdtest
-are their options. Arguments without a counterpart in a scenario are rejected, not ignored. A
-setting that only some file systems have is ignored for other file systems, and the scenario's title
-and the output say so.
+DFS-Perf's arguments are properties of its conf/testsuite/*.xml and variables of its
+conf/dfs-perf-env.sh. A command line gives them one by one, or gives the paths of these files. The
+arguments of iozone and mdtest are their options. Arguments without a counterpart in a scenario are
+rejected, not ignored. An argument that sets up the file system is ignored if the measured file
+system has no such setting. The scenario's title and the output then say so.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ ALLUXIO = {
     "write.type": "alluxio.user.file.writetype.default",
 }
 # Test cases that DFS-Perf ends after a time. The value of each is a pair: the property of DFS-Perf
-# with this time, and the key of dfslab's workload with the number of operations. This number is set
-# to ENOUGH, more than any run completes.
+# that sets this time, and the key of dfslab's workload that sets the number of operations. The key
+# is set to ENOUGH, which is more than any run completes, so that the time ends the run.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
@@ -92,8 +92,8 @@ ENOUGH = 1_000_000
 # The property of DFS-Perf that sets the number of clients in each thread. DFS-Perf runs the clients
 # of a thread one after another, so the concurrency is the same as with one client in each thread.
 CLIENTS = "clients.per.thread"
-# Removing a directory with one file is one operation in DFS-Perf but two in dfslab, so the second
-# one, rmdir, is not counted.
+# Removing a directory with one file is one operation in DFS-Perf but two in dfslab: the removal of
+# the file and rmdir. Only the removal of the file is counted.
 NOT_COUNTED = "rmdir"
 # Characters that only a shell can expand. A value that contains one of them is rejected.
 SHELL_SIGNS = "$`;&|\"'"
@@ -309,7 +309,8 @@ def mdtest(words: Sequence[str]) -> Scenario:
 
 def say_mdtest(results: Sequence[Result], phases: str = "") -> str:
     """Returns mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate
-    of each phase. `phases`: letters by which mdtest names the phases to list; "" for all phases."""
+    of each phase. `phases`: the phases to list, each by the letter of mdtest's option for it; ""
+    for all phases."""
     rates = [(one.phase, one.rate_per_s) for result in results for one in rates_of(result)]
     return mdtest_arguments.summary(rates, len(results), phases)
 
@@ -337,8 +338,8 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
 
 
 def _only_time_was_over(result: Result) -> bool:
-    """Whether the time limit is the only reason why a run is incomplete: no operation failed, and
-    no process was lost. False if there is no report of the run."""
+    """Returns whether an incomplete run lacks nothing but the operations after its time limit: no
+    operation failed, and no process was lost. False if there is no report of the run."""
     load = result.load
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 

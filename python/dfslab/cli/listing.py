@@ -104,8 +104,8 @@ def _net_format(name: str) -> object:
     return net_format(name)
 
 
-# The function that loads a member by its name, for each room (type of member). The function raises
-# DiscoveryError if the member violates its interface.
+# The keys are the types of members. The value is the function that loads a member of this type by
+# its name. The function raises DiscoveryError if the member violates its interface.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.WORKLOADS: discover.workload,
     discover.SECTIONS: _section,

@@ -65,7 +65,7 @@ def check(
     try:
         space: StateSpace | str = engine.state_space(net, markings)
     except InputError as error:
-        # A net with random tokens has no state space, so only its sizes are printed.
+        # A net with random tokens has no state space. Only the net's sizes are then printed.
         space = str(error)
     found = invariants.of_places(net) if with_invariants else None
     if as_json:

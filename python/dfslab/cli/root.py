@@ -30,7 +30,7 @@ NO_COLOR = "NO_COLOR"
 
 
 def module(name: str) -> ModuleType:
-    """Imports the module `dfslab.cli.NAME`, which holds commands."""
+    """Imports the module `dfslab.cli.NAME`, which contains commands."""
     return importlib.import_module(f"dfslab.cli.{name}")
 
 
@@ -50,7 +50,7 @@ def command(name: str) -> Any:
 
 def _with_common_options(found: Any, name: str) -> Any:
     """Adds what every command has: the options `--quiet` and `--no-color`, and an example in the
-    help. Also keeps the help from printing a type of value after flags, which have no value.
+    help. Also removes the type of value from the help of flags, because flags have no value.
     Refuses numbers that are not in plain digits. Returns the command."""
     found.params = [*found.params, *_common_options()]
     help_option = found.get_help_option(typer.Context(found, help_option_names=HELP))
@@ -225,7 +225,7 @@ PLAIN_WORDS = {
     "Input should be greater than or equal to": "must be at least",
     "Input should be less than or equal to": "must be at most",
 }
-# Words that users type for an option of `dfslab`, and the option.
+# Words that users type where an option of `dfslab` is meant, each with the option.
 MEANT = {"help": "--help", "version": "--version"}
 
 
@@ -251,7 +251,8 @@ def _stop_for_usage(error: Exception) -> None:
         for technical, plain in PLAIN_WORDS.items():
             message = message.replace(technical, plain)
         if MEANT.keys() & sys.argv[1:2]:
-            # Typer suggests a command whose name is similar, which is not what the user means.
+            # The user means an option. Typer suggests a command with a similar name, so its
+            # suggestion is removed.
             message = message.partition(" Did you mean")[0]
         _stop(f"dfslab: {message} {_where_to_look()}".replace("\n", " ") if message else "", 2)
 

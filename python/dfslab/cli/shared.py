@@ -107,8 +107,8 @@ def read_scenario(
 
 
 def _mended(path: Path, sets: list[str] | None, methods: Sequence[str]) -> Scenario | None:
-    """Reads a scenario file that is wrong without the changes from the command line. Returns the
-    scenario with these changes; None if it is still wrong, or if there are no changes."""
+    """Reads a scenario file that is wrong, and applies the changes from the command line. Returns
+    the changed scenario; None if it is still wrong, or if there are no changes."""
     from dfslab.spec.scenario import read
 
     if not sets:
@@ -362,9 +362,9 @@ def emit_run(
 
 
 def for_run(folder: Path, sentences: Sequence[str]) -> list[str]:
-    """Returns sentences with a run's folder in place of the word RUN in their commands. A sentence
-    that is stored with a run has this word, because the folder can be moved. Sentences on a
-    scenario file, which is no folder, stay as they are."""
+    """Returns the sentences of a run, with the run's folder in place of the word RUN in their
+    commands. Stored sentences have the word RUN, because the folder of a run can be moved. If
+    `folder` is a scenario file and no folder, the sentences are returned unchanged."""
     if not folder.is_dir():
         return list(sentences)
     named = shlex.quote(str(folder))

@@ -1,20 +1,24 @@
 """The agent process, which runs one shard of a workload run for its controller, and removes what it
 created. A shard is the part of the workload's clients that one agent runs.
 
-The agent and its controller exchange one JSON document per line. Input: a plan, then at each
-barrier (`shards.turns`) `{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output:
-`{"ready": ...}` at each barrier, the first of which is the end of the preparation; at intervals
-`{"progress": [share, phase], "seen": [...]}`, where `share` is the completed share of the phase;
-and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
+The agent and its controller exchange one JSON document per line. The agent reads a plan and then,
+at each barrier (`shards.turns`), a start time: `{"start_at_monotonic_s": t}` or
+`{"start_at_unix_s": t}`. The agent writes:
+
+- at each barrier `{"ready": ...}`; the first barrier is at the end of the preparation;
+- at intervals `{"progress": [share, phase], "seen": [...]}`, where `share` is the completed share
+  of the phase, and `seen` has the counts of operations;
+- at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
 End of input, SIGTERM and SIGINT stop the agent. It then removes what it created, even if its
 controller no longer exists.
 
-With `--keep FILE`, the answer is also written to FILE, and the agent survives the loss of the
-connection: once the run has started, the end of input no longer stops it, but `{"stop": true}`
-does. While the agent lives, the file FILE with `.lock` appended is locked. With `--controller
-PROCESS`, the agent also stops when this process has ended or, if this process runs on another
-machine, when the connection is lost.
+With `--keep FILE`, the answer (the document at the end) is also written to FILE, and the agent
+survives the loss of the connection: once the run has started, the end of input no longer stops the
+agent, but `{"stop": true}` does. While the agent lives, it locks the file FILE.lock.
+
+With `--controller PROCESS`, the agent also stops when this process has ended or, if this process
+runs on another machine, when the connection is lost.
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ from dfslab.testbeds.hosts.process import LiveProcess, boot_id
 
 REPORT_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
-# Another process can remove an unlocked lock file once for each attempt to lock the file.
+# Largest number of attempts to create and lock the lock file. An attempt fails if another process
+# removes the file before it is locked.
 LOCK_ATTEMPTS = 100
 
 
@@ -235,9 +240,9 @@ class Agent:
         """Raises Stopped if the controller's process has ended.
 
         If the controller runs on another machine, this agent cannot observe the controller's
-        process. Then Stopped is raised if the connection is lost. This is the connection to the
-        Dask worker that started the agent; the worker stops the agent if the controller is silent
-        for longer than a lease.
+        process. In this case, raises Stopped if the connection to the Dask worker that started the
+        agent is lost. The worker itself stops the agent if the controller is silent for longer than
+        a lease.
         """
         controller = self._controller
         if controller is None:
@@ -328,7 +333,9 @@ def _held(keep: Path | None, controller: LiveProcess | None) -> Iterator[None]:
 
     The lock shows other processes that this agent is running, even processes in another PID
     namespace, which cannot see the agent. The file holds the text of the controller's process, so
-    that it is known later whether the controller may still read the agent's answer."""
+    that other processes can find out later whether the controller still lives and may read the
+    agent's answer.
+    """
     if keep is None:
         yield
         return

@@ -14,9 +14,8 @@ from dfslab.testbeds.hosts.process import LiveProcess
 @dataclass(frozen=True)
 class ClientHost:
     """A host on which clients run. `prefix` has the words that are put before a command so that it
-    runs on that host. `passing` tells whether the host is ephemeral, as on a testbed that ends with
-    its session. The clients' files are then removed with the host.
-    """
+    runs on that host. `passing`: whether the host is ephemeral, as on a testbed that ends with its
+    session. The files on an ephemeral host are removed with the host."""
 
     name: str
     prefix: tuple[str, ...] = ()
@@ -53,11 +52,11 @@ class Nodes:
 
     `within` runs a function where this address can be reached, for example in the network of an
     emulated host. Once `expected` workers have joined, `wanted` of them take part (0: all), each
-    with `processes` agents. `passing` tells whether the hosts are ephemeral (see ClientHost).
+    with `processes` agents. `passing`: whether the hosts are ephemeral (see ClientHost).
 
-    `own` tells whether dfslab started the cluster. Agents of such a cluster stop when the process
-    of their controller has ended, so that no load continues after a controller was killed. Agents
-    in a cluster that the user started finish their shard.
+    `own`: whether dfslab started the cluster. If dfslab did, the agents stop when the process of
+    their controller has ended, so that no load continues after a controller was killed. If the user
+    started the cluster, the agents finish their shards even then.
     """
 
     scheduler: str
@@ -77,7 +76,8 @@ class Nodes:
 
 @dataclass(frozen=True)
 class ClusterKind:
-    """A kind of cluster, such as "ssh", and the options for the library that starts it."""
+    """A kind of cluster, such as "ssh", and the options for the library that starts such a
+    cluster."""
 
     name: str = "dask"
     options: Mapping[str, Any] = field(default_factory=dict)

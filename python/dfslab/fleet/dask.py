@@ -1,9 +1,11 @@
 """Runs one workload on many machines, with one agent on every worker of a Dask cluster.
 
-Dask finds the workers and carries short calls to them, which start an agent, poll its output, or
-send the agreed start time. The load generators run in separate agent processes, which also write
-their answers to their host's disk. So the loss of a worker, the scheduler or the controller loses
-no finished shard. The start is agreed over Dask, never through the file system under test."""
+Dask finds the workers and carries short calls to them. A call starts an agent, polls its output, or
+sends the agreed start time. The load generators run in separate agent processes, which also write
+their answers to their host's disk. So the results of finished shards survive the loss of a worker,
+the scheduler or the controller. The start is agreed over Dask, never through the file system under
+test.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ class ClockOffset:
 
 @dataclass
 class AgentState:
-    """What the controller knows of an agent. `ended` tells why the agent ended; None until then."""
+    """The state of an agent, as far as the controller knows it. `ended`: the reason why the agent
+    ended; None while it runs."""
 
     place: ClientHost
     worker: str
@@ -237,8 +240,8 @@ class Controller:
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
                 # `ours` is true if the worker reads the same CLOCK_MONOTONIC as this process. If
-                # one of them is in a time namespace, their clocks differ although their boot ids
-                # are equal.
+                # the worker or this process is in a time namespace, their clocks differ although
+                # their boot ids are equal.
                 ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = ClockOffset(
                     reported.unix_s - (requested_unix_s + round_trip_s / 2),
@@ -272,8 +275,9 @@ class Controller:
     async def _begin(self, turn: int) -> None:
         """Starts the phase after the barrier with number `turn` at the same time on all workers.
 
-        At later barriers than the first, lost or stopped agents are not waited for. An agent that
-        cannot be reached starts the phase by itself once it notices that its controller is lost.
+        At the first barrier, all agents are needed. At later barriers, lost or stopped agents are
+        not waited for. An agent that the controller cannot reach starts the phase by itself once it
+        notices that it has lost its controller.
         """
 
         def is_there(part: AgentState) -> bool:
@@ -306,8 +310,8 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
-        """Polls all agents until `done` is true for each of them. If `needed` is true, every agent
-        must still run: an agent that has ended raises WrongPlan or LoadFailed."""
+        """Polls all agents until `done` is true for each of them. If `needed` is true and an agent
+        has ended, raises WrongPlan or LoadFailed."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:

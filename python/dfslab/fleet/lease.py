@@ -25,8 +25,8 @@ from dfslab.spec.clock import REAL, Clock
 # A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
-# The scheduler's list of clients always has this entry, although it is no client: it stands for
-# tasks that no client waits for.
+# The scheduler's list of clients always has this entry. It is no client: Dask lists under this name
+# the tasks that no client waits for.
 NO_CLIENT = "fire-and-forget"
 
 
@@ -87,9 +87,10 @@ def connected_python(python: str | None = None) -> str:
     as long as its standard input is open. `python`: shell words of the interpreter on the remote
     host; None stands for this process's interpreter.
 
-    The process of an SSH cluster has the SSH connection as its standard input, so it ends with the
-    connection. The input is watched before Dask is imported, which may take longer than a minute on
-    a busy machine. The code is part of the command, so the remote host needs no file for it.
+    In an SSH cluster, the standard input of this interpreter is the SSH connection, so the
+    interpreter ends with the connection. The input is watched before Dask is imported, which may
+    take longer than a minute on a busy machine. The code is part of the command, so the remote host
+    needs no file for it.
     """
     code = f"{inspect.getsource(_run_while_connected)}{_run_while_connected.__name__}()"
     return f"{python or sys.executable} -c {shlex.quote(code)}"

@@ -1,8 +1,8 @@
 """Records the run directories that clients use, and the folders that probes of hardware use. Finds
 the directories and the agents' files that killed runs and probes have left behind.
 
-A record is a file in the state folder whose owner holds a lock on it. The kernel releases the lock
-when the owner ends, also when it is killed.
+A record is a file in the state folder. Its owner, the process of the run or probe, keeps the file
+locked. The kernel releases the lock when the owner ends, even if the owner is killed.
 """
 
 from __future__ import annotations
@@ -29,23 +29,21 @@ from dfslab.testbeds.hosts.process import LiveProcess, boot_id
 NAME = re.compile(r"dfslab-[0-9a-f]{12}")
 # The pattern of the names that dfslab gives to the folders of probes in directories of users.
 PROBE_NAME = re.compile(r"\.dfslab-probe-[0-9a-f]{12}")
-# The pattern of the names of the folders that hold the files of one run's agents.
+# The pattern of the names of the folders that contain the files of one run's agents.
 AGENTS_FOLDER = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass
 class RunRecord:
-    """The record of a run in progress. `answers` tells whether the file system still answers
-    calls.
-    """
+    """The record of a run in progress. `answers`: whether the file system still answers calls."""
 
     answers: bool = False
 
 
 @dataclass(frozen=True)
 class AbandonedRun:
-    """The run directory of a run, or the folder of a probe, that ended without removing it, and the
-    record of the directory."""
+    """A directory that its owner has not removed before it ended, and the record of the directory.
+    The directory is the run directory of a run or the folder of a probe."""
 
     path: str
     record: str
@@ -57,12 +55,12 @@ class AbandonedRun:
 
 
 def folder() -> Path:
-    """Returns the folder that holds all records of run directories."""
+    """Returns the folder that contains all records of run directories."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "loads"
 
 
 def parts_folder() -> Path:
-    """Returns the folder that holds the files which agents write on their hosts."""
+    """Returns the folder that contains the files that agents write on their hosts."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts"
 
 

@@ -103,9 +103,9 @@ class AgentLink:
         """Reads the documents that the agent has sent.
 
         After its answer the agent sends nothing more. If its answer has arrived or its output has
-        ended, records how the agent ended. The end of the output is not waited for: a program of
-        the host's prefix, such as `nsenter`, keeps the output open while the kernel holds the
-        agent.
+        ended, records how the agent ended. After the answer, the end of the output is not waited
+        for: if the kernel cannot end the agent yet, a program of the host's prefix, such as
+        `nsenter`, keeps the output open.
         """
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:

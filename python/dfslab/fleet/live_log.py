@@ -1,8 +1,8 @@
 """Writes the progress and the rates of a running measurement to a file in the run's folder, which
 other processes read to watch the run.
 
-Each line of the file is a document as JSON. The results of the run hold the same figures, so the
-file is removed when the run ends.
+Each line of the file is a document as JSON. The results of the run contain these figures, too, so
+the file is removed when the run ends.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class LiveLog:
             self._is_open = True
 
     def close(self) -> None:
-        """Removes the file, because the results of the run hold the figures of each second. The
-        file is also removed if writing to it has failed before."""
+        """Removes the file, because the results of the run contain the figures of each second. The
+        file is also removed if an earlier write to it has failed."""
         self._give_up()
         if self._is_open:
             self._is_open = False
@@ -123,11 +123,12 @@ class LiveLog:
     def progress(self, done: float, total: float, text: str) -> None:
         """Writes `text`, which states what the run is doing, unless the text is the same as before.
         `done` of `total` is the finished part of the run's work. Operations that are counted after
-        this call belong to the next workload run. It begins at the time of this call or, if later
-        reports count no operations, at that of the last of these reports.
+        this call belong to the next workload run. The workload run begins at the last report before
+        its first operation is counted. This report may be this call, or a later report of counts
+        that are all 0.
 
         A preparation during a run, such as the start of a testbed, reports 0 for `done`. The share
-        of the finished work that is written does not change then.
+        that is written to the file then stays at its last value.
         """
         self._is_counting = False
         self._reported_s = self._clock.monotonic_s()

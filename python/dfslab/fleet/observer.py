@@ -1,20 +1,21 @@
 """A process that runs one of two clients which observe each other's changes. It makes a change, or
-polls until it observes one.
+polls until it observes a change.
 
 Commands and answers are JSON documents, one per line. Each command has an `id`, which its answers
-repeat.
+repeat. The commands, with their answers:
 
-Input: `{"act": change, "path": ..., "turn": n}`, `{"watch": change, "path": ..., "turn": n,
-"poll_s": ..., "limit_s": ...}`, or `{"do": name, "with": arguments}` for the function `before` or
-`clear`. Output for an act: `{"began_ns": ..., "acknowledged_ns": ...}`. Output for a watch:
-`{"watching": true}` once the client has observed the old state, then `{"seen_ns": ..., "polls":
-[...], "torn": n}`. Output for a do: `{"done": true}`. If a call fails, the output is `{"error":
-...}`.
+- `{"act": change, "path": ..., "turn": n}`: `{"began_ns": ..., "acknowledged_ns": ...}`.
+- `{"watch": change, "path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`: `{"watching": true}`
+  once the client has observed the old state, then `{"seen_ns": ..., "polls": [...], "torn": n}`.
+- `{"do": name, "with": arguments}`, where `name` is that of the function `before` or `clear`:
+  `{"done": true}`.
+
+If a call fails, the answer is `{"error": ...}`.
 
 `polls` has the start times of all polls that did not return the new state, and `torn` is the number
 of polls that returned neither the old nor the new state. `seen_ns` is null if the change was not
-observed within the limit. Times are in ns of CLOCK_MONOTONIC. Both clients access only the paths
-that they are given.
+observed within the limit. Times are in ns of CLOCK_MONOTONIC. Both clients access only the paths in
+their commands.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ def _begin(
     """Starts the phase after the barrier with number `turn` at the same time on all hosts. Returns
     this start in seconds of CLOCK_MONOTONIC.
 
-    At later barriers than the first, lost or stopped agents are not waited for. `watch.prepared` is
-    called when all agents are at the barrier.
+    At the first barrier, all agents are needed. At later barriers, lost or stopped agents are not
+    waited for. `watch.prepared` is called when all agents that are waited for are at the barrier.
     """
 
     def is_there(link: AgentLink) -> bool:
@@ -199,7 +199,7 @@ def _start(links: Sequence[AgentLink]) -> float:
     for link in links:
         ready = link.ready
         # An agent in another time namespace has the same boot id but another CLOCK_MONOTONIC. So
-        # the boot ids are compared and, in addition, the agent's reading of the clock with the
+        # equal boot ids do not suffice: the agent's reading of the clock must also lie between
         # readings of this process.
         if (
             ready is not None

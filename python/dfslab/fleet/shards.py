@@ -83,8 +83,8 @@ def turns(plan: LoadPlan) -> int:
     """Returns the number of barriers of a run.
 
     A plan with `hold` set has one barrier before and one after every phase. Other plans have one
-    barrier before every phase, and one after the last phase, because clients may use each other's
-    files.
+    barrier before every phase, and one after the last phase. Barriers are needed because clients
+    may use each other's files.
     """
     phases = len(plan.stream.all_phases)
     return 2 * phases if plan.hold else phases + 1
@@ -103,8 +103,9 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
     """Returns the progress of a run: the completed share of a phase, from 0 to 1, and the name of
     the phase.
 
-    The phase is the earliest one in which any running shard is. The share refers to the work of all
-    clients in this phase. If no shard is in a known phase, the last phase is reported as complete.
+    The phase is the earliest phase that any running shard has reached but not completed. The share
+    refers to the work of all clients in this phase. If no shard is in a known phase, the last phase
+    is reported as complete.
     """
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:
@@ -161,8 +162,8 @@ def joined(shards: Sequence[SpanColumns]) -> Spans:
 def shifted(spans: Spans, ahead_ns: Mapping[int, int]) -> Spans:
     """Returns the spans with their times converted to a common clock.
 
-    `ahead_ns` has for each client the time in ns by which the clock of its host is ahead. The
-    client's spans are moved back by this time.
+    `ahead_ns` has for each client the time in ns by which the clock of its host is ahead of the
+    common clock. This time is subtracted from the times of the client's spans.
     """
     shifts_ns = [ahead_ns[client] for client in spans.thread]
     return Spans(
@@ -195,7 +196,8 @@ class KeptPart:
 
 
 def kept_part(text: str) -> KeptPart:
-    """Parses the text of an agent's answer file, which holds the plan and the answer.
+    """Parses the text of an agent's answer file, which has the plan of the shard and the agent's
+    answer.
 
     Raises ValueError if the text is not of an answer file.
     """

@@ -37,14 +37,14 @@ class LiveCounts(NamedTuple):
         latencies: Iterable[Sequence[int]],
     ) -> LiveCounts:
         """Returns the counts that the load generator or an agent has reported. The arguments are
-        the fields of this class, in their order, but the histogram is a list of pairs instead of a
-        tuple."""
+        the fields of this class, in the order of the fields. The histogram may be any sequence of
+        pairs; here it is converted to a tuple."""
         pairs = tuple((middle_ns, count) for middle_ns, count in latencies)
         return cls(done, errors, spent_ns, longest_ns, pairs)
 
     def then(self, later: LiveCounts) -> LiveCounts:
-        """Returns the counts of the `later` report of the same host, with one exception:
-        `latency_ns_max` is the larger one of both reports."""
+        """Returns the counts of a `later` report of this host, but `latency_ns_max` is the larger
+        of the two reports' values."""
         return later._replace(latency_ns_max=max(self.latency_ns_max, later.latency_ns_max))
 
 

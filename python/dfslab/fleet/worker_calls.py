@@ -77,8 +77,8 @@ async def open_part(
     lease.
     """
     parts_folder().mkdir(parents=True, exist_ok=True)
-    # The agent creates the folder of the run, so that the folder is never without its lock file for
-    # long.
+    # The agent itself creates the folder of the run just before it creates its lock file. `dfslab
+    # doctor --clean` removes folders without such a file.
     kept = parts_folder() / run / f"clients-{first}-{last}.json"
     link = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept, controller)
     part = OpenPart(link, Lease() if controller else None, threading.Event())
@@ -92,7 +92,7 @@ async def open_part(
 
 def hear(kept: Path, dask_worker: Worker) -> Heard:
     """Returns the output so far of the agent with the answer file `kept`. If the agent has ended,
-    the result also tells why. Raises KeyError if the worker has no such agent."""
+    the result also has the reason. Raises KeyError if the worker has no such agent."""
     part = _parts(dask_worker)[kept]
     link = part.link
     if part.lease is not None:

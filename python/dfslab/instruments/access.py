@@ -70,7 +70,8 @@ class InstrumentSession:
     # Whether cold runs also empty the caches in the client processes of the testbed.
     empties_clients: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
-    # For each directory that has not answered, the reason why no more runs are tried there.
+    # The directories whose file system has not answered, each with the reason. Later runs in such a
+    # directory fail at once.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -227,9 +228,10 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # `own` is true if agents check that the process of their controller lives. Agents on
-        # emulated hosts cannot check this, because each host numbers its processes separately. They
-        # need not, because the hosts end with their testbed.
+        # If `own` is true, each agent stops when the process of its controller has ended. Agents on
+        # emulated hosts cannot observe this process, because each host numbers its processes
+        # separately. These agents need not observe it, because they end with the hosts of their
+        # testbed.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 

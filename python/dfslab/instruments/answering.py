@@ -19,7 +19,7 @@ def answered(place: str, work: Callable[[], T], limit_s: float = ANSWER_LIMIT_S)
     """Runs `work`, which calls the file system at `place`, and returns its result.
 
     Raises RunFailed if `work` has not ended after `limit_s` seconds. The thread that runs `work` is
-    then not waited for any more, since a thread in a call to a file system cannot be ended.
+    then left running, because a thread that is blocked in a call to a file system cannot be ended.
     """
     outcome: Future[T] = Future()
 

@@ -29,8 +29,9 @@ SHORT, LONG = 100, 300
 # start.
 STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
-# Calls of one name, such as "read", are not attributed to operations if they are fewer than
-# LEAST_SHARE per operation, or fewer than LEAST_CALLS in all.
+# Calls of one name, such as "read", are not attributed to operations if their number is below
+# LEAST_SHARE per operation, or below LEAST_CALLS in all (below the number of operations if this is
+# smaller than LEAST_CALLS).
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
 # Calls that pause or wait for other threads. They are not counted, because their number depends on
 # timing.
@@ -106,8 +107,9 @@ class _Marks:
         operations."""
         ended = self._log.stat().st_size
         self._servers.append(server_calls(self._observe()))
-        # The load generator makes calls while it waits for the counters to be read. They belong to
-        # no phase. The log's size is therefore recorded before and after the reading.
+        # The load generator makes calls while it waits for the counters to be read. These calls
+        # belong to no phase. The size of strace's log is therefore recorded before and after the
+        # counters are read, to skip this part of the log.
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
@@ -174,8 +176,8 @@ def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
 
 
 def _between(short: Marked, long: Marked) -> CountedCalls:
-    """Returns the calls per operation of one phase: the calls that the long run made in addition to
-    those of the short run, divided by its additional operations."""
+    """Returns the calls per operation of one phase: (calls of the long run - calls of the short
+    run) / (operations of the long run - operations of the short run)."""
     done = long[0] - short[0]
     ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
     return CountedCalls(

@@ -23,7 +23,8 @@ class MeasurementOptions:
 
     `record`: new file for the operations of the workload run. `trace_directory`: folder for traces.
     `progress` receives the finished share (0 to 1) and the phase of the workload run. `watch`
-    receives its live values. What is None is not written or not called.
+    receives its live values. A file or folder that is None is not written, and a callback that is
+    None is not called.
     """
 
     record: Path | None = None

@@ -89,8 +89,8 @@ def traced(
     """Runs the program once on a testbed. The testbed's processes and the program's JVMs count
     their calls.
 
-    `program.profiles` of the result names a folder in `options.trace_directory`. It holds the
-    profile of each process for the duration of the program.
+    `program.profiles` of the result names a folder in `options.trace_directory`. This folder has
+    one profile for each process, with the calls that the process made while the program ran.
     """
     folder = options.trace_directory
     if folder is None:
@@ -102,8 +102,8 @@ def traced(
 
     def begin() -> None:
         nonlocal began_unix_ns
-        # Discard the exemplar traces of the warm-up. Its slow calls would displace those of the
-        # program.
+        # Discard the exemplar traces of the warm-up. Only the slowest calls are kept as exemplars,
+        # so the slow calls of the warm-up would displace those of the program.
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 

@@ -109,8 +109,8 @@ def run_load(
 ) -> Measured:
     """Runs the load generator once, with all counters. `changes` override entries of the plan.
 
-    `conductor` injects faults during the run. It is closed at the end, which undoes its faults, so
-    that the testbed is healthy.
+    `conductor` injects faults during the run. At the end it is closed: it undoes its faults, so
+    that the testbed is healthy again.
     """
     run = point.scenario.run
     target = session.target(point.scenario)

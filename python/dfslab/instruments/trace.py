@@ -78,8 +78,8 @@ def record(
     The format is JSON if the name ends in .json, else protobuf.
     """
     stream = stream_spec(point.scenario, repetition)
-    # Only a stream with a number of operations per client can be shortened. A stream of phases, or
-    # of given operations, keeps its length.
+    # Only a stream that is defined by a number of operations per client can be shortened. A stream
+    # of phases or of listed operations keeps its length.
     if stream.operations_per_client > MOST_OPERATIONS:
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
@@ -125,9 +125,9 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
     """Returns the profile of OTLP files like `profile`, but the workers of the Dask cluster at the
     address `scheduler` read the files. Every worker must be able to access all files.
 
-    The result does not depend on which worker reads which file. If several files may contain spans
-    of the same trace, one worker reads these files again in one group. Raises InputError or
-    RunFailed, with the name of the file that could not be read.
+    The result does not depend on which worker reads which file: files that may contain spans of the
+    same trace are read a second time, all by one worker. Raises InputError or RunFailed, with the
+    name of the file that could not be read.
     """
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
@@ -243,8 +243,8 @@ class ProfileStream:
                 raise InputError("message", None, str(error)) from error
 
     def snapshot(self) -> tuple[TraceProfile, int]:
-        """Returns the profile of the complete traces, and the number of spans that are held back
-        until their traces are complete.
+        """Returns the profile of the complete traces, and the number of spans that are not in the
+        profile because their traces are not complete yet.
 
         A trace counts as complete if nothing was added to it since the last snapshot.
         """

@@ -160,9 +160,9 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """Returns a context for the trials of one kind of change. It yields a container, into which the
-    caller puts the path of each trial; the container keeps only the latest path. At the end, also
-    after Ctrl-C, the files at this path are removed."""
+    """Returns a context for the trials of one kind of change. It yields a queue of length 1, to
+    which the caller appends the path of each trial, so that the queue has only the latest path. At
+    the end, also after Ctrl-C, the files at this path are removed."""
     latest: deque[str] = deque(maxlen=1)
     try:
         yield latest

@@ -57,10 +57,10 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     """A file system that dfslab started. The `testbed.py` of a file system derives its class
     `Testbed` from this class.
 
-    The derived class defines SYSTEM and every abstract method. A deployment of several nodes runs
-    on emulated hosts; with HOSTED set, every deployment does. `cluster` is None if the daemons run
-    directly on this machine. NOT_SET names the parameters of the file system's description that the
-    testbed cannot change.
+    The derived class defines SYSTEM and every abstract method. With HOSTED, every deployment runs
+    on emulated hosts, else only a deployment of several nodes. `cluster` has the hosts; None if the
+    daemons run directly on this machine. NOT_SET names the parameters of the file system's
+    description that the testbed cannot change.
     """
 
     SYSTEM: ClassVar[str]
@@ -155,8 +155,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
                     )
                     testbed = cls(checked, folder, record, notify, outlive)
                     if not outlive:
-                        # A second interrupt may end the clean-up of the first one before the
-                        # testbed is taken down.
+                        # A second interrupt may end the clean-up after the first one before the
+                        # testbed is taken down. In this case, the testbed is taken down when this
+                        # process exits.
                         atexit.register(testbed.down)
                 if hosted is not None:
                     testbed._raise_hosts(hosted, known_hardware, clock)
@@ -376,7 +377,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         return {**os.environ, MARK: self._folder.id}
 
     def launch(self, daemon: Daemon, stage: int) -> None:
-        """Launches a daemon and records it. Daemons of a higher `stage` are stopped earlier."""
+        """Launches a daemon and records it. When the testbed is taken down, daemons of a higher
+        `stage` are stopped first."""
         self.daemons[daemon.name] = daemon
         self._stages[daemon.name] = stage
         daemon.launch()
@@ -411,9 +413,9 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Adds a daemon to the testbed's daemons, which stop in descending order of their stages.
-        If the daemon's process is not known yet, `daemon.launch` is called. Raises TestbedError if
-        the daemon does not run."""
+        """Adds a daemon to the testbed's daemons. When the testbed is taken down, daemons of a
+        higher `stage` are stopped first. If the daemon's process is not known yet, calls
+        `daemon.launch`. Raises TestbedError if the daemon does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon

@@ -26,16 +26,16 @@ UNLESS_ORPHANED = '[ "$PPID" = "$0" ] && exec "$@"'
 
 
 def tied_to_owner(command: Sequence[str]) -> list[str]:
-    """Returns the command, wrapped so that the kernel kills its process when the thread that
-    started the process ends.
+    """Returns the command, wrapped so that the kernel kills its process when this process ends.
 
-    Of all threads, only the main thread is sure to last as long as this process. So the command is
-    returned unchanged if another thread calls this function, or if the program `setpriv` is
-    missing. If this process then ends without taking its testbed down, the testbed is found by its
-    record.
+    The wrapper `setpriv` requests the kill for the end of the thread that starts the command. Only
+    the main thread is sure to live as long as this process. So the command is returned unchanged if
+    another thread calls this function, or if `setpriv` is missing. If this process then ends
+    without taking its testbed down, the testbed can still be found by its record.
 
-    The kernel kills nothing if this process has ended before `setpriv` requested it. So `setpriv`
-    starts a shell, which compares its parent with this process and then becomes the command.
+    If this process ends before `setpriv` has requested the kill, the kernel kills nothing. So
+    `setpriv` starts a shell. The shell executes the command only if its parent is still this
+    process.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():

@@ -1,7 +1,8 @@
-"""Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
+"""Lists all resources that testbeds use on this machine, by kind, so that leftovers can be
+detected.
 
-A state folder keeps the records of testbeds. Testbeds with their records in another state folder
-than the one that this process uses may start and end concurrently, so what they hold is not listed.
+The records of testbeds are in a state folder. Other processes may use other state folders, and
+their testbeds may start and end at any time. The resources of those testbeds are not listed.
 """
 
 from __future__ import annotations
@@ -173,8 +174,8 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Returns whether the testbed with this id has another state folder than the one that this
-    process uses."""
+    """Returns whether the record of the testbed with this id is in a different state folder than
+    the one that this process uses. Returns false for an empty id."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 
@@ -186,7 +187,7 @@ def _anothers_name(name: str) -> bool:
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
     """Returns whether a file name ends with the PID of a process that belongs to no testbed, or to
-    a testbed of another state folder."""
+    a testbed whose record is in another state folder."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
@@ -199,8 +200,8 @@ def _in_anothers_folder(path: Path) -> bool:
 
 
 def _anothers_device(device: str) -> bool:
-    """Returns whether the loop device "major:minor" holds a disk of a testbed of another state
-    folder than this process uses."""
+    """Returns whether the loop device "major:minor" is a disk of a testbed whose record is in a
+    different state folder than the one that this process uses."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 

@@ -16,7 +16,7 @@ from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
     """A testbed on emulated hosts. The class validates parameters by the file system's description,
-    and checks that programs of Debian packages are installed.
+    and checks that the required programs are installed.
 
     The derived class implements `start`. The keys of PROGRAMS are required commands, and the values
     are their Debian packages. The keys of OPTIONS are options of the testbed that are not

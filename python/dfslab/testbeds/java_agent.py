@@ -62,8 +62,8 @@ def agent_jar(notify: Notify = silent) -> Path:
 
 
 def _build(maven: str, sources: list[Path], jar: Path) -> None:
-    """Builds the agent in a copy of its sources next to the jar's final path, then moves the new
-    jar to that path."""
+    """Builds the agent in a copy of its sources, which is next to `jar`. Then moves the new jar to
+    the path `jar`."""
     partial = jar.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     for source in sources:

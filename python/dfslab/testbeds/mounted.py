@@ -119,8 +119,8 @@ class MountedTestbed(HostedTestbed, Mounting):
 
     def _await_mount(self, host: Host, clock: Clock = REAL) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
-        # If the client daemon has a longer time limit, for example because it starts a JVM, the
-        # longer limit is used.
+        # If the client daemon has a longer time limit than FIRST_WRITE_LIMIT_S, for example because
+        # it starts a JVM, the daemon's limit is used.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = clock.monotonic_s() + limit_s
         while not self.attached(host):
@@ -137,8 +137,8 @@ class MountedTestbed(HostedTestbed, Mounting):
     def _await_first_write(self) -> None:
         """Waits until all clients can read a file that one client wrote.
 
-        Nothing less shows that the file system serves clients. Raises TestbedError after the time
-        limit.
+        Only such a read shows that the file system serves clients. Raises TestbedError after the
+        time limit.
         """
         name, text = f".dfslab-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
         first = self.clients[0]

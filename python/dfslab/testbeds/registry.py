@@ -69,8 +69,8 @@ def take_down(name: str) -> list[str]:
     ones.
 
     Returns the names of the testbeds that were taken down. Raises TestbedError if no testbed has
-    this name. If taking down one of several testbeds fails, TestbedError is raised only after the
-    other testbeds are taken down.
+    this name. If one of several testbeds cannot be taken down, the remaining testbeds are taken
+    down first, and then TestbedError is raised.
     """
     chosen = [
         (testbed.name, folder)
@@ -95,8 +95,8 @@ def dismantle(folder: TestbedFolder) -> None:
     """Ends a testbed's processes, then releases its disks and control groups and removes its
     folders. The processes of hosts are killed first; daemons end in reverse order of their start.
 
-    The function may be called repeatedly, by several processes concurrently, and for a testbed that
-    was only partly started.
+    The function may be called repeatedly, and by several processes concurrently. It also dismantles
+    a testbed that was only partly started.
     """
     with folder.locked() as present:
         record = folder.read() if present else None

@@ -186,9 +186,9 @@ def launching(testbed_id: str | None) -> Iterator[None]:
     """Returns a context for launching a process of the testbed with this id. It locks the testbed's
     folder, so that a take-down waits until the context has ended.
 
-    The new process inherits the lock and keeps it until it executes its program. So the take-down
-    also waits for a process whose parent was killed before that moment. Without an id, or if the
-    testbed has no folder, nothing is locked.
+    The new process inherits the lock and keeps it until it executes its program. So even if this
+    process is killed, a take-down waits until the new process executes its program. Without an id,
+    or if the testbed has no folder, nothing is locked.
     """
     found = next(state_folder().glob(f"*-{testbed_id}"), None) if testbed_id else None
     handle = None
@@ -212,8 +212,8 @@ def own_prefix() -> str:
     """Returns the prefix of the ids of all testbeds in this state folder.
 
     The names of control groups and in-memory folders contain a testbed's id, and so does the
-    environment of processes. The prefix of the id tells to which state folder such a group, folder
-    or process belongs.
+    environment of processes. Their prefix identifies the state folder to which the group, folder or
+    process belongs.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 

@@ -73,8 +73,8 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _not_installed(request: Request, error: Exception) -> Response:
-    """Returns a response that names the extra of dfslab whose library is not installed. If the
-    missing module belongs to no extra, the program is wrong: the error is raised again, so that the
+    """Returns a response that names the extra of dfslab whose library is not installed. If no extra
+    provides the missing module, dfslab itself is faulty: the error is raised again, so that the
     server prints it."""
     assert isinstance(error, ModuleNotFoundError)
     reason = missing(error)

@@ -19,8 +19,9 @@ State = Literal["running", "finished", "unfinished"]
 SCENARIO = "scenario.toml"
 # At most this number of runs is listed: the newest ones.
 MOST_RUNS = 2000
-# A process that began more than this number of seconds after its lock file was written is another
-# process with the same process number.
+# A lock file has the number of the process that wrote it. If the process with this number began
+# more than this number of seconds after the file was written, the number has been reused by a
+# different process.
 CLOCK_TOLERANCE_S = 2.0
 
 
@@ -102,8 +103,8 @@ def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
 
 @lru_cache(maxsize=4 * MOST_RUNS)
 def _head(path: Path, changed_ns: int) -> _ScenarioHead:
-    """Reads the head of a scenario file. `changed_ns`: time of the file's last change, so that the
-    cache of this function has no result for a changed file."""
+    """Reads the head of a scenario file. `changed_ns`: time of the file's last change. It is part
+    of the cache key, so a changed file is read again."""
     return _ScenarioHead.model_validate(_toml(path))
 
 
@@ -129,7 +130,8 @@ def state_of(folder: Path) -> State:
 
 def _is_locked(lock: Path) -> bool:
     """Returns whether the process whose number is in a lock file still runs. This function does not
-    try to take the lock, because a run that starts at the same time would then be refused."""
+    try to take the lock, because a run that starts at this moment would then find the lock taken
+    and be refused."""
     try:
         written_s = lock.stat().st_mtime
         began_s = psutil.Process(int(regular.content(lock))).create_time()

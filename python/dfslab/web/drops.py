@@ -77,8 +77,8 @@ async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
         folder.mkdir(exist_ok=True)
         path = folder / plain_name(name)
         for other in folder.glob("*"):
-            # The same content was stored under another name. The other name is removed, because its
-            # suffix may stand for another format.
+            # The same content is stored under a different name. The old name is removed, because
+            # its suffix may stand for a different format.
             other.unlink()
         os.link(part.name, path)
     return path
@@ -145,8 +145,9 @@ def _taken(path: Path, runs: Path) -> Dropped:
 
 
 def kind_of(path: Path) -> DroppedKind:
-    """Returns what a file contains. A file that is neither a result, a recording of calls nor a net
-    may be a trace. Raises InputError if the file should be a net but is malformed."""
+    """Returns what a file contains. Every file that is neither a result, a recording of calls nor a
+    net counts as a trace; its content is checked later. Raises InputError if the file should be a
+    net but is malformed."""
     if is_known(path):
         return "results"
     if contract.recognised(path):
@@ -161,9 +162,9 @@ def kind_of(path: Path) -> DroppedKind:
 
 def _is_json_net(path: Path) -> bool:
     """Returns whether a file has the suffix .json (or .json.gz) and is a JSON object with places
-    and transitions. Such a file counts as a net even if the net has mistakes. Other JSON files are
-    traces, and so are files that are not valid JSON as a whole, such as JSON lines, and files that
-    are larger than the largest net."""
+    and transitions. Such a file counts as a net even if the net has mistakes. All other files with
+    this suffix count as traces: other JSON objects, files that are not valid JSON as a whole (such
+    as JSON lines), and files that are too large for a net."""
     if Path(path.name.removesuffix(".gz")).suffix != ".json":
         return False
     try:

@@ -25,8 +25,9 @@ MOST_NODES = 400
 
 
 class FireRequest(StrictDocument):
-    """A move of a game: the index of the enabled binding that fires, and the number of firings. The
-    firings after the first one take the first enabled binding."""
+    """A move of a game: the index of the enabled binding that fires, and the number of firings.
+    Each firing after the first fires the binding that is then the first in the list of enabled
+    bindings."""
 
     choice: int = 0
     steps: int = 1
@@ -54,8 +55,8 @@ class GameView(Document):
 
 @dataclass
 class _Played:
-    """A game in progress. `choices`: for each firing since the start, the index of the binding that
-    fired among the enabled bindings."""
+    """A game in progress. `choices`: one index for each firing since the start. It is the position
+    of the fired binding in the list of the bindings that were enabled."""
 
     definition: NetDefinition
     game: Game
@@ -102,9 +103,9 @@ class Games:
             return _view(key, played)
 
     def back(self, key: str, is_to_start: bool) -> GameView:
-        """Takes the last firing of a game back, or all firings if `is_to_start`. For this, the
-        remaining firings are repeated from the start with the same seed. Raises InputError for an
-        unknown game."""
+        """Takes the last firing of a game back, or all firings if `is_to_start`. To restore the
+        earlier state, the firings that remain are repeated from the start with the game's seed.
+        Raises InputError for an unknown game."""
         played = self._played(key)
         with played.lock:
             kept = [] if is_to_start else played.choices[:-1]

@@ -1,5 +1,6 @@
-"""Refuses requests that do not come from the user: names that resolve to this machine only by an
-attacker's DNS, forms of other web sites, and browsers without the token."""
+"""Refuses requests that do not come from the user: requests to a host name that only an attacker's
+DNS resolves to this machine, requests by forms of other web sites, and requests by browsers without
+the token."""
 
 from __future__ import annotations
 
@@ -93,8 +94,9 @@ def is_own_name(host: str, served: str) -> bool:
     """Returns whether the Host header `host` names this application, which is served at `served`.
 
     An attacker's DNS can make any name resolve to this machine, but cannot forge an IP address in
-    the header. Therefore IP addresses are allowed; of names, only localhost and the name that the
-    user chose (`served`) are allowed.
+    the header. Therefore IP addresses are allowed: any IP address if `served` can be reached by
+    other machines, otherwise only loopback addresses. Of names, only localhost and `served` are
+    allowed.
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""

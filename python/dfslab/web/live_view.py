@@ -27,9 +27,8 @@ from dfslab.spec.files import regular
 from dfslab.studies.runs.records import stored_results
 from dfslab.web.catalog import State, state_of
 
-# READ_BYTES: number of bytes at the end of the live file that are read for one answer. SHOWN_S and
-# MOST_HOSTS: largest numbers of seconds and of hosts that are shown. MOST_RESULTS: largest number
-# of results.
+# READ_BYTES: number of bytes at the end of the live file that are read for one answer. SHOWN_S,
+# MOST_HOSTS and MOST_RESULTS: largest numbers of seconds, hosts and results that are shown.
 READ_BYTES = 1 << 20
 SHOWN_S = 120
 MOST_HOSTS = 6
@@ -92,8 +91,8 @@ def lines_of(path: Path) -> list[LiveLine]:
 
 def _charts(rates: Sequence[LiveRate]) -> Markup:
     """Returns the HTML of charts of the rate and of the latency (median, 99th percentile, longest)
-    by second. There is one line for each host, for at most MOST_HOSTS hosts, and if there are
-    several hosts, one line for all hosts taken together."""
+    by second. There is one line for each of the first MOST_HOSTS hosts. If there are several hosts,
+    one more line shows all hosts taken together."""
     hosts = list(dict.fromkeys(one.host for one in rates))
     if not hosts:
         return Markup("")

@@ -28,8 +28,8 @@ class StateSpaceView(Document):
 
 
 def view(path: Path) -> StateSpaceView:
-    """Explores the state space of the net in a file. Raises InputError if the file holds no net, or
-    a net without a state space."""
+    """Explores the state space of the net in a file. Raises InputError if the file contains no net,
+    or if the net has no state space."""
     space = engine.state_space(files.read(path), MARKINGS_MOST)
     try:
         picture, reason = scc_graph.written(space, "svg"), ""

@@ -34,8 +34,7 @@ from dfslab.studies.runs import stored
 from dfslab.web.catalog import folder_of
 
 NET = "petri"
-# Prefixes in addresses: a prefix tells whether the source of the sliders is a ready scenario or a
-# run.
+# Prefixes of the source of the sliders in an address: the source is a ready scenario, or a run.
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8
@@ -122,8 +121,8 @@ class Board:
 
     @cached_property
     def net(self) -> Model:
-        """The model that simulates nets. It is fitted to the run's measurements, except those that
-        are incomplete or held out; without measurements, it is not fitted."""
+        """The model that simulates nets. It is fitted to those of the run's measurements that are
+        complete and not held out. Without such measurements, it is not fitted."""
         found = discover.model(NET)
         training = [
             one

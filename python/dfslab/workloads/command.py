@@ -41,12 +41,12 @@ class Parameters(FileParameters):
 
 
 def command(parameters: Parameters, run: RunValues) -> ProgramCommand:
-    """Returns the command with its placeholders replaced. A placeholder is replaced by the value
-    that `run`, the values of the run, has for its name. For other names it is replaced by the
-    workload's key of that name.
+    """Returns the command with its placeholders replaced. `run` has values of the run by name, such
+    as `seed`. A placeholder whose name is in `run` is replaced by that value, every other
+    placeholder by the workload's key of its name.
 
-    Raises InputError for an empty command, an unknown placeholder, and a key of `command` alone
-    that no word of the command uses.
+    Raises InputError for an empty command, an unknown placeholder, and a key that `Parameters` does
+    not declare and no word of the command uses.
     """
     if not parameters.command:
         raise InputError("workload.command", [], "needs a program and its arguments")

@@ -33,10 +33,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream with one random mix of reads and writes. In shuffle mode, in which clients
-    also read files of other clients, it has short phases instead: five writes, then five reads,
-    repeatedly.
-    """
+    """Returns a stream with one random mix of reads and writes. In shuffle mode, clients also read
+    files of other clients, and the stream has short phases instead of the mix: five writes, then
+    five reads, repeatedly."""
     count = parameters.operations()
     if not parameters.shuffle:
         return Stream(

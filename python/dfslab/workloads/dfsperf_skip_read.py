@@ -44,8 +44,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream in which each read operation reads `skip_times` parts of one file: forward
-    with gaps of `skip_bytes`, or at random positions with a new open for every part."""
+    """Returns a stream in which each read operation reads `skip_times` parts of one file. In the
+    mode "forward", the parts are read in order with gaps of `skip_bytes`. Otherwise they are at
+    random positions, and the file is opened again for every part."""
     forward = parameters.skip_mode == "forward"
     return Stream(
         mix=[Share(operation="read")],

@@ -1,8 +1,9 @@
 """Filebench's fileserver: a repeated sequence of write, append, read, delete and stat on whole
 files.
 
-Filebench uses 10,000 files with a mean size of 128 KiB and 50 threads. An append of filebench adds
-16 KiB on average. An append of this workload adds a size drawn from the distribution of file sizes.
+Filebench uses 10,000 files with a mean size of 128 KiB and 50 threads. In filebench, an append adds
+16 KiB on average. In this workload, the size of an append is drawn from the distribution of file
+sizes.
 """
 
 from __future__ import annotations

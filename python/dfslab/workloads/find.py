@@ -1,7 +1,7 @@
 """IO500's find: lists every directory of a tree and reads the attributes of every file.
 
-IO500 runs `find -newer STAMP -size 3901c -name *01*`. The rate of IO500's find is the number of
-files divided by the time of both phases, listing directories and reading attributes.
+IO500 runs `find -newer STAMP -size 3901c -name *01*`. The rate of IO500's find is (number of files)
+/ (time of listing all directories + time of reading all attributes).
 """
 
 from __future__ import annotations

@@ -2,11 +2,14 @@
 
 The tests and their order are those of iozone's automatic mode: -i 0 write and rewrite, 1 read and
 reread, 2 random read and write, 3 backward read, 4 record rewrite, 5 strided read. In these tests,
-a phase is one operation, whose transfers are iozone's records. Three further tests run on request:
-8, reads and writes mixed at random, 9, pwrite, and 10, pread. In these three, an operation is one
-record of a file that stays open. Iozone's options -I, -o, -e and -B are `workload.cache =
-"direct"`, `sync_io`, `fsync` and `mmap`. Iozone's tests 6 and 7 are missing, because they use
-stdio.
+a phase is one operation, whose transfers are iozone's records.
+
+Three further tests run on request: -i 8 mixes reads and writes at random, 9 is pwrite, and 10 is
+pread. In these three tests, each record is one operation on a file that stays open. Iozone's tests
+6 and 7 are missing, because they use stdio.
+
+Keys of the workload that correspond to iozone's options: `cache` = "direct" to -I, `sync_io` to -o,
+`fsync` to -e, and `mmap` to -B.
 """
 
 from __future__ import annotations
@@ -108,8 +111,8 @@ def stream(parameters: Parameters) -> Stream:
             )
             continue
         operation, way = orders[test]
-        # A test uses the file that was written last. If the first test reads, it uses a file that
-        # exists before the run.
+        # A test uses the file that was written last. If the first test is not "write", one file per
+        # client is created before the timed part.
         how: PhaseSettings = {"file_choice": "newest"}
         if operation != "write":
             how["access"] = Access(order=way)

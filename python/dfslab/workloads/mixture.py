@@ -15,9 +15,8 @@ TITLE = "Random mixture of whole-file reads and writes"
 
 
 class Parameters(FileParameters):
-    """Parameters of the workload `mixture`. The fraction `read_share` of the operations are reads;
-    the others write new files.
-    """
+    """Parameters of the workload `mixture`. `read_share` is the fraction of the operations that
+    read; the remaining operations write new files."""
 
     read_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8, description="Share of operations that read"

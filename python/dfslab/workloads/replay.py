@@ -2,8 +2,8 @@
 
 Without a rate factor the workload is closed: every client executes its operations one after the
 other. With a rate factor, an operation is scheduled at its start time in the trace divided by the
-factor. If a run has more clients than the trace, `copies` lets further clients replay the trace
-again, concurrently with the first ones.
+factor. If a run has more clients than the trace, the additional clients replay copies of the trace
+at the same time, as `copies` determines.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def for_clients(parameters: Parameters, own: Stream, clients: int) -> Stream:
-    """Returns the stream of `clients` clients. If the trace `own` has fewer clients, it is replayed
-    several times, as the parameter `copies` determines. Raises InputError if `clients` does not fit
-    the trace and `copies`."""
+    """Returns the stream of `clients` clients. If the trace `own` has fewer clients, copies of it
+    are replayed concurrently, as the parameter `copies` determines. Raises InputError if `clients`
+    does not fit the trace and `copies`."""
     return repeated(own, clients, parameters.copies)
 
 

@@ -6,8 +6,8 @@ Nguyen and Apon 2012, Table 2, give the percentages of three classes of requests
 below 1 MB), and purely random ones (below 10 kB). The paper gives neither the exact sizes nor the
 share of reads. Both are parameters of this workload.
 
-The requests are drawn at random when the stream is built, so models and nets get a fixed list of
-operations, as for a trace.
+The requests are drawn at random when the stream is built. Models and nets therefore get a fixed
+list of operations, as they do for a trace.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Parameters(FileParameters):
 
     def requests(self) -> int:
         """Returns the number of requests of each client: `operations_per_client` if it is given,
-        else the number of large requests that transfer `data_per_client` bytes."""
+        else the number of large requests that transfer `data_per_client` bytes, but at least 1."""
         return self.operations_per_client or max(1, int(self.data_per_client // self.transfer_size))
 
 

@@ -2,7 +2,7 @@
 each session consists of sequential requests.
 
 Production traces have this form (Ren and others 2017: lognormal times between arrivals, periodic
-rates; Schroeder and others 2006: partly open). The numbers of these traces are not published, so
+rates; Schroeder and others 2006: partly open). The parameters of these traces are not published, so
 the defaults are only examples. `rate_factor` multiplies the rate of arrivals. `workload.arrival`
 and `rate` replace the arrival process and the number of requests per second.
 """

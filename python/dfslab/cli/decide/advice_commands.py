@@ -174,7 +174,8 @@ def _io_counters(source: Path) -> IoCounters | None:
 def _check_no_options(
     source: Path, goal: str, within: float | None, prices: Path | None, verify: int | None
 ) -> None:
-    """Raises InputError if an option is given that needs the description of a deployment."""
+    """Raises InputError if an option is given that needs the description of a deployment, which
+    `source` does not have."""
     given = {"--goal": None if goal == "rate" else goal, "--within": within, "--prices": prices}
     for option, value in {**given, "--verify": verify}.items():
         if value is not None:
@@ -195,7 +196,7 @@ def _verify(
     as_json: bool,
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
-    interrupt, what was measured until then is printed before the command ends."""
+    interrupt, the gains that were measured until then are printed before the command ends."""
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend

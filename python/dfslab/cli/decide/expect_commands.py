@@ -179,15 +179,17 @@ def _discovered(
     check: Callable[[PlaceScenario], object],
     time_s: float | None = None,
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
-    """Finds out what a place (a directory or a server) is. Returns (file system that the place
-    belongs to, measured hardware, scenario of the place).
+    """Finds out which file system a place (a directory or a server) belongs to, and probes its
+    hardware. Returns a triple: the file system, the probed hardware, and the scenario that
+    describes the place.
 
     `texts`: the text of each hardware option; None if the option is not given. `servers`, `copies`:
     numbers that the command line states; None if it does not. `as_json`: whether standard output is
     for JSON only. `check`: is called before the hardware is probed, with a scenario that has the
     final name; it raises InputError if the output cannot be written. `time_s`: seconds for
     measurements; None if nothing is measured afterwards. Raises InputError if the text of an option
-    is empty, or if an option does not fit the place."""
+    is empty, or if an option does not fit the place.
+    """
     from dfslab.instruments.discovery import place as places
     from dfslab.instruments.discovery.probes import Probed
     from dfslab.studies.expect.grid import check_time, operations_of
@@ -207,8 +209,8 @@ def _discovered(
     )
     given.check()
     found = places.find(place, texts["--web"] or "")
-    # An option that does not fit the place raises an error here, before the hardware is probed,
-    # which takes seconds.
+    # Probing the hardware takes seconds. The scenario is therefore also made before the probes, so
+    # that an option that does not fit the place raises its error at once.
     check(scenario_of(found, Probed(), given))
     if time_s is not None:
         check_time(time_s, operations_of(found.is_in_memory))

@@ -96,9 +96,9 @@ def tune(
 def _opened(
     source: str, sets: list[str] | None, yes: bool, as_json: bool
 ) -> tuple[Scenario, Opening, bool]:
-    """Returns (scenario to tune, function that opens the scenario for measurements, whether the
-    source is a running testbed). `source` is a scenario's file or name, or a place (a directory or
-    a running testbed).
+    """Returns a triple: the scenario to tune, the function that opens the scenario for
+    measurements, and whether the source is a running testbed. `source` is a scenario's file or
+    name, or a place (a directory or a running testbed).
 
     First asks the user for permission if the measurements write to a directory or an address of the
     user. Raises InputError if `source` is the folder of a run.

@@ -28,9 +28,10 @@ def verified(
     as_json: bool,
 ) -> VerifiedAdvice:
     """Carries out the first `most` changes that `advice` recommends, and measures each of them in
-    `rounds` pairs of runs (one run before and one after the change). First asks the user for
-    permission if this writes to a directory or an address of the user, unless `yes`. `limit_s`:
-    largest time in seconds for all runs. Returns the predicted and the measured gains."""
+    `rounds` pairs of runs (one run before and one after the change). If these runs write to a
+    directory or an address of the user, first asks the user for permission, unless `yes` is true.
+    `limit_s`: largest time in seconds for all runs. Returns the predicted and the measured
+    gains."""
     from dfslab.studies.trials.intervention_record import check_records
     from dfslab.studies.trials.verifying import carry_out, check_rounds, plan_of
 

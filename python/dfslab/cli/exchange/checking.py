@@ -69,7 +69,7 @@ def check(
 
 
 def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Evidence]:
-    """Returns the evidence in a file: measured numbers, together with what is known about how they
+    """Returns the evidence in a file: measured numbers, and the known conditions under which they
     were measured. Raises InputError if the file is damaged or in no known format."""
     if path.suffix == figures.SUFFIX:
         return list(figures.read(path).figure)
@@ -87,9 +87,9 @@ def _is_result(path: Path) -> bool:
 
 
 def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
-    """Measures a scenario twice for each of `pairs` A/A pairs (two runs of the same configuration).
-    Returns all results. `what` is the scenario file or the folder of a run. Raises InputError if it
-    is neither."""
+    """Measures `pairs` A/A pairs of a scenario. A pair is two runs of the same configuration.
+    Returns the results of all runs. `what` is the scenario file or the folder of a run. Raises
+    InputError if it is neither."""
     file = what / SCENARIO if what.is_dir() else what
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")
@@ -99,8 +99,8 @@ def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
 
 
 def twice(scenario: Scenario, pairs: int) -> Scenario:
-    """Returns a scenario for measuring `pairs` A/A pairs. It only measures, with two repetitions
-    for each pair. Additional repetitions for a target precision are switched off."""
+    """Returns a scenario for measuring `pairs` A/A pairs. The scenario has two repetitions for each
+    pair and no models. Additional repetitions for a target precision are switched off."""
     measured = scenario.with_methods([MEASURE])
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
 

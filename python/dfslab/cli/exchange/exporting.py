@@ -12,7 +12,8 @@ from dfslab.spec.files.outputs import STANDARD_OUTPUT
 from dfslab.spec.input_error import InputError
 
 app = typer.Typer()
-# The exporter of a table with one row for each measurement, with which `dfslab learn` works.
+# The name of the exporter that writes a table with one row for each measurement. `dfslab learn`
+# reads such tables.
 ROWS = "runs"
 
 

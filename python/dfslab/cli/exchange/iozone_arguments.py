@@ -17,8 +17,9 @@ from dfslab.spec.model import InputError
 KIB = 1024
 SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 POWERS = {"": 1, "k": 1, "m": 2, "g": 3}
-# The tests of the workload `iozone` that each test number (option -i) selects. A test marked True
-# repeats an earlier test, and the option -+n leaves it out.
+# The tests of the workload `iozone` that each test number (option -i) selects. Each test is given
+# as (name, whether the test repeats an earlier test). The option -+n leaves the repeating tests
+# out.
 TESTS: dict[int, tuple[tuple[str, bool], ...]] = {
     0: (("write", False), ("rewrite", True)),
     1: (("read", False), ("reread", True)),
@@ -48,8 +49,8 @@ WORKERS = {
     "pread": "pread readers",
 }
 # Options without a value that change nothing in dfslab. -c includes close in the times, which
-# dfslab always does. -C, -M and -R only change the layout of the output. (-T, in the next list,
-# runs clients as threads, which is dfslab's default unless -t starts processes.)
+# dfslab always does. -C, -M and -R only change the layout of the output. The option -T (in the next
+# list) runs clients as threads, which is dfslab's default unless -t starts processes.
 NOTHING_TO_SET = ("-c", "-C", "-M", "-R")
 PLAIN = ("-I", "-o", "-+D", "-e", "-B", "-T", "-+n", *NOTHING_TO_SET)
 VALUED = ("-r", "-s", "-i", "-t", "-l", "-u", "-j", "-f", "-+m")
@@ -182,8 +183,8 @@ def _options(words: Sequence[str]) -> Options:
 
 
 def _forced(given: Options) -> str:
-    """Returns what must be on the disk before a write call returns: "all" with the option -o (files
-    are opened with O_SYNC), "data" with -+D (O_DSYNC), else "none"."""
+    """Returns what each write call forces to disk before it returns: "all" (data and metadata) with
+    the option -o (O_SYNC), "data" with -+D (O_DSYNC), else "none"."""
     return "all" if "-o" in given.flags else "data" if "-+D" in given.flags else "none"
 
 

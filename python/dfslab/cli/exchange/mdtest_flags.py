@@ -37,15 +37,15 @@ REFUSED: dict[str, str] = {
 }
 # Options whose value may be joined to them, such as -R7. (-R takes the seed of a random order.)
 JOINED = ("-R", "-W", "-G", "-x", "-s", "-f", "-l", "-p")
-# The letter by which mdtest's options name each phase, with the last word of that phase's line in
-# the summary.
+# The phases that mdtest's options select. The key is the letter of the option. The value is the
+# last word of the phase's line in the summary.
 PHASES = {"C": "creation", "T": "stat", "E": "read", "r": "removal"}
 OTHERS = "phases that were not named ran as preparation and removal, and are not printed"
 OF_BACK_ENDS = ("--hdfs.", "--posix.", "--dfs.", "--S3.", "--rados.", "--cephfs.", "--gfarm.")
 
 
 def refuse(words: Sequence[str]) -> None:
-    """Raises InputError that lists every option that cannot be honoured, each with its reason. Does
+    """Raises InputError that lists every rejected option in `words`, each with its reason. Does
     nothing if there is no such option."""
     found: dict[str, str] = {}
     for word in words:

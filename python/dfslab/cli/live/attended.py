@@ -53,8 +53,8 @@ def run(work: Callable[[], object]) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _work(work, writing)
     os.close(writing)
-    # The child makes the same call. After the first of the two calls, the child has a separate
-    # process group.
+    # The child makes this call, too. Whichever process runs first, the child has a separate process
+    # group from then on.
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
     status = Attendant(child, reading).status()
@@ -139,18 +139,18 @@ class Attendant:
                 self._pass_on(signal.Signals(waited.si_signo))
 
     def _judged(self, status: int) -> int:
-        """Returns the wait status with which this process shall end. This is the child's wait
-        status `status`, with one exception: if the child was killed after its work was done, it is
-        a status with the exit code that the child wrote to the pipe."""
+        """Returns the wait status with which this process shall end. Normally this is the child's
+        wait status `status`. If the child was killed after its work was done, it is a wait status
+        that has the exit code which the child wrote to the pipe."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8
         return status
 
     def _read_code(self) -> None:
-        """Reads the exit code from the pipe when it has arrived, and later the end of the pipe,
-        when the child has closed it. Each of these two events sets the time at which the child is
-        killed."""
+        """Reads from the pipe if something has arrived: first the exit code, later the end of the
+        pipe, which the child has then closed. The child is killed WORK_DONE_LIMIT_S seconds after
+        the exit code, or EXIT_LIMIT_S seconds after the end of the pipe."""
         if not self._is_done and select.select([self._done], [], [], 0)[0]:
             written = os.read(self._done, 1)
             self._is_done = not written

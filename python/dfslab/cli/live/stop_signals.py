@@ -7,14 +7,14 @@ from types import FrameType
 
 from dfslab.spec.clock import REAL, Clock
 
-# A signal that arrives at most this many seconds after an equal one is the same request. `timeout`
-# sends its signal twice. A service manager sends a signal to every process of a command, so that
-# the child process receives it from the service manager and from its parent.
+# A signal that arrives at most this many seconds after an equal signal repeats the request of that
+# signal. `timeout` sends its signal twice. A service manager sends a signal to every process of a
+# command, so that the child process receives it from the service manager and from its parent.
 REPEATED_S = 1.0
 
 
 class StopRequests:
-    """Tells a new request to end the command from a repeated signal."""
+    """Distinguishes a new request to end the command from a repeated signal."""
 
     def __init__(self, clock: Clock = REAL) -> None:
         self._clock = clock
@@ -28,6 +28,6 @@ class StopRequests:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Acts as Python's handler of Ctrl-C: raises KeyboardInterrupt. Ignores a repeated signal,
-        because it would interrupt the clean-up that the first one began."""
+        because it would interrupt the clean-up that the first signal began."""
         if self.is_new(number):
             signal.default_int_handler(number, frame)

@@ -19,9 +19,10 @@ class TimeLeft:
         self._end_s: float | None = None
 
     def report(self, is_done: bool, remaining_s: Sequence[float]) -> None:
-        """Receives a report of progress. `remaining_s`: the estimated seconds that remain, or empty
-        if the report has no estimate; then the last estimate stays valid. `is_done`: whether the
-        reported work has ended, so that the last estimate is dropped."""
+        """Receives a report of progress. `remaining_s`: the estimated seconds that remain; empty if
+        the report has no estimate. `is_done`: whether the reported work has ended. Without an
+        estimate in the report, the last estimate is dropped if the work has ended, and stays valid
+        otherwise."""
         if remaining_s:
             self._end_s = self._clock() + remaining_s[0]
         elif is_done:

@@ -97,7 +97,8 @@ def _is_fuse(path: Path) -> bool:
 
 
 def findings(machine: InspectedMachine) -> list[InspectedPart]:
-    """Returns what works on a machine and what does not, one line for each part of dfslab."""
+    """Returns the lines of the report, one for each part of dfslab: whether the part works on the
+    machine."""
     found = [
         InspectedPart("measure a directory", "ok"),
         InspectedPart("read traces", "ok"),

@@ -33,9 +33,9 @@ class Scaling:
 
 def is_of_rates(path: Path, has_counts: bool) -> bool:
     """Returns whether the CSV table in `path` has measured rates instead of hardware. `has_counts`:
-    whether the command line has numbers of clients or servers. If it has, every table without
-    columns of hardware counts as a table of rates, so that the error for it names a missing column
-    of such tables."""
+    whether the command line has numbers of clients or servers. If it has, a table is taken for a
+    table of rates unless it has the columns of a hardware table. An error then names the column
+    that a table of rates lacks."""
     text = inputs.text("TABLE", path)
     is_of_hardware = hardware_table.is_of_systems(text)
     return not is_of_hardware and (has_counts or load_table.is_of_rates(text))

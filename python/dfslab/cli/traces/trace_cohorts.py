@@ -30,7 +30,7 @@ def compared(
 
     `found`: profile of the files, read with the same options. `of_jvms`: whether traced JVMs wrote
     the files. `kind`: how the calls are grouped, one of KINDS. Raises InputError if `kind` is
-    unknown, or if there are no such groups to compare.
+    unknown, or if the trace does not have two groups of this kind.
     """
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
@@ -81,10 +81,10 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
-    """Returns a pair of cohorts (groups of calls) from complete traces. The second cohort has the
-    slowest traces of each kind of operation, the first one has all other traces. If there are too
-    many traces, a random sample is used. Raises InputError if there are no complete traces, or too
-    few of one kind."""
+    """Returns a pair of cohorts (groups of calls) from complete traces. The first cohort has the
+    fast traces, the second cohort has the slowest traces of each kind of operation. Kinds with too
+    few traces are left out. If there are too many traces, a random sample is used. Raises
+    InputError if a cohort is empty."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
     spans, _ = tracing.spans(files, reading, trees.MOST_EVENTS)

@@ -31,8 +31,8 @@ from dfslab.studies.traces.trace_files import profile
 # Time in seconds that the view waits for new processes, such as the processes of the next command,
 # after all processes have ended.
 ENDED_AFTER_S = 10.0
-# A process counts as inactive if it has written nothing for this many times the period at which the
-# other processes write.
+# A process counts as inactive if it has written no profile for STALE_PERIODS times the period at
+# which the other processes write.
 STALE_PERIODS = 3
 LOG_WIDTH, LOG_ROWS = 100, 8
 # Number of screen lines that are not table rows: two lines at the top, the title and head of each
@@ -110,8 +110,8 @@ class Looks:
         }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
-        # The document is made without the savings that faster steps would bring. The savings are
-        # computed only at the end, because they take too long for an update of the view.
+        # The document does not have the estimated savings of faster steps. Computing them takes too
+        # long for an update of the view, so they are computed only at the end.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
@@ -263,8 +263,8 @@ def _table(title: str, rows: list[Increase], period_s: float, width: int, most: 
     """Returns a table of the work that steps did in the last period, in calls, seconds and bytes
     per second.
 
-    A step with several callers has a row for each caller. A row is named by the end of its path.
-    `most`: maximum number of rows.
+    A step with several callers has a row for each caller. The name of a row is the end of the
+    step's path. `most`: maximum number of rows.
     """
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)
     # Two blanks separate the columns.

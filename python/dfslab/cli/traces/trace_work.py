@@ -92,8 +92,8 @@ def record_command(
     with kind.up({**typed, **kind.traced(folder)}, notify=notify) as testbed:
         assert isinstance(testbed, Traceable)
         host = host_of(testbed)
-        # What the testbed did before this point, such as its start, does not count as work of the
-        # command.
+        # Calls that the testbed made before this point, such as those of its start, do not count as
+        # work of the command.
         before = callprofile.await_written(folder, discard=True)
         began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)
@@ -104,8 +104,8 @@ def record_command(
         except KeyboardInterrupt:
             notify(f"interrupted; the calls traced so far are in {folder}")
             raise
-        # What the testbed does after this point, such as its shutdown, does not count as work of
-        # the command.
+        # Calls that the testbed makes after this point, such as those of its shutdown, do not count
+        # as work of the command.
         after = callprofile.await_written(folder)
     kept = write_increase(folder, folder, before, after, began_unix_ns, host)
     if status:
@@ -123,9 +123,10 @@ def _record_mounted(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """Does the same as `record_command` for a testbed that has server counters instead of traced
-    JVMs. The command runs in the directory where the testbed is mounted. Raises InputError if the
-    testbed has no server counters, and RunFailed if the command fails."""
+    """Runs a client command on a testbed that has server counters instead of traced JVMs. Returns
+    the profile of the calls that the servers counted, as `record_command` does for traced JVMs. The
+    command runs in the directory where the testbed is mounted. Raises InputError if the testbed has
+    no server counters, and RunFailed if the command fails."""
     if not issubclass(kind, Counting):
         raise InputError("--on", name, "can neither be traced nor count calls")
     folder.mkdir(exist_ok=True)
@@ -144,7 +145,8 @@ def against(
     """Compares the profile `found` with the profile of earlier trace `files`. Returns `found` with
     the significant changes since the earlier trace.
 
-    `found` must have been read with the options `reading`, too.
+    `reading`: the options with which `files` are read. `found` must have been read with these
+    options, too.
     """
     compared = cohort.compare(profile(files, reading), found)
     return TraceAnalysis.of(found).model_copy(update={"compared": compared})
@@ -165,9 +167,9 @@ def with_cohorts(
 
 
 def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
-    """Returns the profile `found`, together with its comparison with the steps that the sequence
-    model predicts for the first configuration of a scenario. Raises InputError if none of the
-    modelled steps was traced."""
+    """Returns the profile `found`, together with a comparison of its steps with those that the
+    sequence model predicts for the first configuration of a scenario. Raises InputError if none of
+    the modelled steps was traced."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
@@ -231,9 +233,9 @@ def import_traces(
 ) -> TraceProfile:
     """Reads trace files into one profile and returns it.
 
-    The profile is also stored: as JSON in the file `output`, or as tables in the folder `into`,
-    where `label` is the name of this trace. Raises InputError if neither `output` nor `into` is
-    given, if one of them cannot be written, or if the folder has tables with this label.
+    The profile is also stored: as JSON in the file `output`, or as tables in the folder `into`, in
+    which `label` identifies this trace. Raises InputError if neither `output` nor `into` is given,
+    if one of them cannot be written, or if the folder has tables with this label.
     """
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")

@@ -1,8 +1,8 @@
 """Measures this machine's hardware (memory, processor, disk, network) with confidence intervals.
 
 Each quantity is measured several times; its mean is reported with Student's t interval. The profile
-is a deployment in TOML that a scenario can include unchanged, with the intervals as comments.
-Quantities that no key of a deployment holds are comments, too.
+is a deployment in TOML that a scenario can include unchanged, with the intervals as comments. A
+quantity for which a deployment has no key is written as a comment, too.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ REPEATS = 5
 # the rate of concurrent reads.
 OWN_SHARE_MOST = 0.5
 Answer = TypeVar("Answer")
-# The keys of a node's table `local_files`. The values are the names of the measured quantities that
-# these keys are set to.
+# Maps each key of a node's table `local_files` to the name of the measured quantity that gives the
+# key's value.
 OF_LOCAL_FILES = {
     "open_time": "file_open",
     "close_time": "file_close",
@@ -93,7 +93,8 @@ class MachineDocument:
 
 @dataclass(frozen=True)
 class ThisMachine:
-    """This machine in the role of both ends of a network connection."""
+    """This machine as an end of a network connection. In measurements of the loopback, it is both
+    ends."""
 
     address: str = "127.0.0.1"
 
@@ -182,8 +183,8 @@ def local_files(values: Mapping[str, float]) -> LocalFiles:
 
 
 def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
-    """Returns the lines of a node's TOML table `local_files`, with what was measured on the node's
-    local file system. The list is empty if nothing was measured."""
+    """Returns the lines of a node's TOML table `local_files`, with the quantities that were
+    measured on the node's local file system. The list is empty if nothing was measured."""
     lines = [
         line(key, _typical(by_name[name]))
         for key, name in OF_LOCAL_FILES.items()
@@ -194,7 +195,8 @@ def local_lines(by_name: Mapping[str, Quantity]) -> list[str]:
 
 def _rate(by_name: Mapping[str, Quantity], mode: str) -> Quantity:
     """Returns the disk's rate in bytes per second for the mode "read" or "write". It is the rate
-    with several requests in flight, or the rate with one request if no other was measured."""
+    with several requests in flight if that rate was measured, else the rate with one request in
+    flight."""
     several = by_name.get(f"direct_{mode}_capacity")
     return by_name[f"disk_{mode}_rate"] if several is None else _typical(several)
 
@@ -288,8 +290,8 @@ def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
     """Returns the lines of TOML about a disk's burst (the bytes that the disk accepts beyond its
     rate after a pause) and about its small reads.
 
-    The burst becomes a key only if its interval excludes zero; otherwise it is given as a comment.
-    A burst that lasts longer than the measurement is not found.
+    The burst is written as a key only if its confidence interval excludes zero, else as a comment.
+    A burst that lasts longer than the measurement is not detected.
     """
     burst, in_order = by_name["disk_burst"], by_name["disk_access_in_order"]
     if burst.low > 0:

@@ -1,9 +1,9 @@
 """Measures the hardware of a testbed's hosts: disks, links, and processors under their limits.
 
-The first host of every group of nodes is measured. Streams and round trips connect this host with
-its peer, the other host that has the fastest link, so that the link of the measured host limits the
-rate where possible. Page-cache hits are measured on the mounted file system if the measured host
-mounts it, else on the host's disk.
+The first host of every group of nodes is measured. Its network is measured by streams and round
+trips to a peer. The peer is the host with the fastest link among the other hosts, so that the link
+of the measured host limits the rate where possible. Page-cache hits are measured on the mounted
+file system if the measured host mounts it, else on the host's disk.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
     """Returns the TOML lines of one group of nodes. The declared disk rates are those of a single
     disk of a node.
 
-    `fastest` is the declared rate of the fastest link of another host, in bytes per second.
+    `fastest` is the declared rate of the fastest link among the other hosts, in bytes per second.
     """
     each = 1 / group.disk.count
     # A stream runs at the rate of the slower of the two links that it uses. If the group's link is
@@ -221,6 +221,6 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """Returns the round trip with the lowest mean. Adapters with a larger delay make the other
-    round trips longer."""
+    """Returns the round trip with the lowest mean. It contains the least delay of adapters, because
+    adapters with a larger delay lengthen the other round trips."""
     return min(quantities, key=lambda one: one.mean)

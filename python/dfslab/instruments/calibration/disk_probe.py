@@ -1,6 +1,6 @@
-"""Measures one disk with direct I/O (O_DIRECT): its write rate, how many bytes it accepts beyond
-this rate after a pause, and how long small reads take in ascending order, in random order, and when
-several are in flight."""
+"""Measures one disk with direct I/O (O_DIRECT). The quantities are the disk's write rate, the bytes
+that it accepts beyond this rate after a pause, and the time of a small read: in ascending order, in
+random order, and with several reads in flight."""
 
 from __future__ import annotations
 

@@ -95,8 +95,10 @@ def _calls_s(paths: Sequence[str], clock: Clock) -> dict[str, float]:
     found["close"] = timed(os.close, opened)
     opened = []
     found["open"] = timed(lambda path: opened.append(os.open(path, os.O_RDONLY)), paths)
-    # The kernel's part of `fstat` is small, so the time of `fstat` beyond that of getppid is the
-    # time in which Python builds the result. `os.stat` builds the same result.
+    # Python builds an object for the result of `fstat`, but not for that of `getppid`. In the
+    # kernel, both calls take little time. The difference of their times is therefore the time to
+    # build the object. `os.stat` builds an equal object, so this time is subtracted from the time
+    # of `os.stat`.
     python_s = timed(os.fstat, opened) - timed(lambda _: os.getppid(), opened)
     found["stat"] = timed(os.stat, paths) - python_s
     for file in opened:
@@ -118,9 +120,10 @@ def touched(clock: Clock = REAL) -> float:
 
 def data(folder: Path, clock: Clock = REAL) -> dict[str, float]:
     """Measures writing new files to the page cache and reading them from there, once with small
-    calls and once with large calls. The difference of the two times gives the processor time of a
-    call without its bytes, and the remainder gives the time of the bytes. Each file is read only
-    once, as applications do; a second read would be faster."""
+    calls and once with large calls. The difference between the times of the two runs gives the
+    processor time of a call without its bytes. The remaining time gives the rate at which the bytes
+    are transferred. Each file is read only once, as applications do; a second read would be
+    faster."""
     small, large = folder / "small", folder / "large"
     written = _line(
         _transferred_s(small, FLAGS, SMALL_BYTES, clock),
@@ -198,8 +201,8 @@ def _side_by_side_s(call: Callable[[str], object], lists: list[list[str]], clock
     """Starts one thread for each list, which calls `call` with each member of the list. Returns the
     seconds until all threads have ended.
 
-    After an interrupt, each thread ends its present call. No thread may create a file afterwards,
-    because the folder is then removed.
+    After an interrupt, each thread completes its present call and makes no further call, because
+    the folder is then removed and must stay empty.
     """
     stopping = threading.Event()
 
@@ -224,7 +227,8 @@ def commits(folder: Path, clock: Clock = REAL) -> dict[str, float]:
     """Measures how long it takes to create a file and force it to disk (fsync), for the two file
     sizes of COMMITTED_BYTES, with one thread and with STREAMS concurrent threads. A line through
     the times of both sizes gives the time of one file without its bytes, and the rate of the bytes
-    in bytes per second. For several threads, files per second are returned instead of the time."""
+    in bytes per second. For one thread, returns this time and this rate; for several threads, files
+    per second instead of the time."""
     small, large = COMMITTED_BYTES
     found = {}
     for streams, name in ((1, "file_commit"), (STREAMS, "file_commits")):

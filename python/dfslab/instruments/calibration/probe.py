@@ -1,10 +1,10 @@
 """Measures in one process what the processor delivers: memory, system calls, messages of sockets,
 page-cache hits, and requests to a FUSE file system.
 
-As a module, `probe FILE BYTES` prints all results as JSON, so it can run within a host's limits;
-`probe --units FILE` prints their units.
-Test files are created next to FILE and removed again. On a mounted file system their pages are read
-through that file system's client, as an application reads them.
+The module is also a program, so that it can run within a host's limits: `probe FILE BYTES` prints
+all results as JSON, and `probe --units FILE` prints their units. Test files are created next to
+FILE and removed again. On a mounted file system their pages are read through that file system's
+client, as an application reads them.
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # The calls cannot take most of the time. If the measured time of a call implies that they
-        # do, its measurement was disturbed. So at least half of the time is attributed to copying.
+        # Copying the bytes takes more time than the calls themselves. If `calls * call_s` exceeds
+        # half of the time, the measurement of `call_s` was disturbed. So at least half of the time
+        # is attributed to copying.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
         for one in made:

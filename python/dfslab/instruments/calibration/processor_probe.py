@@ -1,7 +1,6 @@
-"""Measures one core and one file system: the processor time in seconds of sending and receiving a
-TCP message and each byte of it, the rates in bytes per second of reading and writing memory, and
-the time in seconds of a request to a FUSE file system.
-"""
+"""Measures one core and one file system. The quantities are the processor time of a TCP message and
+of each additional byte of a message (seconds), the rates of reading and writing memory (bytes per
+second), and the time of a request to a FUSE file system (seconds)."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
 REPEATS_MOST = 1_000
-# If a rate was not determined, the advice is to repeat the measurement this many times as often:
-# four times as many repetitions halve the interval.
+# If a rate was not determined, dfslab advises to multiply the number of repetitions by this factor.
+# Four times as many repetitions halve the confidence interval.
 MORE_REPEATS = 4
 # A function that receives the progress: the number of measurements done, the number of all
-# measurements, and the name of what is measured now.
+# measurements, and the name of the present measurement.
 Report = Callable[[int, int, str], None]
 
 
@@ -38,8 +38,8 @@ class Quantity:
     def is_determined(self) -> bool:
         """Whether the measurements determine the quantity. A rate that is computed from the slope
         of a line (`size_line`) is not determined if its interval reaches zero, or if noise hid the
-        slope in one of the measurements. All other quantities count as determined, because they are
-        measured directly, so that even values that differ widely are plausible."""
+        slope in one of the measurements. All other quantities are measured directly. They always
+        count as determined, even if their values differ widely."""
         if self.name not in RECIPROCALS:
             return True
         return self.low > 0 and not any(is_at_bound(value, self.unit) for value in self.values)
@@ -74,7 +74,7 @@ class QuantityDocument:
 @dataclass(frozen=True)
 class HardwareProbe:
     """A probe that measures one or more quantities in one call. `units` has the SI unit of each
-    quantity by the quantity's name; `measure` returns the values under the same names."""
+    quantity by the quantity's name. `measure` returns the value of each quantity by that name."""
 
     units: Mapping[str, str]
     measure: Callable[[], Mapping[str, float]]
@@ -156,7 +156,7 @@ def _undetermined(one: Quantity) -> str:
 
 
 def remark(words: str, one: Quantity) -> str:
-    """Returns a comment of TOML that describes a quantity which no key of a deployment holds."""
+    """Returns a comment of TOML that describes a quantity for which a deployment has no key."""
     if not one.is_determined:
         return f"# {words}: not determined: {_undetermined(one)}"
     value, low, high = (text(value, one.unit) for value in (one.mean, one.low, one.high))

@@ -17,8 +17,8 @@ LEAST_BYTE_S, LEAST_FIXED_S = 1e-12, 1e-7
 # The largest rate of a line by its unit. A rate that reaches the bound was not determined.
 _BOUNDS = {"B/s": 1 / LEAST_BYTE_S, "1/s": 1 / LEAST_FIXED_S}
 # The quantities of a calibration that are reciprocals of a line's slope or of its time without
-# bytes. Where noise hides the difference of two times, such a reciprocal may have any value. A rate
-# that is measured as bytes divided by time may not.
+# bytes. If noise exceeds the difference of the two times, such a reciprocal has an arbitrary value.
+# A rate that is computed as bytes divided by time has no such problem and is not listed.
 RECIPROCALS = frozenset(
     {
         "direct_read_rate",

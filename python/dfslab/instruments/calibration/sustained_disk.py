@@ -75,8 +75,8 @@ def request_s(
     Only requests that end after the first SKIPPED_S seconds count (see `seconds_between`).
 
     A rate limiter of Linux admits all requests of one time slice in one batch and holds the next
-    requests until the next slice. So the measured time has to begin and to end with the end of a
-    request.
+    requests until the next slice. The measured time therefore begins when one request ends and ends
+    when another request ends.
     """
     blocks = path.stat().st_size // size_bytes
     seeds = [chance.random() for _ in range(depth)]
@@ -106,12 +106,13 @@ def request_s(
 
 
 def seconds_between(ended_s: Sequence[float], depth: int = 1) -> float:
-    """Returns the mean seconds for which a request occupies the disk, from the sorted times at
-    which requests ended while `depth` of them were in flight.
+    """Returns the mean seconds for which a request occupies the disk. `ended_s` has the sorted
+    times at which requests ended while `depth` of them were in flight.
 
-    A disk may end `depth` requests at the same moment. So the time is counted from the end of the
-    request number `depth` to the last end, and divided by the number of requests after that one. If
-    there are no requests after it, the requests are assumed to have taken MEASURED_S in total.
+    With n requests, the mean is (ended_s[n - 1] - ended_s[depth - 1]) / (n - depth). A disk may end
+    `depth` requests at the same moment, so the time begins when the first `depth` requests have
+    ended, and only later requests are counted. If n is at most `depth`, the n requests are assumed
+    to have taken MEASURED_S in total.
     """
     if len(ended_s) <= depth:
         return MEASURED_S / max(1, len(ended_s))

@@ -12,7 +12,7 @@ from dfslab.instruments.measuring.disturbance import MachineWatch
 PRESSURE = Path("/proc/pressure")
 LOAD = Path("/proc/loadavg")
 # Upper limit for a share of waiting or stolen time from which a slowdown 1 / (1 - share) is
-# computed. A larger share is treated as this one, so that the slowdown stays finite.
+# computed. A larger share is replaced by this limit, so that the slowdown stays finite.
 MOST_SHARE = 0.99
 _SOME = re.compile(r"^some avg10=(\d+(?:\.\d+)?)", re.MULTILINE)
 
@@ -65,8 +65,8 @@ class BusyWatch:
         self._began = self._watch.moment()
 
     def load(self) -> MachineLoad:
-        """Returns the load before the probes, and the share of the processors that other virtual
-        machines took during them."""
+        """Returns the load as it was before the probes. Its `stolen_share` is the share of the
+        processors' time that other virtual machines used during the probes."""
         stolen = self._watch.since(self._began).stolen_share
         return replace(self._before, stolen_share=stolen or 0.0)
 

@@ -41,7 +41,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoveredPlace:
-    """An existing file system, and what is known about it before anything is measured.
+    """An existing file system, and the facts about it that are known without a measurement.
 
     text: the place as the user named it. system: the name of the file system's description.
     directory, uri: where clients reach the file system. discovery: what the file system reports
@@ -133,7 +133,8 @@ def probed(place: DiscoveredPlace, report: ProbeReport = unreported) -> Probed:
 
 def _with_disk(found: Probed, directory: Path, progress: ProbeProgress) -> Probed:
     """Returns the probed hardware with the disk and the calls of a local directory added. The disk
-    is probed before and after the calls, so that a disturbance of some seconds shows."""
+    is probed before and after the calls, so that a disturbance of some seconds shows as a
+    difference between the two probes."""
     disk = progress.of("the disk", lambda: probes.local_disk(directory))
     files = progress.of("calls and requests", lambda: probes.local_files(directory))
     again = progress.of("the disk again", lambda: probes.local_disk(directory))

@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 from dfslab.spec.clock import REAL, Clock
 
 Answer = TypeVar("Answer")
-# The probes in their order, and the seconds that each takes on an idle machine with an SSD. Only
-# their ratios matter after the first probe, because the time left is scaled by the time that the
-# probes before have taken.
+# The probes in their order, and the seconds that each takes on an idle machine with an SSD. After
+# the first probe, the remaining time is scaled by (elapsed time) / (sum of the seconds listed here
+# for the completed probes) if this ratio exceeds 1.
 USUAL_S = {
     "free processors": 1.0,
     "round trips": 0.2,

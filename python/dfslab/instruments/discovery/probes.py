@@ -28,8 +28,9 @@ from dfslab.testbeds.hosts import hardware
 TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
-# The disk is probed twice, before and after the calls, and in each of the two probes DISK_REPEATS
-# times. So a disturbance of some seconds makes the repetitions disagree.
+# Number of repetitions in each of the two probes of the disk. One probe precedes the probe of the
+# calls, the other follows it. A disturbance of some seconds therefore affects only some of the
+# repetitions, and shows as their disagreement.
 DISK_REPEATS = 2
 # Rates of the disk that are directly measured, not by a line through two sizes of requests.
 CAPACITIES = ("direct_read_capacity", "direct_write_capacity")
@@ -96,8 +97,8 @@ class MemoryProbe:
 class FilesProbe:
     """The measured costs of calls on a local directory: the medians of the repetitions.
 
-    `calls_log_sd`, `disk_log_sd`: how much the repetitions of calls, and of requests to the disk,
-    disagree, as standard deviations of natural logarithms.
+    `calls_log_sd`, `disk_log_sd`: disagreement of the repetitions, of the calls and of the requests
+    to the disk, as the standard deviation of natural logarithms.
     """
 
     files: LocalFiles = field(default_factory=LocalFiles)
@@ -122,8 +123,8 @@ class Probed:
     for other places, or where direct I/O is refused. processor_share: the share of one processor
     that a thread gets while this machine does its other work. local_files: the measured costs of
     calls on a local directory; "not measured" for other places. memory_log_sd, disk_log_sd,
-    calls_log_sd: how much the repetitions of the probes of memory, of the disk and of calls
-    disagree, as standard deviations of natural logarithms. load: how busy this machine was.
+    calls_log_sd: disagreement of the repetitions of a probe (of memory, of the disk, of calls), as
+    the standard deviation of natural logarithms. load: how busy this machine was.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -141,8 +142,8 @@ class Probed:
 def processor_share(clock: Clock = REAL) -> float:
     """Returns the share of a processor that one thread of this process gets while this machine does
     its other work. The thread computes for SHARE_S seconds; the share is its processor time divided
-    by the elapsed time, between LEAST_SHARE and 1. It includes the priority of this process and the
-    limits of its control group, which the machine's load does not show."""
+    by the elapsed time, between LEAST_SHARE and 1. The share reflects the priority of this process
+    and the limits of its control group, too, which the machine's load does not show."""
     began_s, used_s = clock.monotonic_s(), clock.processor_s()
     while clock.monotonic_s() < began_s + SHARE_S:
         pass
@@ -170,8 +171,8 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
 
 
 def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Returns for each role the round-trip times in seconds. There is one for each address of the
-    role that answers. A role without such an address is left out."""
+    """Returns for each role the round-trip times in seconds. Each address of the role that answers
+    has one time. A role is left out if none of its addresses answers."""
     found = {
         role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
         for role, listed in addresses.items()

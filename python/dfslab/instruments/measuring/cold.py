@@ -57,8 +57,9 @@ class DisksRead:
 
 
 class Disks:
-    """Reads the disk counters of a testbed's servers during a cold run. If `empties_clients` is
-    true, also empties the caches in the testbed's client processes before each phase.
+    """Reads the disk counters of a testbed's servers at the start and the end of each phase of a
+    cold run. Before each phase, always empties the servers' caches. If `empties_clients` is true
+    and the testbed's client processes have caches, also empties the caches of these processes.
 
     The plan of the run must have a barrier after each phase.
     """
@@ -70,7 +71,8 @@ class Disks:
     def mark(self) -> None:
         """Records the disk counters at the start or the end of a phase.
 
-        At the start, the caches of client processes and of servers are emptied first.
+        At the start, caches are emptied first: those of the servers always, those of client
+        processes only if `empties_clients` is true.
         """
         if len(self._read_bytes) % 2 == 0:
             self._empty_caches()
@@ -88,7 +90,7 @@ class Disks:
 
     def read(self, stream: Stream, report: LoadReport) -> DisksRead:
         """Returns the bytes read from disks in the run and in each phase. A number is None if it is
-        unknown; all numbers are None without emulated disks.
+        unknown. Without emulated disks, all numbers are None.
 
         Raises RunFailed if a phase read much less from disks than it read from files for the first
         time (see LEAST_SHARE). Only phases that read files and change no file content are checked.
@@ -143,8 +145,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
     """Returns for each phase, by number, the bytes that the phase reads for the first time.
 
     For each file, at most the file's size and at most the bytes read from the file are counted. In
-    long runs, only the first operations are examined. The bytes are then underestimated, so that a
-    long run is less likely to be rejected than a short one.
+    long runs, only the first operations are examined. The bytes are then underestimated, so a long
+    run is less likely to be rejected than a short run.
     """
     one_place = _in_one_place(stream)
     clients = report.per_client
@@ -156,8 +158,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
             continue
         key = one.phase, one.owner, one.file
         # For the operation "read", which may read parts of a file in any order, `offset_bytes` is
-        # the file's length, not an offset. It is unknown which part such a read reads, so each one
-        # is counted as a read of another place.
+        # the file's length, not an offset. Which part of the file such an operation reads is
+        # unknown, so each of these operations is counted as a read of a different place.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})
@@ -166,8 +168,9 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if somewhere:
             end_bytes = one.offset_bytes or one.size_bytes
         if one.phase in one_place:
-            # If the phase repeatedly reads one place, only one transfer reads bytes for the first
-            # time. If its size is random, it may be arbitrarily small, so no bytes are counted.
+            # If the phase reads one place repeatedly, only its first transfer reads new bytes. If
+            # transfer sizes are random, this transfer may be arbitrarily small, so no bytes are
+            # counted.
             end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}

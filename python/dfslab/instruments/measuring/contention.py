@@ -1,5 +1,5 @@
-"""Measures how much processor time was used by programs that have nothing to do with a run. The
-source is the kernel's process table."""
+"""Measures the processor time that programs outside of a run use. The source is the kernel's
+process table."""
 
 from __future__ import annotations
 

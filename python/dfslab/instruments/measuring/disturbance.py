@@ -16,8 +16,8 @@ STAT = Path("/proc/stat")
 OWN_GROUPS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
 # COUNTED is the number of columns that are read from the line "cpu" of /proc/stat: user, nice,
-# system, idle, iowait, irq, softirq, steal. STEAL is the position of the last one. The column user
-# includes the time of guests.
+# system, idle, iowait, irq, softirq, steal. STEAL is the position of the column steal. The column
+# user includes the time of guests.
 COUNTED, STEAL = 8, 7
 # Columns of the processor time that processes use: user, nice, system. Interrupts belong to no
 # process.

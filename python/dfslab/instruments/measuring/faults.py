@@ -22,8 +22,8 @@ UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"
 class Conductor:
     """Injects the faults of one run.
 
-    `done` holds the faults that happened, with their times in seconds after the clients' start.
-    `late` holds a text for each fault that was not due yet when the run ended.
+    `done` has the faults that happened, with their times in seconds after the clients' start.
+    `late` has one text for each fault whose scheduled time was after the end of the run.
     """
 
     def __init__(self, testbed: BaseTestbed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
@@ -56,8 +56,8 @@ class Conductor:
         """Receives the progress of the run. When the timed part ends, pauses and network faults are
         undone, and no more faults are injected.
 
-        So the file system answers when acknowledged data is audited after the timed part, although
-        killed daemons are not restarted yet.
+        The audit of acknowledged data follows the timed part. During the audit, no daemon is
+        suspended and no link is cut or slowed, but killed daemons are still dead.
         """
         if phase == "running":
             self._share = share

@@ -10,8 +10,9 @@ from typing import TypedDict
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
-# Interval of the rate curve in seconds. A bucket of a histogram is a range of times in which
-# operations ended. Its operations are spread evenly over the intervals that this range overlaps.
+# Interval of the rate curve in seconds. The times of operations are known only as buckets of a
+# histogram: each bucket has a range of end times and the number of operations that ended in it.
+# These operations are spread evenly over the intervals that the range overlaps.
 STEP_S = 0.1
 # A run has recovered when the mean rate over WINDOW intervals reaches RECOVERED_SHARE of the rate
 # before the fault.
@@ -108,14 +109,21 @@ class _Return(TypedDict):
 
 
 def _as_before(after: Sequence[float], usual: float | None) -> _Return:
-    """Returns when the rate returns to `usual` after a fault, how many operations are missing until
-    then, the lowest rate, and for how many seconds the rate is low again later. A rate is low if it
-    is less than RECOVERED_SHARE of `usual`.
+    """Returns how the rate returns to `usual` after a fault.
 
-    `after` has the rates of the intervals after the fault. `usual` is the rate before the fault.
-    Both are in operations per second. If `usual` is None or there are fewer than WINDOW intervals,
-    the time and the number of missing operations are None. If the rate is never low, both are 0. If
-    the rate does not return, the time is None.
+    `after` has the rates of the intervals of STEP_S after the fault. `usual` is the rate before the
+    fault. Both are in operations per second. Windows of WINDOW successive intervals are averaged,
+    and a mean is low if it is less than RECOVERED_SHARE * `usual`.
+
+    - `lowest_per_s`: the lowest mean; None if there are fewer than WINDOW intervals.
+    - `recovered_after_s`: time from the fault to the return, in seconds; 0 if no mean is low, None
+      if the rate does not return.
+    - `shortfall`: number of operations missing until the return, or until the end of `after` if the
+      rate does not return; 0 if no mean is low.
+    - `relapsed_s`: number of low means after the return, times STEP_S.
+
+    If `usual` is None or there are fewer than WINDOW intervals, `recovered_after_s` and `shortfall`
+    are None.
     """
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
     found: _Return = {
@@ -130,9 +138,9 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     if not any(below):
         return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
-    # Delayed operations complete in a burst when the fault ends. A window that contains the end of
-    # the outage averages the outage and the burst. So the first interval of the window must not be
-    # low either.
+    # The rate returns at the first window after the fall whose mean and whose first interval are
+    # both not low. The mean alone does not suffice: delayed operations complete in a burst when the
+    # outage ends, so a window that begins in the outage and contains the burst has a high mean.
     back = next(
         (
             i
@@ -180,7 +188,8 @@ def _together_s(report: LoadReport) -> float:
     """Returns the time in seconds at which the first client finished (the stonewall), or the end of
     the run if the stonewall is not known. In a run of phases, this is the time of the last phase.
 
-    After this time fewer clients run, so a lower rate is not due to a fault.
+    After this time fewer clients run, so a lower rate is no effect of a fault, and the rate curve
+    ends here.
     """
     if not report.phases:
         return report.stonewall_s or report.window_s

@@ -12,8 +12,8 @@ from dfslab.documents.measured_load import RateInterval
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-# Smallest number of seconds for an interval. With fewer seconds, the bootstrap would have too few
-# blocks.
+# Smallest number of seconds for which a confidence interval is computed. With fewer seconds, the
+# bootstrap would have too few blocks.
 FEWEST_SECONDS = 20
 
 

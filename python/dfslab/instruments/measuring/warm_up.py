@@ -1,4 +1,4 @@
-"""Warms up a fresh testbed, so that its first run behaves like later ones."""
+"""Warms up a fresh testbed, so that its first run behaves like later runs."""
 
 from __future__ import annotations
 
@@ -62,11 +62,13 @@ def warm_up(
     """Runs the warm-up of a fresh testbed and discards its results. Raises RunFailed if the load
     generator fails.
 
-    If the scenario sets the duration of the warm-up, many operations on small files are made in
-    this time, because JIT compilation of a method begins only after many calls. Under a processor
-    limit, compilation takes many times as long. So in studies that vary processor shares, the
-    configuration's own operations are run as well; the caller lifts the processor limits for the
-    warm-up.
+    By default, operations on files of the size that the testbed states run until the testbed's time
+    limit. If the scenario sets the duration of the warm-up, many operations on small files run for
+    this duration instead, because JIT compilation of a method begins only after many calls.
+
+    Under a processor limit, compilation takes many times as long. So in studies that vary processor
+    shares, the configuration's own operations are run as well; the caller lifts the processor
+    limits for the warm-up.
     """
     session.notify("warming up the daemons")
     usual = WarmUp() if session.testbed is None else session.testbed.WARM_UP
@@ -91,8 +93,8 @@ def warm_up(
     for stream, time_limit_s in streams:
         plan = LoadPlan(
             stream=stream,
-            # Not every target can bypass caches, so the warm-up does not request it. If the target
-            # cannot, the configuration's own run reports the error.
+            # Not every target can bypass caches, so the warm-up does not request direct transfers.
+            # If the target cannot bypass caches, the configuration's own run reports the error.
             target=target.model_copy(
                 update={"fsync": "never", "drop_caches": "none", "direct": False}
             ),

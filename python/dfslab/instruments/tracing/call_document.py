@@ -186,8 +186,8 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # `single` is true if the durations of single calls were recorded. Sums from a server's counters
-    # have no such durations, so quantiles and the standard deviation are None.
+    # `single` is true if the durations of single calls were recorded, or if there are no calls. A
+    # server's counters record only sums, so quantiles and the standard deviation are then None.
     single = bool(node.durations) or not node.count
     return TreeNode(
         name=node.name,
@@ -209,8 +209,8 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # For each process, the last entry would be the spread of its calls. It is None, because the
-        # profile has only sums for each process.
+        # The last element of each tuple is for the spread of the process's calls. It is None,
+        # because the profile has only sums for each process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

@@ -30,8 +30,8 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# Writing a profile may take this number of nanoseconds. So if a profile was completed less than
-# this time after a request, its writing may have begun before the request.
+# Longest time in nanoseconds that writing a profile takes. If a profile was completed less than
+# this time after a request, the agent may have begun to write it before the request.
 WRITE_NS = 200_000_000
 # The two states that the tracing agent reports for an instrumentation point that works: the class
 # of the point is instrumented, or the process has not loaded the class. Any other reported text is
@@ -46,8 +46,9 @@ Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 class CallTreeRow(CheckedModel):
     """One row of a process's call trees.
 
-    A row is a step. If `under` is set, the row is not a step: it stands for the parent of its child
-    rows, a step in another process, and `under` is the path of this parent.
+    If `under` is None, the row is a step of the process. Else the row stands for a step of another
+    process, which called the steps in the child rows. `under` is the call path of that calling
+    step.
     """
 
     above: int = Field(ge=-1)
@@ -83,8 +84,8 @@ class Losses(CheckedModel):
 
 
 def current_state(state: str) -> str:
-    """Returns today's name of an instrumentation point's state. Any text that is not a former name
-    is returned unchanged."""
+    """Returns the present name of an instrumentation point's state. If `state` is not a name of an
+    earlier version (FORMER_STATES), it is returned unchanged."""
     return FORMER_STATES.get(state, state)
 
 
@@ -179,10 +180,10 @@ class MergedStep:
 
     path: CallPath | None = None
     kind: str = ""
-    handed: bool = False  # whether the step runs on another thread than its parent step
+    handed: bool = False  # whether the step runs on a different thread than its parent step
     count: int = 0
     timed: int = 0  # number of calls whose times are known
-    unbounded: bool = False  # whether the extremes of some calls are unknown
+    unbounded: bool = False  # whether the shortest and longest times are unknown for some calls
     errors: int = 0
     bytes: int = 0
     total_ns: int = 0
@@ -273,8 +274,8 @@ class MergedStep:
     def own_ns(self) -> int:
         """The self time in ns.
 
-        If the step blocked while other processes worked on its calls, the time of the other
-        processes is subtracted, unless it exceeds the self time.
+        If the step blocked while other processes served its calls, their time (`served_ns`) is
+        subtracted, unless it exceeds the recorded self time.
         """
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
@@ -287,9 +288,9 @@ def is_profile(path: Path) -> bool:
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """Returns the given files, with each folder replaced by files in it.
+    """Returns the given paths, with each folder replaced by files that it contains.
 
-    These are the folder's JVM profiles, or, if it has none, its trace files.
+    The files are the folder's JVM profiles; if the folder has no JVM profiles, its trace files.
     """
     found: list[Path] = []
     for path in paths:
@@ -357,7 +358,8 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 def since(earlier: File, later: File) -> File:
     """Returns the increase of one process's sums from the profile `earlier` to the profile `later`.
 
-    Minima and maxima are not differences: they are those of all calls since the process started.
+    Sums are differences. Minima and maxima cannot be subtracted, so they are those of all calls
+    since the process started.
     """
     before = {place: row for place, row in _places(earlier)}
     rows = []

@@ -15,9 +15,9 @@ THIS_MACHINE = "this machine"
 
 
 def host_of(testbed: Traceable) -> str:
-    """Returns the name of the one host on which all processes of a testbed run, THIS_MACHINE.
-    Returns "" if clients are started on emulated hosts, so that the processes run on several
-    hosts."""
+    """Returns THIS_MACHINE if all processes of a testbed, its clients included, run on this machine
+    outside of emulated hosts. Returns "" if clients are started on emulated hosts, because the
+    processes then run on several hosts."""
     words = ["true"]
     return THIS_MACHINE if testbed.client_command(words) == words else ""
 

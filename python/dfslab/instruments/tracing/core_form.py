@@ -50,12 +50,13 @@ class _Change:
 def readable(
     paths: Sequence[Path], errors: type[Exception], reading: Reading | None = None
 ) -> Iterator[list[str]]:
-    """Yields the paths of files that have the content of the given files in forms that the core
-    reads.
+    """Yields one path for each of the given files, in the same order. If the core can read the
+    given file, the path is that of the file. Otherwise it is the path of a temporary copy that is
+    converted to a form that the core reads. The copies are removed at the end of the context.
 
-    Raises an InputError that names a file whose form is recognised but cannot be read. Exceptions
-    of the class `errors`, which the core raises for malformed files, are raised again with the
-    names of the given files.
+    Raises an InputError that names a file whose form is recognised but cannot be read. The core
+    raises exceptions of the class `errors` for malformed files. They are raised again with the name
+    of the given file in place of that of the copy.
     """
     form = reading.format if reading else ""
     with scratch.folder("trace") as folder:

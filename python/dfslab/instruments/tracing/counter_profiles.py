@@ -1,4 +1,4 @@
-"""Converts the counters of servers into call profiles, which hold sums for each kind of call.
+"""Converts the counters of servers into call profiles, which have sums for each kind of call.
 
 Nothing is inferred. A counter does not record individual calls, so the profile has no spans and no
 quantiles. Total, shortest and longest durations are present only if the server records them.
@@ -145,8 +145,8 @@ def record(testbed: Counting, system: str, command: Sequence[str], folder: Path)
     """Runs a command on the first client host of a mounted testbed. Returns the exit status of the
     command.
 
-    The function writes to `folder` a profile of the calls that each server counted during the
-    command, and the single calls that the file system recorded.
+    Writes to `folder` one profile for each server, with the calls that the server counted during
+    the command. Also writes there the single calls that the file system recorded.
     """
     host = testbed.clients[0]
     script = f'cd {shlex.quote(str(testbed.mount_point))} && exec "$@"'

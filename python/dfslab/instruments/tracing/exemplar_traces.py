@@ -50,8 +50,8 @@ class _Tree:
 
 
 def timelines(paths: Iterable[Path]) -> list[Timeline]:
-    """Returns the slowest exemplar of each pair of a service and a name of the service's root
-    calls. The exemplars are sorted by descending duration, and at most MOST_CALLS are returned.
+    """Returns for each service, and for each name of the service's root calls, the slowest
+    exemplar. The exemplars are sorted by descending duration, and at most MOST_CALLS are returned.
 
     The `cause` of an exemplar is the path of its parent in another process, because exemplars have
     no trace id by which the parent itself could be found.
@@ -124,8 +124,8 @@ def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
         while open_spans:
             span, depth = open_spans.pop()
             found.append((span, depth))
-            # Remove each span from the dictionary. Spans that name each other as parents would
-            # otherwise cause an endless loop.
+            # The spans below a span are removed from the dictionary. Otherwise, spans that name
+            # each other as parents would cause an endless loop.
             inside = below.pop(span.span_id, [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
         yield _Tree(service, found)

@@ -142,8 +142,8 @@ class Cluster:
         """Returns a context in which the processor limits of all hosts are lifted.
 
         Daemons are started and JIT-compiled in this context, because a node's processor limit shall
-        only affect a running daemon, and because a JVM that starts under a limit would size its
-        thread pools by the limit.
+        slow down only running daemons, not their start. In addition, a JVM that starts under a
+        limit would size its thread pools by the limit.
         """
         shared = [group for _, group in self.deployment.nodes() if group.share < 1]
         if not shared:

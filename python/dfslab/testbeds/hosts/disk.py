@@ -19,8 +19,8 @@ from dfslab.testbeds.hosts.control_groups import ControlGroups
 BLOCK = Path("/sys/block")
 FREE_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
-# For each file system, the command that creates it. The image is a new sparse file, so nothing
-# needs to be discarded or written first.
+# For each file system, the command that creates it. The options switch off discarding and early
+# initialisation, which a new sparse image does not need.
 _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
@@ -95,7 +95,7 @@ def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence
 def release(folders: Sequence[Path], clock: Clock = REAL) -> None:
     """Detaches all loop devices of images in the folders, and waits until they are free.
 
-    Raises TestbedError if one stays in use.
+    Raises TestbedError if a device stays in use.
     """
     deadline = clock.monotonic_s() + FREE_WAIT_S
     while left := attached(folders):

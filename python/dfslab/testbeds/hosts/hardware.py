@@ -45,8 +45,8 @@ TIMEOUT_S = 10.0
 # number. Otherwise they are measured one after the other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# A measurement that failed n times is repeated after a pause of n times this number of seconds,
-# because other work on the machine disturbs measurements for seconds.
+# A measurement that has failed n times is repeated after a pause of n * PAUSE_S seconds, because a
+# disturbance by other work on the machine may last for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -83,8 +83,8 @@ class Check:
     """One measured quantity of one host, compared with its declared value.
 
     `declared` is None if the quantity is not emulated. `allowed` is the largest permitted
-    difference between the measured and the declared value. `holds` is whether the difference is
-    permitted.
+    difference between the measured and the declared value. `holds`: whether the difference is at
+    most `allowed`.
     """
 
     host: str
@@ -157,8 +157,8 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """Runs a measurement and returns its checks. While a check fails, the measurement is repeated,
-    up to ATTEMPTS times in all, since other work may disturb single attempts. The result of each
+    """Runs a measurement and returns its checks. Other work may disturb a single attempt, so the
+    measurement is repeated while a check fails, up to ATTEMPTS attempts in all. The result of each
     check is that of the last attempt in which the check held, or that of the last attempt if it
     never held."""
     best = _checked(work)
@@ -239,8 +239,8 @@ def _sending(
     """Returns a context in which a thread sends zeros from `source` to `sink`. It yields the
     connection of the receiver, and a pool with one free thread for receiving.
 
-    The end of the context closes the connection, which ends the sender. Raises OSError if the
-    sender failed in another way, or if no connection arrived.
+    The end of the context closes the connection, which ends the sender without an error. Raises
+    OSError if the sender fails for any other reason, or if no connection arrives.
     """
     with (
         sink.in_network(lambda: socket.create_server((sink.address, 0))) as server,
@@ -278,8 +278,8 @@ def _drain(connection: socket.socket, over: threading.Event) -> None:
 
 def _received(connection: socket.socket, buffer: bytearray) -> int:
     """Receives into `buffer` and returns the number of bytes. Raises ConnectionError if the sender
-    has ended the stream: if the time after the end were included, the measured rate would be too
-    low."""
+    has ended the stream, because the measured time would otherwise include time without a stream,
+    and the measured rate would be too low."""
     count = connection.recv_into(buffer)
     if not count:
         raise ConnectionError("the sender ended the stream during the measurement")
@@ -429,8 +429,9 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
             for (host, group), measured in zip(chosen, pool.map(work, paths), strict=True):
                 each = group.disk.write_rate if kind == "write" else group.disk.read_rate
                 rate = each * group.disk.count
-                # The kernel splits large requests. Under a low limit of requests per second, the
-                # limit of bytes per second is never reached, so the byte rate is not checked.
+                # The kernel splits large requests into parts, each of which counts as a request.
+                # Under a low limit of requests per second, the disk never reaches its limit of
+                # bytes per second. The byte rate is therefore not checked.
                 is_unknown = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
@@ -468,8 +469,9 @@ def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) 
     """Returns the line of moved bytes over time. `move` is the function that reads or writes one
     block at an offset.
 
-    The line is a regression. A limiter that refills ten times a second gives a staircase, on which
-    the slope between two single points can be far off.
+    The line is fitted by regression. A rate limiter that refills its tokens ten times a second
+    makes the moved bytes grow in steps, so the slope between two single points could be far from
+    the mean rate.
     """
     file = os.open(path, flags | os.O_DIRECT, 0o600)
     try:

@@ -156,8 +156,8 @@ class Host:
 def hold(
     words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
 ) -> subprocess.Popen:
-    """Starts a process that keeps namespaces alive. If `owned` is true, the process ends when this
-    process ends.
+    """Starts a process that keeps namespaces alive. If `owned` is true, the started process ends
+    when this process ends.
 
     `words` end with the program that keeps the namespaces alive. If `words` create no PID
     namespace, that program must not have a child process, because the child would outlive the

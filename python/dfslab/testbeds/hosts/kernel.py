@@ -1,4 +1,5 @@
-"""Tries which of the kernel features and permissions that testbeds need are available."""
+"""Finds out by trials which kernel features and permissions are available, of those that testbeds
+need."""
 
 from __future__ import annotations
 

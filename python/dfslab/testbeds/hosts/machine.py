@@ -50,7 +50,7 @@ def cores_of(group: NodeGroup) -> float:
 def not_made(deployment: Deployment) -> list[str]:
     """Returns the declared properties of a deployment that this machine cannot emulate.
 
-    The hosts can run without them.
+    The hosts can run without these properties.
     """
     groups = {group.name: group for _, group in deployment.nodes()}.values()
     here = os.cpu_count() or 1

@@ -2,8 +2,8 @@
 netem or a delay line delays packets.
 
 A link is shaped at both ends: outgoing traffic of a host at its own adapter, incoming traffic at
-the switch's port. A shaper's buffer is part of the model: at the link's rate, it holds the traffic
-of BUFFER_S seconds plus twice the link's delay.
+the switch's port. The size of a shaper's buffer is part of the emulated network: it is the burst
+plus the link's rate times (BUFFER_S + 2 * the link's delay).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# Side effects of the emulated network, which deployments declare: `burst`, the bytes that a
-# rate-limited adapter lets pass without delay, and `delay`, the smallest delay in seconds that the
+# The defaults of the properties that only an emulated network has. `burst`: bytes that a
+# rate-limited adapter lets pass without delay. `delay`: smallest delay in seconds that the
 # delay-line process emulates.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)

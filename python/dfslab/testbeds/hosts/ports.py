@@ -53,9 +53,9 @@ def free_ports(
     process, and returns them.
 
     The search begins at a random port and covers a range outside the ephemeral ports, so that no
-    outgoing connection takes a port before the daemon binds it. Until then, the reservation
-    excludes the port from the searches of other processes. Raises TestbedError if there are too few
-    free ports.
+    outgoing connection takes a port before the daemon binds it. Until the daemon binds the port,
+    the reservation excludes it from the searches of other processes. Raises TestbedError if there
+    are too few free ports.
     """
     found: list[int] = []
     for port in _window():

@@ -10,7 +10,7 @@ SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def find_program(command: str) -> str | None:
-    """Returns the path of the executable `command`, also if it is in a folder for administrators
-    that PATH lacks; None if it is not installed."""
+    """Returns the path of the executable `command`; None if it is not installed. The folders for
+    administrators (SYSTEM_FOLDERS) are searched even if PATH lacks them."""
     path = os.environ.get("PATH", os.defpath)
     return shutil.which(command, path=os.pathsep.join((path, *SYSTEM_FOLDERS)))

@@ -3,8 +3,8 @@ SPECjvm2008.
 
 SPECjvm2008 is the geometric mean of single-processor kernels, of which compression and cryptography
 depend on the processor alone. SPECjvm2008 itself cannot be used in a testbed because of its licence
-and its duration. So two such kernels of Python's standard library run briefly inside the host's
-limits. The unit is arbitrary: only ratios of scores are meaningful.
+and its duration. So a compression kernel and a cryptography kernel of Python's standard library run
+briefly inside the host's limits. The unit is arbitrary: only ratios of scores are meaningful.
 """
 
 from __future__ import annotations

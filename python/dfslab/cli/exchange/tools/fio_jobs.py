@@ -140,8 +140,8 @@ def _workload(job: Job) -> dict[str, LevelValue]:
 
 def _run(job: Job) -> dict[str, LevelValue]:
     """Returns the scenario's `run` settings for a fio job: `timed`, the time limit and the seed.
-    `timed` is true if the job has a `runtime`; such a job is complete when that time is over.
-    Raises InputError for `time_based` without a `runtime`."""
+    `timed` is true if the job has a `runtime`: a run that ends at this time limit counts as
+    complete. Raises InputError for `time_based` without a `runtime`."""
     limit_s = job.time_s("runtime", 1.0)
     if job.flag("time_based") and not limit_s:
         raise InputError(job.key("time_based"), None, "needs a runtime")

@@ -184,8 +184,8 @@ class Job:
         return self.given.get(option, default)
 
     def flag(self, option: str) -> bool:
-        """Returns whether an option is switched on. An option that is written without a value is
-        on. Raises InputError for a value other than 0 or 1."""
+        """Returns whether an option is switched on: whether its value is 1, or it is written
+        without a value. Raises InputError for a value other than 0 or 1."""
         text = self.given.get(option, "0")
         if text not in ("", "0", "1"):
             raise InputError(self.key(option), text, "must be 0 or 1")
@@ -229,8 +229,10 @@ class Job:
         return reads / 100
 
     def cache(self) -> str:
-        """Returns how the job uses the page cache: "direct", "cold" or "warm". As in fio, the pages
-        of its file are dropped before a buffered job, unless `invalidate=0` keeps them."""
+        """Returns how the job uses the page cache: "direct" for direct I/O, "cold" if the pages of
+        its files are dropped before the job, else "warm". As in fio, the pages are dropped unless
+        the option `invalidate` is 0. For the mode "write" the result is never "cold", because
+        writing new data reads no pages."""
         direct = self.flag("direct") or ("buffered" in self.given and not self.flag("buffered"))
         if direct:
             return "direct"
@@ -238,9 +240,9 @@ class Job:
         return "cold" if is_cold else "warm"
 
     def sync(self) -> str:
-        """Returns what must be on the disk before a write returns: "none", "data" (as with O_DSYNC)
-        or "all" (as with O_SYNC, which includes metadata). Raises InputError for any other value of
-        the option `sync`."""
+        """Returns what each write forces to disk before it returns: "none", "data" (as with
+        O_DSYNC) or "all" (data and metadata, as with O_SYNC). Raises InputError for any other value
+        of the option `sync`."""
         text = self.text("sync", "0")
         if text not in SYNCS:
             raise InputError(self.key("sync"), text, f"must be one of {', '.join(SYNCS)}")

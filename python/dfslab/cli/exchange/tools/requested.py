@@ -62,8 +62,8 @@ class GivenOptions:
         return size_bytes(f"{self.tool}.{option}", text)
 
     def wrong(self, option: str, allowed: str) -> InputError:
-        """Returns the error for a wrong value of an option. `allowed`: the text that says which
-        values are right."""
+        """Returns the error for a wrong value of an option. `allowed`: text that says which values
+        are allowed."""
         return InputError(f"{self.tool}.{option}", self.values.get(option), allowed)
 
 
@@ -106,9 +106,9 @@ class ToolOptions:
         return given
 
     def _split(self, word: str) -> list[tuple[str, str]]:
-        """Splits a word of the command line into options. Returns pairs of an option and the value
-        that is joined to it ("" if none is). A word that is no option gives the only pair ("",
-        word)."""
+        """Splits a word of the command line into options. Returns a list of pairs (option, value
+        that is joined to it), where the value is "" if none is joined. For a word that is no
+        option, the list is [("", word)]."""
         if word.startswith("--"):
             name, _, value = word.partition("=")
             return [(self.aliases.get(name, name), value)]
