@@ -51,8 +51,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.fire_any(transition, this)
     }
 
-    /// Fires a transition of any form. This function is not a part of the firing loop's code, so
-    /// that the loop keeps more of its variables in registers.
+    /// Fires a transition of any form. It is not inlined, so that the firing loop keeps more of its
+    /// variables in registers.
     #[inline(never)]
     fn fire_any(&mut self, transition: u32, this: &Move) -> Result<(), Failed> {
         if this.own == 0 {

@@ -67,8 +67,9 @@ pub(super) enum Delay {
     Constant(u64),
     /// Exponential, with this mean in seconds.
     Exponential(f64),
-    /// The position of the number of seconds among the values of the transition's formulas, and the
-    /// same delay as an inscription.
+    /// Computed with the other formulas of the transition: the position of the number of seconds
+    /// among the values of the formulas. The inscription is evaluated instead if the formulas
+    /// cannot be computed.
     Formula(u8, Box<Value>),
     Any(Box<Value>),
 }
@@ -77,8 +78,9 @@ pub(super) enum Delay {
 #[derive(Debug)]
 pub(super) enum Word {
     Value(Value),
-    /// The position among the values of the transition's formulas, and the same value as an
-    /// inscription.
+    /// Computed with the other formulas of the transition: the position of the value among the
+    /// values of the formulas. The inscription is evaluated instead if the formulas cannot be
+    /// computed.
     Formula(u8, Box<Value>),
 }
 
@@ -94,8 +96,8 @@ pub(super) struct Put {
     pub(super) line: u8,
     pub(super) counted: bool,
     pub(super) delay: Delay,
-    /// The fields that are written, with their values: those that change if a token is forwarded,
-    /// else all of them.
+    /// The fields to write, with their values. For a forwarded token only the fields that change,
+    /// for a new token all fields.
     pub(super) written: Box<[(u16, Word)]>,
 }
 
@@ -214,7 +216,8 @@ pub(super) struct Step {
 
 #[cfg(test)]
 impl ClusterPlan {
-    /// For each transition, the name of the way in which it is fired with fewer steps, or None.
+    /// For each transition, the name of its shape, by which it is fired in fewer steps; None for
+    /// the shape `General`.
     pub(crate) fn shapes(&self) -> Vec<Option<&'static str>> {
         self.moves.iter().map(|one| one.shape.name()).collect()
     }

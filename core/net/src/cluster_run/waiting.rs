@@ -188,8 +188,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         let this = &self.plan.moves[transition as usize];
         if this.others == 0 {
-            // The transition is the only one that takes tokens from these cells, so each entry is
-            // up to date.
+            // No other transition takes tokens from these cells, so each entry is up to date.
             self.turns.add(state.set_turn(state.latest, transition));
             return;
         }
@@ -259,8 +258,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Returns the cell and the lane that a token will enter; UNKNOWN if the cell may be freed
-    /// before.
+    /// Returns the cell and the lane that a token will enter when it arrives later; UNKNOWN if the
+    /// cell may be freed before the token arrives.
     #[inline(never)]
     fn position_unless_freed(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         let position = self.position_of_any(token, place)?;

@@ -22,14 +22,16 @@ pub(crate) const LINES_MAX: usize = 4;
 /// The line number of an event that goes to the heap.
 pub(crate) const NO_LINE: u8 = u8::MAX;
 
-/// Pending events, earliest first. Events with the same constant delay are scheduled in the order
-/// of their times. They wait in a line: a first-in first-out queue, in which an event costs the
-/// same however many events are pending. All other events wait in a heap with four children per
-/// node. This heap has half the levels of a binary heap, and siblings share cache lines (measured:
-/// twice the rate of a binary heap below 500 events).
+/// Pending events, earliest first.
 ///
-/// The events of one instant often wait in one line. The first event of this line is compared with
-/// only one number, `second`, to find out whether it is the earliest event of all.
+/// Events with the same constant delay are scheduled in the order of their times. They wait in a
+/// line: a first-in first-out queue, in which the cost of an event does not depend on the number of
+/// pending events. All other events wait in a heap with four children per node. This heap has half
+/// the levels of a binary heap, and siblings share cache lines (measured: twice the rate of a
+/// binary heap below 500 events).
+///
+/// The events of one instant often wait in one line. To find out whether the first event of this
+/// line is the earliest event of all, its sort key is compared with only one number, `second`.
 #[derive(Debug)]
 pub(crate) struct EventList {
     heap: Vec<Event>,

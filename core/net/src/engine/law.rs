@@ -14,7 +14,7 @@ use crate::options::{RunOptions, StationDefinition};
 use crate::report::StationReport;
 
 /// The stations of a run: first those that the options name, then those found in the structure of
-/// the net. Empty if the options do not ask for checks of the laws.
+/// the net. Empty if the option `laws` is false.
 pub(crate) fn stations(net: &CompiledNet, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
@@ -98,8 +98,8 @@ impl Engine<'_> {
         let mut station_of = vec![NONE; net.places.len()];
         for (at, &station) in stations.iter().enumerate() {
             station_of[station.served] = at as u32;
-            // Little's law is asserted for the place of idle servers, and for all places from which
-            // transitions that take a server take tokens.
+            // Little's law is asserted for the place of idle servers, and for every other input
+            // place of the transitions that take a server.
             self.marking.watch_stays(station.idle);
             for &taker in &takers[station.idle] {
                 let inputs = net.transitions[taker as usize].inputs.iter();

@@ -4,12 +4,12 @@
 //! available. All tokens that become available at one instant arrive before anything fires. Among
 //! enabled transitions the highest priority fires first. Among equal priorities the transition
 //! fires first whose binding has been complete for longest, by the arrival of the binding's last
-//! token; among these, the transition that is defined first.
+//! token. If two bindings have the same last token, the transition that is defined first fires.
 //!
 //! A transition's binding is the first one in the order of its arcs, where each place orders its
 //! tokens by its discipline. Tokens of random places are drawn when the transition fires. Several
-//! transitions with weights may compete for a token; if one of them would fire, the choice between
-//! them is drawn by weight.
+//! transitions with weights may compete for a token. If one of them is the next to fire by the rule
+//! above, the transition that fires is drawn among them by weight.
 
 mod chain;
 mod delay;
@@ -417,8 +417,8 @@ impl<'n> Engine<'n> {
         let net = self.net;
         let definition = &net.transitions[transition];
         // The tokens are taken in reverse order of the arcs, because the arcs to servers and states
-        // come last by convention. When their token is gone, the group of joined buckets is
-        // incomplete, and taking the other tokens does not compute a new rank for the group.
+        // come last by convention. Once the server or the state is taken, the group of joined
+        // buckets is incomplete, so no new rank of the group is computed for the other tokens.
         match definition.member {
             Some(member) => self.marking.take_from_cell(member, transition, chosen),
             None => chosen

@@ -27,7 +27,7 @@ pub(crate) struct Variable<'a> {
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
     pub(crate) net: &'a NetDefinition,
-    /// Whether draws are allowed. Guards would repeat them; monitors would add draws to a run.
+    /// Whether random draws are allowed. Guards and monitors must not change the draws of a run.
     pub(crate) draws_allowed: bool,
     /// Whether `now()` is allowed. It is always allowed where random draws are allowed.
     pub(crate) clock_allowed: bool,

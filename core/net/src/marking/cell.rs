@@ -75,8 +75,8 @@ impl Cell {
 /// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// A table from the value of the only joined field to the cell with this value, or to NONE. It
-    /// has only values for which a table is used; other cells are found by hash. If the cluster has
+    /// A table from small values of the only joined field to the cell with this value, or to NONE.
+    /// Cells with larger values, or with several joined fields, are in `by_key`. If the cluster has
     /// no joined field, its only cell is at index 0.
     pub(super) direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,

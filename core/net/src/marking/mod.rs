@@ -49,8 +49,9 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
-    /// The locals of the transition that fires (values computed once per firing). The next value is
-    /// the parameter `turn`: the number of the token that is made, if an output arc makes several.
+    /// The locals of the transition that fires (values computed once per firing), followed by the
+    /// parameter `turn`. If an output arc makes several tokens, `turn` is the number of the token
+    /// that is being made.
     pub(crate) parameters: Vec<u64>,
     free_token: u32,
     /// Number of tokens, both in places and in transit.
@@ -72,7 +73,7 @@ pub(crate) struct Marking<'n> {
     /// The waiting tokens of all clusters (transitions that share input places, and these places).
     cells: Cells,
     /// Whether arriving tokens enter the cells. False before a run over clusters takes the tokens
-    /// over, since it keeps them in cells of another form.
+    /// over, since such a run stores tokens in cells of another form (`cluster_run::cells`).
     pub(crate) enters_cells: bool,
     pub(crate) counts: Vec<u32>,
     /// For each place with reset arcs, its tokens by arrival number.

@@ -57,8 +57,8 @@ pub(crate) enum PlanKind {
 #[derive(Debug)]
 pub(crate) struct Monitor<'p> {
     plan: &'p Plan,
-    /// Number of observations that were skipped because the monitor warms up for a number of
-    /// observations.
+    /// Number of observations skipped so far. The warm-up of a monitor lasts for a number of
+    /// observations, which are skipped.
     skipped: u64,
     /// Number of observations after the warm-up.
     pub(crate) count: u64,
