@@ -284,10 +284,10 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Drops the client's files from the page cache, one by one, if the plan asks for this
-    /// (`wants_cold` returns "files"). Files whose state is doubtful are left out. Returns the path
-    /// and the size in bytes of at most `most` of the files, evenly chosen, for a check of what is
-    /// still cached.
+    /// Drops the client's files from the page cache, one by one, only if the plan requests this
+    /// (`wants_cold` returns "files"). Leaves out files whose state is doubtful. In any case
+    /// returns the path and the size in bytes of at most `most` of the files, evenly chosen. The
+    /// caller then checks how many bytes of these files are still cached.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();
@@ -432,9 +432,9 @@ impl<'a> Client<'a> {
         made
     }
 
-    /// Updates a file's state after its creation failed with `error`. If a file with this name
-    /// existed before, that file belongs to another writer, so this client does not remove it.
-    /// Object stores report an existing object only when the new object is closed.
+    /// Updates a file's state after its creation failed with `error`. If the error is that the file
+    /// existed before, the file belongs to another writer, and this client does not remove it.
+    /// Object stores report this error only when the new object is closed.
     #[cold]
     pub(crate) fn disown(&mut self, file: u64, error: &Error) {
         if error.kind == ErrorKind::Exists {

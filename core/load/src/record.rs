@@ -35,8 +35,8 @@ pub struct Kind {
     /// Response times counted from the scheduled start; None unless the workload is open.
     pub response: Option<Box<Histogram>>,
     /// The step of the first operation that consisted of a single call; None if there was none.
-    /// `singles` has the latencies of all operations that consisted of this one step, which are the
-    /// latencies of the operations and of the step.
+    /// `singles` has the latencies of all operations that consisted of only this step. These
+    /// latencies are also those of the step.
     single: Option<Step>,
     singles: Counted,
     steps: Option<Box<Steps>>,

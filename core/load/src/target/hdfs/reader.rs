@@ -15,8 +15,8 @@ use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
 /// Time limit for waiting until a DataNode has reported the last block of a file. Java's client
-/// retries for as long to get the length of this block
-/// (`dfs.client.retry.times.get-last-block-length`, three times 4 s).
+/// waits equally long for the length of this block: three retries after 4 s each
+/// (`dfs.client.retry.times.get-last-block-length`).
 const REPORT_LIMIT: Duration = Duration::from_secs(12);
 const REPORT_FIRST_PAUSE: Duration = Duration::from_millis(1);
 const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
