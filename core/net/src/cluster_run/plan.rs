@@ -105,7 +105,8 @@ pub(super) struct Put {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// If the cell from which the transition takes its tokens is permanent, the output token enters
-    /// this cell, in the lane with this number. Otherwise the cell is found later.
+    /// this cell, in the lane with this number. Otherwise the cell follows from the token's fields,
+    /// as for `Early`.
     Same(u32),
     /// The cell follows from the token's fields as soon as they are written.
     Early,
