@@ -80,7 +80,8 @@ pub struct Client<'a> {
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
-    /// For each file number, which overwrite wrote each byte. Empty if content is not checked.
+    /// For each file number, which overwrite wrote each byte. Empty unless the plan checks all
+    /// content.
     pub(crate) generations: BTreeMap<u64, Generations>,
     /// Start of the next step, ns of the monotonic clock: the end of the last call, or a later
     /// reading of the clock.
@@ -335,7 +336,7 @@ impl<'a> Client<'a> {
 
     /// Makes one call on the target, which is one step of an operation, and measures its time. The
     /// end of a step is the start of the next step, so that a step costs only one clock read.
-    /// Returns the call's outcome.
+    /// Returns the call's outcome; a failed call is not recorded as a step.
     #[inline]
     pub(crate) fn timed<T>(
         &mut self,
@@ -349,8 +350,8 @@ impl<'a> Client<'a> {
         self.noted(step, bytes, outcome)
     }
 
-    /// Records a call that has just returned as a step that lasted from the end of the previous
-    /// call until now. Returns the call's outcome.
+    /// Records a call that has just returned, unless it failed, as a step that lasted from the end
+    /// of the previous call until now. Returns the call's outcome.
     #[inline]
     pub(crate) fn noted<T>(&mut self, step: Step, bytes: u64, outcome: Result<T>) -> Result<T> {
         let start = self.now;

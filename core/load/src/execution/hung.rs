@@ -111,7 +111,8 @@ fn default_grace_s(plan: &Plan) -> f64 {
 }
 
 /// Gives up a run with hung calls: stops it, and reports what its clients had completed. The report
-/// has an error for each hung call. Returns an error if the timed part had not begun.
+/// has one error that names the hung calls, and one error for the files that may be left. Returns
+/// an error if the timed part had not begun.
 pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome> {
     control.stop();
     let watch = control.watch();

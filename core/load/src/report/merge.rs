@@ -61,7 +61,7 @@ impl Report {
     }
 
     /// Recomputes the values of the report that follow from its merged counts and times: measured
-    /// window, rates, steady state, and the values of the generator's cost.
+    /// window, stonewall, schedule, rates, steady state, and the values of the generator's cost.
     pub(crate) fn settle(&mut self) {
         let count: u64 = self.per_client.iter().map(|client| client.count).sum();
         let bytes: u64 = self.per_client.iter().map(|client| client.bytes).sum();
