@@ -290,8 +290,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Returns the cell and lane that a token enters if the cell is found by a table, else None.
-    /// Such a cell is never freed. `seat` is that of the token's place.
+    /// Returns the cell and lane that a token enters if the cell is in the table. Such a cell is
+    /// never freed. None for other cells, and if no transition takes the token. `seat` is that of
+    /// the token's place.
     #[inline(always)]
     fn permanent_position(&self, token: u32, seat: &PlaceSeat) -> Option<u64> {
         let (cluster, key, lane) = match seat {

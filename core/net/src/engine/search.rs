@@ -90,8 +90,8 @@ impl Search {
         self.best.clear();
         for index in 0..self.groups.len() {
             let (rank, group) = self.groups[index];
-            // The groups are sorted by their first tokens, so a later group cannot contain an
-            // earlier binding.
+            // The groups are in ascending order of their ranks. No binding of this group or of a
+            // later group is therefore earlier than the best one.
             if rank > best {
                 break;
             }
