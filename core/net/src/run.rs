@@ -133,7 +133,7 @@ impl<'n> Replication<'n> {
     }
 
     /// Fires until there is a reason to end, and returns the reason. Simulated time is then that of
-    /// the last firing, or the end time if that was reached.
+    /// the last firing or arrival of a token, or the end time if that was reached.
     fn finish(&mut self, stop: &AtomicBool) -> Result<Reason> {
         let until = self.options.until.map(|until| (until.monitor, until.count));
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);

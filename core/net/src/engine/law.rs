@@ -116,7 +116,8 @@ impl Engine<'_> {
     }
 
     /// Checks all laws at the end of a replication. Returns the measured values of each station.
-    /// Panics if a law is violated, since the engine is then wrong.
+    /// Panics if the conservation of tokens or Little's law is violated, since the engine is then
+    /// wrong. Returns an error if a station violates the utilisation law.
     pub(crate) fn check_laws(&self) -> Result<Vec<StationReport>> {
         self.assert_flow();
         self.assert_little();
@@ -142,8 +143,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Asserts the utilisation law U T = n S for a station. U T is the busy time of its servers; n
-    /// is the number of services and S their mean service time. Returns the station's figures.
+    /// Checks the utilisation law U T = n S for a station. U T is the busy time of its servers; n
+    /// is the number of services and S their mean service time. Returns the station's figures, or
+    /// an error if the law is violated.
     fn utilisation(&self, at: usize, station: &Station) -> Result<StationReport> {
         let now_ns = self.marking.now_ns;
         let definition = &self.net.places[station.idle];

@@ -259,7 +259,8 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// Removes all tokens. Tokens are then neither waiting nor in transit.
+    /// Removes all tokens from their places and frees them. The caller has taken the pending events
+    /// before, which refer to the tokens in transit.
     pub(crate) fn remove_tokens(&mut self) {
         self.enabled.clear();
         self.position.fill(NONE);
@@ -334,8 +335,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// Finds the binding of a transition that is a member of a cluster; None if the transition
-    /// cannot fire.
+    /// Finds the binding of a transition that is a member of a cluster, and stores it in `found`.
+    /// Returns the arrival number of the binding's last token; None if the transition cannot fire.
     #[inline(always)]
     fn first_in_cells(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let start = transition * self.arcs_max;
@@ -345,7 +346,7 @@ impl<'n> Engine<'n> {
     }
 
     /// Takes the first token of each bucket as the transition's binding. Returns the arrival number
-    /// of the last of these tokens, or None if a bucket is empty.
+    /// of the last of these tokens, without tokens of random places. None if a bucket is empty.
     #[inline(always)]
     fn first_tokens(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let group = match definition.joined.is_empty() {

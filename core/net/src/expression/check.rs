@@ -93,7 +93,7 @@ pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed
     }
 }
 
-/// Converts code to type `wanted`. An int becomes a real; other types give an error.
+/// Converts code to type `wanted`. Ints become reals, and `[]` any list; other types are errors.
 pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),

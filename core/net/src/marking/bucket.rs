@@ -20,7 +20,8 @@ pub(crate) struct Token {
     /// order of this number.
     pub(crate) arrival: u64,
     pub(crate) place: u32,
-    /// Number of the token's first membership in a bucket; NONE while the token is in no bucket.
+    /// Number of the token's latest membership in a bucket, from which `sibling` leads to the
+    /// earlier ones; NONE while the token is in no bucket.
     pub(crate) nodes: u32,
     /// Number of the next token in a linked list. The list has tokens that become available
     /// together, or freed tokens.
@@ -72,15 +73,15 @@ impl Token {
 struct Further {
     token: u32,
     bucket: u32,
-    /// Number of the next membership of the same token, or NONE.
+    /// Number of the token's membership that was made before this one.
     sibling: u32,
     before: u32,
     after: u32,
 }
 
-/// A copy of one membership of a token: its bucket, the token's next membership, and the neighbours
-/// in a bucket that is a linked list. In a bucket that is an array or heap, `before` is the
-/// position.
+/// A copy of one membership of a token: its bucket, the token's previous membership, and the
+/// neighbours in a bucket that is a linked list. In a bucket that is an array or heap, `before` is
+/// the position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) bucket: u32,
@@ -92,8 +93,8 @@ pub(crate) struct Member {
 /// Bit that distinguishes the number of a second or later membership from the number of a token.
 const FURTHER: u32 = 1 << 31;
 
-/// All tokens with their memberships in buckets. A token's first membership has the number of the
-/// token and always exists. Further memberships are created as needed, and freed ones are used
+/// All tokens with their memberships in buckets. A token's first membership is stored in the token
+/// and has the token's number. Further memberships are created as needed, and freed ones are used
 /// again.
 #[derive(Debug)]
 pub(crate) struct Nodes {
@@ -402,8 +403,8 @@ impl Bucket {
     }
 }
 
-/// The sort key of a token in a heap: the value that the place's discipline compares, smallest
-/// first.
+/// The sort key of a token, smallest first: the value that the place's discipline compares, then
+/// the arrival number.
 #[inline]
 pub(crate) fn rank_of(discipline: Discipline, row: &[u64], arrival: u64) -> Rank {
     match discipline {

@@ -247,7 +247,8 @@ impl<'p> Monitor<'p> {
     }
 
     /// Passes a firing to the monitor, after the transition's locals were computed. `observes` is
-    /// false before the warm-up ends: firings are then not counted, but sojourns begin.
+    /// false before the warm-up ends: firings are then not counted, but sojourns begin and levels
+    /// change.
     pub(crate) fn fired(
         &mut self,
         transition: usize,

@@ -144,7 +144,8 @@ impl Observed {
     }
 
     /// Passes a firing to the monitor. Returns the number of observations so far. Before the
-    /// warm-up ends, `observes` is false, and nothing is counted.
+    /// warm-up ends, `observes` is false: nothing is counted, but the levels and the last observed
+    /// value change.
     pub(crate) fn fired(
         &mut self,
         plan: &ValuePlan,
