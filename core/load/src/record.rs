@@ -404,7 +404,7 @@ impl Record {
         self.waiting = waiting;
     }
 
-    /// Queues a successful operation of several calls, with its steps, for counting.
+    /// Queues a successful operation, with its steps, for counting.
     #[inline]
     pub fn succeeded(
         &mut self,
@@ -442,8 +442,8 @@ impl Record {
         self.note(operation.kind.name(), error);
     }
 
-    /// Counts an error outside the timed operations; `during` names the work that failed, such as a
-    /// check or a removal.
+    /// Counts an error. `during` names the operation type that failed, or the failed work outside
+    /// the timed operations, such as a check or a removal.
     pub fn note(&mut self, during: &str, error: &Error) {
         self.settle();
         let key = (format!("{during}/{}", error.operation), error.kind.name());

@@ -141,7 +141,8 @@ impl Layers {
     }
 
     /// Returns the number of calls that layers affected, by effect: "stalled", "failed",
-    /// "timed_out" and "throttled".
+    /// "timed_out" and "throttled". Effects that did not occur are left out. Calls of a delay layer
+    /// are not counted.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let counts = COUNTED.iter().zip(&self.0.counts);
         counts
