@@ -97,7 +97,7 @@ pub(crate) enum Lanes {
     /// All tokens of the place enter this lane.
     One(u32),
     /// The lane depends on which tests the token passes. Bit i of an index of `lane_of` is the
-    /// outcome of test i. A token that passes no test enters no lane, since no transition takes it.
+    /// outcome of test i. A token whose entry is NONE enters no lane, since no transition takes it.
     Tested {
         tests: Box<[Test]>,
         lane_of: Box<[u32]>,

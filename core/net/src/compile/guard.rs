@@ -167,8 +167,8 @@ fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
     arcs
 }
 
-/// The two fields of a condition `a.f == b.g` if both are ints or truth values, whose words can be
-/// compared exactly. Otherwise None.
+/// The two fields of a condition `a.f == b.g` if neither is a real, so that equal values have equal
+/// words. Otherwise None.
 fn sides_of(atom: &Expression, variables: &[Variable<'_>]) -> Option<[Operand; 2]> {
     let Expression::Binary(BinaryOperator::Equal, left, right) = atom else {
         return None;

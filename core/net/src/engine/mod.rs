@@ -64,8 +64,8 @@ pub struct Engine<'n> {
     /// The indices of the monitors that observe each transition.
     watched: Vec<Vec<u32>>,
     pub(crate) observes: bool,
-    /// Sums for checking conservation of tokens, Little's law and the utilisation law. Empty if the
-    /// run does not assert these laws.
+    /// Sums for checking conservation of tokens, Little's law and the utilisation law. The sums for
+    /// the last two laws are empty if the run has no stations.
     pub(crate) laws: Laws,
     pub(crate) firings: u64,
     /// Number of firings of each transition.
