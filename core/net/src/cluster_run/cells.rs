@@ -1,7 +1,7 @@
 //! Stores the waiting tokens of a run over clusters in cells, and orders the transitions that can
 //! fire.
 //!
-//! A cluster is a group of transitions that share input places. A cell holds the waiting tokens of
+//! A cluster is a group of transitions that share input places. A cell has the waiting tokens of
 //! a cluster that have the same key (the values of the joined fields), in first-in first-out lanes.
 //! A transition that can fire with several cells takes the cell whose token for the first input arc
 //! arrived first.
@@ -21,7 +21,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Cell {
-    /// The lanes that hold tokens, as a set of bits.
+    /// The lanes that have tokens, as a set of bits.
     pub(super) filled: u8,
     /// Whether the cell is found through the hash table. Such a cell is freed when it is empty.
     pub(super) hashed: bool,
@@ -229,9 +229,9 @@ impl Others {
     }
 }
 
-/// The state of a transition: the cells with which it can fire, and what its firings use. The first
-/// cell is the one whose token for the first input arc arrived first. It is stored separately from
-/// the other cells (`rest`), since most often it is the only one.
+/// The state of a transition: the cells with which it can fire, and the data that its firings use.
+/// The first cell is the one whose token for the first input arc arrived first. It is stored
+/// separately from the other cells (`rest`), since most often it is the only one.
 #[derive(Debug)]
 pub(super) struct State {
     /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.

@@ -17,7 +17,8 @@ struct Pending {
     line: u8,
 }
 
-/// What all output arcs of one firing share: the transition, its cell, its binding, and its delay.
+/// The values that all output arcs of one firing share: the transition, its cell, its binding, and
+/// its delay.
 #[derive(Clone, Copy)]
 pub(super) struct Firing<'a> {
     pub(super) transition: usize,

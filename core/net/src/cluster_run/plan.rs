@@ -1,22 +1,22 @@
-//! What a run over clusters reads about each transition: a compact copy of its arcs, with the cell
-//! and the lane of each output token resolved as far as they are known before the run.
+//! The data that a run over clusters reads about each transition: a compact copy of its arcs, with
+//! the cell and the lane of each output token resolved as far as they are known before the run.
 
 use crate::cluster::LANES_MAX;
 use crate::expression::{Formulas, Value};
 
-/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and
-/// that have no lists, no inhibitor arcs, no reset arcs, no random places, and no transitions that
-/// compete by weight.
+/// The data that a run over clusters reads about a net. They exist only for nets that have a
+/// cluster, and that have no lists, no inhibitor arcs, no reset arcs, no random places, and no
+/// transitions that compete by weight.
 ///
 /// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
 pub(crate) struct ClusterPlan {
     /// One entry for each transition of the net.
     pub(super) moves: Vec<Move>,
-    /// What all cells of a cluster have in common, for each cluster of the net.
+    /// For each cluster of the net, the values that all its cells have in common.
     pub(super) layouts: Vec<CellLayout>,
     /// The tables of all clusters, one after the other. The index in a cluster's table is the set
-    /// of a cell's lanes that hold tokens, as bits. The entry is the set of the members whose input
+    /// of a cell's lanes that have tokens, as bits. The entry is the set of the members whose input
     /// arcs all find tokens in these lanes, as bits.
     pub(super) able: Vec<u32>,
     /// The transitions that are the members of each cluster, one cluster after the other.
@@ -101,7 +101,7 @@ pub(super) struct Put {
     pub(super) written: Box<[(u16, Word)]>,
 }
 
-/// What is known before the run about the cell and the lane that an output token will enter.
+/// How a run finds the cell and the lane that an output token will enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// If the cell from which the transition takes its tokens is permanent, the output token enters
@@ -124,7 +124,7 @@ pub(super) struct ClusterTable {
     pub(super) members: u32,
 }
 
-/// What all cells of a cluster have in common. The fields are explained at `Cell`.
+/// The values that all cells of a cluster have in common. The fields are explained at `Cell`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellLayout {
     pub(super) table: ClusterTable,
@@ -180,8 +180,8 @@ pub(super) enum Shape {
     Update(Update),
 }
 
-/// A transition that takes two tokens of a cell, frees one of them (the trigger), and puts the
-/// other one (the state) with changed fields back into the cell without delay. An example is a
+/// A transition that takes two tokens of a cell. It frees one token, the trigger. It puts the other
+/// token, the state, back into the cell with changed fields and without delay. An example is a
 /// counter of replies.
 #[derive(Debug)]
 pub(super) struct Update {

@@ -132,7 +132,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// Finds the token that arrived first among the lanes (first-in first-out lists of tokens) of
     /// `cell` whose bits are set in `mask`. Returns the numbers of the token and of its lane. At
-    /// least one of these lanes must hold a token.
+    /// least one of these lanes must have a token.
     #[inline(always)]
     pub(super) fn first_of(&self, cell: u32, mask: u32) -> (u32, u8) {
         let found = &self.cells.cells[cell as usize];
@@ -224,7 +224,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Whether `lead` is the arrival number of the token that arrived first in some lanes of a
-    /// cell. `mask` is the set of these lanes, as bits. Returns false if they hold no token.
+    /// cell. `mask` is the set of these lanes, as bits. Returns false if they have no token.
     #[inline(always)]
     fn is_present(&self, cell: u32, mask: u32, lead: u64) -> bool {
         let filled = u32::from(self.cells.cells[cell as usize].filled);

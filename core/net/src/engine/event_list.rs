@@ -1,4 +1,4 @@
-//! The event list holds the tokens in transit, ordered by time, then by order of creation. Each
+//! The event list has the tokens in transit, ordered by time, then by order of creation. Each
 //! event is a linked list of tokens. Events wait in queues or in a heap with four children per
 //! node.
 
@@ -39,9 +39,9 @@ pub(crate) struct EventList {
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
     /// The smallest sort key of the events at the head of the heap and of the lines, without the
-    /// heap or line that holds the earliest event; the largest number if there is no such event.
+    /// heap or line that has the earliest event; the largest number if there is no such event.
     second: u128,
-    /// Number of the line that holds the earliest event; `NO_LINE` if the heap holds that event.
+    /// Number of the line that has the earliest event; `NO_LINE` if the heap has it.
     next_line: u8,
 }
 

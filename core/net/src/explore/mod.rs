@@ -25,8 +25,8 @@ pub use space::state_space;
 
 type Row = Vec<u64>;
 
-/// What is needed to evaluate inscriptions: the net, the lists to which tokens refer by number, and
-/// the simulated time.
+/// The data that are needed to evaluate inscriptions: the net, the lists to which tokens refer by
+/// number, and the simulated time.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     net: &'a CompiledNet,

@@ -1,4 +1,4 @@
-//! Buckets hold the tokens of a place that wait for one input arc. The discipline of the place
+//! Buckets have the tokens of a place that wait for one input arc. The discipline of the place
 //! decides whether a bucket is a linked list, an array or a heap.
 
 use crate::compiled::{Discipline, View};
@@ -12,7 +12,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// One token with its first membership in a bucket. The token's field values (its row) begin in the
 /// marking's array of rows at the token's index times the stride, which is the length of a row.
 ///
-/// The structure fills half a cache line. It holds all numbers that a run reads about a token that
+/// The structure fills half a cache line. It has all numbers that a run reads about a token that
 /// arrives or leaves, except the field values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
@@ -226,8 +226,8 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
 }
 
 /// The waiting tokens of a place that fit one input arc, in the order in which they are taken. If
-/// the arc is joined with others by equal fields, the tokens of a bucket have the same values of
-/// these fields (the key).
+/// the arc is joined with other arcs by equal fields, the tokens of a bucket have the same values
+/// of these fields (the key).
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// The transition whose binding may use the tokens. `searches` is true if any change of the
@@ -325,7 +325,7 @@ impl Bucket {
         rank: impl FnOnce() -> Rank,
     ) -> bool {
         if let Store::Fifo = self.store {
-            // Nearly all buckets are fifo lists, so this case is tested before the others.
+            // Nearly all buckets are fifo lists, so this case is tested first.
             nodes.set_before(index, self.tail);
             match self.tail {
                 NONE => self.head = index,

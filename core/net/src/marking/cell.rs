@@ -21,7 +21,7 @@ pub(super) struct Lane {
 /// that share input places. The key is the value by which their tokens are matched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
-    /// The lanes that hold tokens, as a set of bits.
+    /// The lanes that have tokens, as a set of bits.
     pub(super) filled: u32,
     /// The members (transitions) of the cluster whose heap `ready` has a valid entry for this cell,
     /// as a set of bits. An entry is valid while the first token for the member's first input arc
@@ -48,13 +48,13 @@ impl Cell {
         }
     }
 
-    /// Whether the cell holds a token for each input arc of a transition of the cluster (a member).
+    /// Whether the cell has a token for each input arc of a transition of the cluster (a member).
     #[inline(always)]
     pub(super) fn suffices(&self, member: &Member) -> bool {
         member.arcs.iter().all(|mask| self.filled & mask != 0)
     }
 
-    /// The token that arrived first in some lanes of the cell; NONE if these lanes hold no token.
+    /// The token that arrived first in some lanes of the cell; NONE if these lanes have no token.
     /// `mask` is the set of these lanes, as bits.
     #[inline(always)]
     pub(super) fn first(&self, mask: u32, tokens: &[Token]) -> u32 {

@@ -1,7 +1,7 @@
 //! The marking of a net: every token and, for each input arc, the waiting tokens that fit the arc.
 //!
 //! A token in a place is a member of one bucket for each input arc whose condition it meets. An arc
-//! that is joined with others by equal fields has a bucket for each value of these fields (the
+//! that is joined with other arcs by equal fields has a bucket for each value of these fields (the
 //! key). The buckets of one transition and key form a group, and a group is ready when none of its
 //! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
 //! number of waiting tokens.
@@ -58,7 +58,8 @@ pub(crate) struct Marking<'n> {
     pub(crate) live: usize,
     pub(crate) nodes: Nodes,
     /// All buckets. A view is the set of tokens that meet the condition of one input arc. If the
-    /// arc is not joined with others, its view has one bucket, with the same number as the view.
+    /// arc is not joined with other arcs, its view has one bucket, with the same number as the
+    /// view.
     buckets: Vec<Bucket>,
     /// For each view, a table from the value of its only joined field to the bucket of that value.
     /// Contains only values below the limit in `direct_limits`.

@@ -327,8 +327,8 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// What the monitor measured. `area` returns, for the index of a place, the time integral of
-    /// the number of tokens in the place, and their number at the end.
+    /// The report of the monitor's measurements. `area` returns, for the index of a place, the time
+    /// integral of the number of tokens in the place, and their number at the end.
     pub(crate) fn report(
         &self,
         net: &CompiledNet,

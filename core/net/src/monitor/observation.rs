@@ -24,7 +24,7 @@ pub(crate) struct ValuePlan {
     firings: Vec<(usize, AtFiring)>,
 }
 
-/// What a value monitor does when one transition fires.
+/// The actions of a value monitor when one transition fires.
 #[derive(Clone, Debug, Default)]
 struct AtFiring {
     /// Number of locals of the transition. In expressions, levels come after them.
@@ -211,7 +211,8 @@ impl Observed {
         self.most = self.most.max(value);
     }
 
-    /// What was observed until the time `end_ns`. `is_begun` is false if the warm-up never ended.
+    /// The report of the values observed until the time `end_ns`. `is_begun` is false if the
+    /// warm-up never ended.
     pub(crate) fn report(&self, end_ns: u64, is_begun: bool) -> ObservedValues {
         let mut area_ns = self.area_ns;
         let mut lasted_ns = self.lasted_ns;
