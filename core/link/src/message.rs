@@ -63,7 +63,7 @@ pub fn bind(queue: u16) -> Vec<u8> {
 }
 
 /// Encodes the request that sets the mode of a queue: packet data stays in the kernel, large
-/// packets (GSO) stay unsegmented, and the queue holds up to 60 000 packets.
+/// packets (GSO) stay unsegmented, and the queue has room for 60 000 packets.
 pub fn configure(queue: u16) -> Vec<u8> {
     Message::new(CONFIG, REQUEST | ACKNOWLEDGE, queue)
         .attribute(2, &[0, 0, 0, 0, 1])

@@ -75,7 +75,7 @@ pub struct Client<'a> {
     pub(crate) clock: Clock,
     /// Whether each read is compared with the expected content.
     pub verifies: bool,
-    /// Decides which reads and writes are checked, if the plan asks for a sample.
+    /// Decides which reads and writes are checked, if the plan requests a sample.
     pub(crate) sample: Sample,
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.

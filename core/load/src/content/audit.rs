@@ -1,4 +1,4 @@
-//! Checks that a client's files hold the bytes expected after all overwrites.
+//! Checks that a client's files have the bytes expected after all overwrites.
 
 use crate::client::{Client, Made};
 use crate::content::generations::UNKNOWN;

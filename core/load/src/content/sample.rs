@@ -24,7 +24,7 @@ pub struct Written {
 
 /// Decides which reads of a client are checked, and stores the client's last writes.
 pub struct Sample {
-    /// Whether the plan asks for a sample, and the content of all files is known.
+    /// Whether the plan requests a sample, and the content of all files is known.
     pub(crate) is_active: bool,
     /// Number of reads up to and including the next read that is checked.
     reads_left: u64,

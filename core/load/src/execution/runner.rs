@@ -188,8 +188,9 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
     spent
 }
 
-/// Empties this machine's caches of the clients' files. Returns what stayed in the page cache, or
-/// None where the target cannot report it. Returns an error if more than 1 % stayed.
+/// Empties this machine's caches of the clients' files. Returns how many bytes of the checked files
+/// stayed in the page cache, or None where the target cannot report it. Returns an error if more
+/// than 1 % stayed.
 fn make_cold(shared: &SharedState, factory: &dyn Factory) -> Result<Option<Resident>> {
     let setup = shared.setup;
     if setup.plan.target.wants_cold() == Some("system") {

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::{Error, ErrorKind, Result};
 
 /// Gives the calling thread, unless it is the first thread of the process, a separate descriptor
-/// table that holds only the first three descriptors. While threads share a table, the kernel
+/// table that has only the first three descriptors. While threads share a table, the kernel
 /// counts references to each descriptor, which costs some 30 ns a call. If the kernel refuses, the
 /// table stays shared.
 pub fn take_own_descriptors() {
