@@ -159,9 +159,8 @@ pub(super) struct RangedSeat {
     pub(super) lane_of: [u32; 16],
 }
 
-/// A test of one field of a token. The token passes if the value of the field, as an int, is
-/// between two bounds, both included; if `inside` is false, it passes if the value is not between
-/// them.
+/// A test of one field of a token. The token passes if (low <= value <= high) == inside, where
+/// value is the value of the field as an int.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) field: u16,

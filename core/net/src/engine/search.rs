@@ -160,9 +160,8 @@ impl Search {
         }
     }
 
-    /// Tests the conditions for which `arc` is the last input arc that they read: once `arc` has a
-    /// token, all their tokens are chosen. Conditions whose last arc is an earlier one were tested
-    /// before.
+    /// Tests the conditions whose last input arc is `arc`. All tokens that these conditions read
+    /// are chosen once `arc` has a token. Conditions with an earlier last arc were tested before.
     fn holds(
         &mut self,
         net: &CompiledNet,

@@ -23,9 +23,9 @@ pub(super) struct Lane {
 pub(super) struct Cell {
     /// The lanes that have tokens, as a set of bits.
     pub(super) filled: u32,
-    /// The members (transitions) of the cluster whose heap `ready` has a valid entry for this cell,
-    /// as a set of bits. An entry is valid while the first token for the member's first input arc
-    /// stays the same.
+    /// The members (transitions) of the cluster, as a set of bits, that have a valid entry for this
+    /// cell in their heap `ready`. An entry is valid while the first token for the member's first
+    /// input arc stays the same.
     pub(super) queued: u32,
     cluster: u32,
     /// Whether the cell is found through the hash table. Such a cell is removed when it is empty.

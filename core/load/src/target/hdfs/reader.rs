@@ -78,8 +78,8 @@ impl Reader {
     /// A NameNode lets a file be closed before any DataNode has reported the file's last block
     /// (`dfs.namenode.file.close.num-committed-allowed`). Until the report, the NameNode gives
     /// readers a length without the last block, which the crate hdfs-native takes for the file's
-    /// end. Java's client asks a DataNode for the missing length; this reader waits some
-    /// milliseconds for the report.
+    /// end. Java's client asks a DataNode for the missing length; this reader waits for the report,
+    /// which usually takes some milliseconds.
     fn turns_out_longer(&mut self) -> Result<bool> {
         let known = self.reader.file_length();
         let deadline = Instant::now() + REPORT_LIMIT;
