@@ -34,7 +34,7 @@ pub struct LinkDirection {
     pub seed: u64,
 }
 
-/// What happened to the packets of one queue.
+/// The numbers of packets of one queue, and their largest lateness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LinkReport {
     /// Number of packets received (an unsegmented GSO packet counts once).

@@ -63,7 +63,7 @@ pub fn bind(queue: u16) -> Vec<u8> {
 }
 
 /// Encodes the request that sets the mode of a queue: packet data stays in the kernel, large
-/// packets (GSO) stay unsegmented, and the queue holds up to 60 000 packets.
+/// packets (GSO) stay unsegmented, and the queue has room for 60 000 packets.
 pub fn configure(queue: u16) -> Vec<u8> {
     Message::new(CONFIG, REQUEST | ACKNOWLEDGE, queue)
         .attribute(2, &[0, 0, 0, 0, 1])
@@ -73,8 +73,8 @@ pub fn configure(queue: u16) -> Vec<u8> {
         .done()
 }
 
-/// Encodes the verdict `fate` on the packet with this id. If `all_up_to_it`, the verdict also holds
-/// for all earlier packets of the queue.
+/// Encodes the verdict `fate` on the packet with this id. If `all_up_to_it` is true, the verdict
+/// also applies to all earlier packets of the queue.
 pub fn verdict(queue: u16, id: u32, fate: Fate, all_up_to_it: bool) -> Vec<u8> {
     let kind = if all_up_to_it { VERDICT_BATCH } else { VERDICT };
     let mut value = (fate as u32).to_be_bytes().to_vec();

@@ -9,7 +9,8 @@ const LOSS: u64 = 1;
 const JITTER: u64 = 2;
 
 /// The packets that wait on one direction of a link, in order of arrival, with their release times.
-/// None overtakes another, so jitter does not reorder packets.
+/// A packet is never released before a packet that arrived earlier, so jitter does not reorder
+/// packets.
 pub struct Schedule {
     delay_ns: f64,
     jitter_ns: f64,

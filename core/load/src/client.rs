@@ -75,12 +75,13 @@ pub struct Client<'a> {
     pub(crate) clock: Clock,
     /// Whether each read is compared with the expected content.
     pub verifies: bool,
-    /// Decides which reads and writes are checked, if the plan asks for a sample.
+    /// Decides which reads and writes are checked, if the plan requests a sample.
     pub(crate) sample: Sample,
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
-    /// For each file number, which overwrite wrote each byte. Empty if content is not checked.
+    /// For each file number, which overwrite wrote each byte. Empty unless the plan checks all
+    /// content.
     pub(crate) generations: BTreeMap<u64, Generations>,
     /// Start of the next step, ns of the monotonic clock: the end of the last call, or a later
     /// reading of the clock.
@@ -284,10 +285,10 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Drops the client's files from the page cache, one by one, if the plan asks for this
-    /// (`wants_cold` returns "files"). Files whose state is doubtful are left out. Returns the path
-    /// and the size in bytes of at most `most` of the files, evenly chosen, for a check of what is
-    /// still cached.
+    /// Drops the client's files from the page cache, one by one, only if the plan requests this
+    /// (`wants_cold` returns "files"). Leaves out files whose state is doubtful. In any case
+    /// returns the path and the size in bytes of at most `most` of the files, evenly chosen. The
+    /// caller then checks how many bytes of these files are still cached.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();
@@ -335,7 +336,7 @@ impl<'a> Client<'a> {
 
     /// Makes one call on the target, which is one step of an operation, and measures its time. The
     /// end of a step is the start of the next step, so that a step costs only one clock read.
-    /// Returns the call's outcome.
+    /// Returns the call's outcome; a failed call is not recorded as a step.
     #[inline]
     pub(crate) fn timed<T>(
         &mut self,
@@ -349,8 +350,8 @@ impl<'a> Client<'a> {
         self.noted(step, bytes, outcome)
     }
 
-    /// Records a call that has just returned as a step that lasted from the end of the previous
-    /// call until now. Returns the call's outcome.
+    /// Records a call that has just returned, unless it failed, as a step that lasted from the end
+    /// of the previous call until now. Returns the call's outcome.
     #[inline]
     pub(crate) fn noted<T>(&mut self, step: Step, bytes: u64, outcome: Result<T>) -> Result<T> {
         let start = self.now;
@@ -432,9 +433,9 @@ impl<'a> Client<'a> {
         made
     }
 
-    /// Updates a file's state after its creation failed with `error`. If a file with this name
-    /// existed before, that file belongs to another writer, so this client does not remove it.
-    /// Object stores report an existing object only when the new object is closed.
+    /// Updates a file's state after its creation failed with `error`. If the error is that the file
+    /// existed before, the file belongs to another writer, and this client does not remove it.
+    /// Object stores report this error only when the new object is closed.
     #[cold]
     pub(crate) fn disown(&mut self, file: u64, error: &Error) {
         if error.kind == ErrorKind::Exists {

@@ -66,7 +66,7 @@ impl Content {
         draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64
     }
 
-    /// The range of the pool that holds `length` bytes from `offset` of a file. The file began with
+    /// The range of the pool that has `length` bytes from `offset` of a file. The file began with
     /// the pool's page `page` when it was created, and was overwritten `generation` times.
     #[inline]
     fn place(&self, (page, generation): (u64, u32), offset: u64, length: usize) -> Range<usize> {

@@ -35,8 +35,8 @@ pub struct Kind {
     /// Response times counted from the scheduled start; None unless the workload is open.
     pub response: Option<Box<Histogram>>,
     /// The step of the first operation that consisted of a single call; None if there was none.
-    /// `singles` has the latencies of all operations that consisted of this one step, which are the
-    /// latencies of the operations and of the step.
+    /// `singles` has the latencies of all operations that consisted of only this step. These
+    /// latencies are also those of the step.
     single: Option<Step>,
     singles: Counted,
     steps: Option<Box<Steps>>,
@@ -404,7 +404,7 @@ impl Record {
         self.waiting = waiting;
     }
 
-    /// Queues a successful operation of several calls, with its steps, for counting.
+    /// Queues a successful operation, with its steps, for counting.
     #[inline]
     pub fn succeeded(
         &mut self,
@@ -442,8 +442,8 @@ impl Record {
         self.note(operation.kind.name(), error);
     }
 
-    /// Counts an error outside the timed operations; `during` names the work that failed, such as a
-    /// check or a removal.
+    /// Counts an error. `during` names the operation type that failed, or the failed work outside
+    /// the timed operations, such as a check or a removal.
     pub fn note(&mut self, during: &str, error: &Error) {
         self.settle();
         let key = (format!("{during}/{}", error.operation), error.kind.name());

@@ -67,7 +67,8 @@ fn sessions_think_and_ramps_climb() {
         .replace(r#""rate_per_s":RATE"#, session)
         .replace("EACH", "200");
     let report = ran(&text).report;
-    // 200 requests form about 50 sessions, whose arrivals take 1 s.
+    // 200 requests form about 50 sessions, which arrive at 50 sessions per second, so the run takes
+    // about 1 s. The limit is lower, since arrivals and session lengths are random.
     assert!(report.window_s > 0.4, "{}", report.window_s);
     let ramp = r#""rate_per_s":400.0,"profile":[[0,0],[2,1]]"#;
     let text = NULL
@@ -100,7 +101,7 @@ fn layers_do_what_they_say() {
     let faulty = with(r#"{"fault":{"probability":0.25}}"#, "2000");
     let failed = faulty.operations["stat"].errors as f64;
     // 2000 calls fail with a probability of a quarter, so the standard deviation of their number is
-    // 19.4.
+    // 19.4. The limit is five standard deviations.
     assert!((failed - 500.0).abs() < 97.0, "{failed}");
     assert_eq!(faulty.layers["failed"] as f64, failed);
     assert!(
@@ -235,8 +236,8 @@ fn given_operations_run_at_given_times() {
     let report = ran(&text.replace("ROOT", &format!("{:?}", root.display().to_string()))).report;
     let counts: u64 = report.operations.values().map(|o| o.count).sum();
     assert_eq!(counts, 4);
-    // The run ends no earlier than the last scheduled start, and later only by the duration of the
-    // last operation.
+    // The last scheduled start is at 0.1 s. The run ends no earlier, and later by at most the
+    // longest response time.
     let responses = report
         .operations
         .values()

@@ -310,7 +310,7 @@ fn a_long_pause_is_cut_short() {
         r#""transfer_size_bytes":4096"#,
         r#""transfer_size_bytes":4096,"think_time_s":3600"#,
     );
-    // A think time lies between operations, and none follows the last operation.
+    // A think time comes only between two operations, so the pause needs a second operation.
     let text = text.replace(
         r#""operations_per_client":1,"#,
         r#""operations_per_client":2,"#,

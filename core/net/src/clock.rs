@@ -9,8 +9,8 @@ const NANOSECONDS_MAX: f64 = 9e18;
 pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
     let scaled = seconds * 1e9;
     let fits = (0.0..=NANOSECONDS_MAX).contains(&scaled);
-    // Below 4.5e15, adding a half and truncating gives the same as `round` and needs no library
-    // call.
+    // Below 4.5e15, adding a half and truncating gives the same result as `round` and needs no
+    // library call.
     let cut = if scaled < 4.5e15 {
         scaled + 0.5
     } else {

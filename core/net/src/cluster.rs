@@ -11,7 +11,7 @@ pub(crate) const MEMBERS_MAX: usize = 32;
 /// A cluster consists of transitions that share input places, and of these places. Two transitions
 /// are also in one cluster if a chain of transitions connects them, each of which shares an input
 /// place with the next. A place belongs to at most one cluster. The engine keeps the waiting tokens
-/// of a cluster in cells. A cell holds the tokens with one value of the joined fields (the key), in
+/// of a cluster in cells. A cell has the tokens with one value of the joined fields (the key), in
 /// first-in first-out lists (lanes).
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {

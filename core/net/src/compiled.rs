@@ -64,8 +64,8 @@ pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) fields: Vec<(String, FieldType)>,
     pub(crate) initial: Vec<Vec<u64>>,
-    /// Views whose required field value, if any, is not looked up in `dispatch`. A token enters
-    /// those of them whose condition it meets.
+    /// The views that are not in `dispatch`. An arriving token is tested against each of these
+    /// views, and enters the views whose condition it meets.
     pub(crate) views: Vec<u32>,
     /// Views that require one value of one field. They are looked up by the value, so that not
     /// every view has to be tested.
@@ -97,7 +97,7 @@ pub(crate) enum Lanes {
     /// All tokens of the place enter this lane.
     One(u32),
     /// The lane depends on which tests the token passes. Bit i of an index of `lane_of` is the
-    /// outcome of test i. A token that passes no test enters no lane, since no transition takes it.
+    /// outcome of test i. A token whose entry is NONE enters no lane, since no transition takes it.
     Tested {
         tests: Box<[Test]>,
         lane_of: Box<[u32]>,

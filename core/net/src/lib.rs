@@ -2,10 +2,11 @@
 //! that its monitors measured.
 //!
 //! Data flows through the modules in this order. `definition` is the net as written in JSON.
-//! `expression` and `guard` check the types of its inscriptions. `compile` makes a `compiled` net.
-//! `engine` fires the net over a `marking` and an `event_list`. `monitor` observes firings, and
-//! `run` makes replications. `explore` follows every possible firing, for the state space and the
-//! token game. `reference` is a naive engine with which the tests compare the real one.
+//! `expression` checks the types of its inscriptions. `compile` makes a `compiled` net. `engine`
+//! fires the net over a `marking`, and `cluster_run` fires nets with clusters in fewer steps.
+//! `monitor` observes firings, and `run` makes replications. `explore` follows every possible
+//! firing, for the state space and the token game. `reference` is a naive engine with which the
+//! tests compare the real one.
 //!
 //! Invariant: this crate does not depend on what a net models.
 

@@ -1,7 +1,7 @@
 //! Stores lists as chains of cells. Equal lists share the same cells, so one word identifies a
 //! whole list.
 //!
-//! A token's field holds the number of a list's first cell. Because equal cells are stored only
+//! A token's field has the number of a list's first cell. Because equal cells are stored only
 //! once, two lists are equal exactly if these numbers are. Joins, guards and markings therefore
 //! compare lists like ints. A sweep frees the cells to which no token refers; it takes place when
 //! the number of cells has doubled. A record in a list is stored as a short list of its fields.
@@ -114,8 +114,8 @@ impl Lists {
         fields.try_fold(EMPTY, |list, &word| self.prepend(word, list))
     }
 
-    /// Returns the concatenation of both lists. The cost is proportional to the length of the
-    /// first.
+    /// Returns the concatenation of both lists. The cost is proportional to the length of the first
+    /// list.
     pub(crate) fn concat(&mut self, first: u64, second: u64) -> Result<u64, Fault> {
         let elements: Vec<u64> = self.elements(first).collect();
         let mut prepended = elements.into_iter().rev();
@@ -168,7 +168,7 @@ impl Lists {
     }
 
     /// Frees every cell that cannot be reached from the roots. `roots` are the words that tokens
-    /// hold, with their types. `fields` returns the fields of the records of a colour.
+    /// have, with their types. `fields` returns the fields of the records of a colour.
     pub(crate) fn sweep<'a>(
         &mut self,
         roots: impl Iterator<Item = (u64, FieldType)>,

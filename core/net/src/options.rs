@@ -81,7 +81,7 @@ pub struct Until {
     pub count: u64,
 }
 
-/// What a run observes: firings, a marking, logged values, or sojourn times.
+/// A monitor of a run: it observes firings, a marking, logged values, sojourn times, or a number.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MonitorDefinition {

@@ -133,7 +133,7 @@ impl<'n> Replication<'n> {
     }
 
     /// Fires until there is a reason to end, and returns the reason. Simulated time is then that of
-    /// the last firing, or the end time if that was reached.
+    /// the last firing or arrival of a token, or the end time if that was reached.
     fn finish(&mut self, stop: &AtomicBool) -> Result<Reason> {
         let until = self.options.until.map(|until| (until.monitor, until.count));
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);
@@ -200,9 +200,9 @@ impl<'n> Replication<'n> {
         cluster_run::run(&mut self.engine, plan, limits, stop)
     }
 
-    /// Ends the warm-up, so that monitors begin to observe, if it ends before the next event at
-    /// `time_ns`. If nothing can fire any more during the warm-up (`time_ns` is the largest
-    /// number), the warm-up never ends, and monitors observe nothing.
+    /// Ends the warm-up, so that monitors begin to observe, if the warm-up ends before the next
+    /// event, which is at `time_ns`. If no event is left (`time_ns` is the largest number), the
+    /// warm-up never ends, and monitors observe nothing.
     fn warm_up_before(&mut self, time_ns: u64) {
         if self.engine.observes || time_ns < self.warm_up_ns || time_ns == u64::MAX {
             return;

@@ -74,8 +74,9 @@ fn stream_operations(
     operation_table(py, &rows)
 }
 
-/// Returns the number of bytes that all clients together write before a run to prepare its files;
-/// 2^64 - 1 if there are more. `spec` is the specification of the stream as JSON.
+/// Returns the total size in bytes of the files of all clients that must exist before a run; 2^64 -
+/// 1 if it is larger. Less is written if the files are prepared empty or with holes. `spec` is the
+/// specification of the stream as JSON.
 #[pyfunction]
 fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
@@ -96,17 +97,20 @@ type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 /// Runs the load that `plan` (JSON) describes. Returns the report as JSON, the table of the
 /// recorded spans, and the executed operations in canonical encoding.
 ///
-/// During the run, the function repeatedly calls `progress(share, phase)` with the name of the
-/// current phase and its completed fraction, 0 to 1. It also calls `watch(count, errors,
-/// latency_ns_sum, latency_ns_max, latencies)`: the first three arguments are totals since the
-/// start, and `latency_ns_max` is the longest latency since the previous call of `watch`.
-/// `latencies` is the histogram of all latencies since the start, as a list of (value in the middle
-/// of a bucket in ns, number of operations). With a `gate`, the prepared run
-/// waits at a barrier and calls `gate()`, which returns the start time of the run as a reading of
-/// CLOCK_MONOTONIC in seconds. Ctrl-C or an exception of a callback stops the run, removes its
-/// files and raises KeyboardInterrupt or that exception.
-/// A run whose target does not answer within the plan's time limit and grace is given up: its
-/// report is incomplete and names the calls, and its threads stay behind.
+/// During the run, the function repeatedly calls `progress(share, phase)`. `phase` is the name of
+/// the current stage, such as "preparing", and `share` its completed fraction, 0 to 1. It also
+/// calls `watch(count, errors, latency_ns_sum, latency_ns_max, latencies)`. The first three
+/// arguments are totals since the start. `latency_ns_max` is the longest latency since the previous
+/// call of `watch`. `latencies` is the histogram of all latencies since the start, as a list of
+/// (value in the middle of a bucket in ns, number of operations).
+///
+/// With a `gate`, the prepared run waits at a barrier and calls `gate()`, which returns the start
+/// time of the run as a reading of CLOCK_MONOTONIC in seconds.
+///
+/// Ctrl-C or an exception of a callback stops the run, removes its files and raises
+/// KeyboardInterrupt or that exception. A run whose target does not answer within the plan's time
+/// limit and grace is given up. The report of this run is incomplete and names the calls that did
+/// not return; the run's threads are not ended.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(

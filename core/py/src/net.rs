@@ -84,8 +84,8 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
 
 /// Explores the state space of a small net, up to `markings_max` reachable markings. Returns JSON
 /// with bounds of the number of tokens on each place, and with `complete`, which is true if all
-/// reachable markings were explored. Only then does it also have the properties of the net that
-/// follow from the whole state space.
+/// reachable markings were explored. If `complete` is true, the JSON also has the properties of the
+/// net that follow from the whole state space.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {

@@ -137,7 +137,7 @@ impl Memory {
         let own = memory.get();
         let bytes = own.columns.all()[own.place].values.bytes();
         let first = bytes.as_ptr().cast_mut().cast::<c_void>();
-        // SAFETY: the bytes never change and live as long as `memory`, to which the buffer holds a
+        // SAFETY: the bytes never change and live as long as `memory`, to which the buffer has a
         // reference. The buffer is read-only: a request for a writable one fails.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(

@@ -158,8 +158,8 @@ impl Histogram {
         self.maximum
     }
 
-    /// The `q` quantile of the values in ns, by nearest rank and within 0.4 %. `q` is between 0 and
-    /// 1; other numbers panic.
+    /// The `q` quantile of the values in ns, by nearest rank and within 0.4 %; 0 for an empty
+    /// histogram. `q` is between 0 and 1; other numbers panic.
     pub fn quantile_ns(&self, q: f64) -> u64 {
         assert!(
             (0.0..=1.0).contains(&q),

@@ -372,7 +372,7 @@ impl<'a> Client<'a> {
     }
 
     /// Fills the buffer `part` with the bytes from `offset` of an open file, by as many read calls
-    /// as the target needs. Checks the bytes if the plan asks for it. Returns an error if the file
+    /// as the target needs. Checks the bytes if the plan requests it. Returns an error if the file
     /// ends before the buffer is full.
     fn read_part(
         &mut self,

@@ -12,7 +12,7 @@ use crate::step::Step;
 use crate::target::Factory;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes that the prepared files of all clients of a plan occupy on the target.
+/// The number of bytes that the prepared files of this shard's clients occupy on the target.
 fn bytes_to_prepare(plan: &Plan, factory: &dyn Factory) -> u128 {
     if plan.stream.prepare == Prepare::Empty && plan.stream.given.is_empty() {
         return 0;
@@ -30,8 +30,8 @@ fn bytes_to_prepare(plan: &Plan, factory: &dyn Factory) -> u128 {
     plan.clients().map(of_client).sum()
 }
 
-/// Returns an error if the prepared files of a plan do not fit into the free space of the target.
-/// Targets that do not report their free space are not checked.
+/// Returns an error if the prepared files of this shard do not fit into the free space of the
+/// target. Targets that do not report their free space are not checked.
 pub fn check_room(plan: &Plan, factory: &dyn Factory) -> Result<()> {
     let Some(free) = factory.free_bytes() else {
         return Ok(());
@@ -63,8 +63,8 @@ pub fn too_slow(plan: &Plan) -> Error {
     Error::new(ErrorKind::Timeout, "prepare", "files", reason)
 }
 
-/// Whether prepared files may have holes. This is so only in a replay of a trace, and only if the
-/// content of reads is not verified.
+/// Whether prepared files may have holes: only in a replay of a trace, and only if the plan does
+/// not check all content.
 fn is_sparse(plan: &Plan) -> bool {
     !plan.stream.given.is_empty() && !plan.verify.checks_all()
 }

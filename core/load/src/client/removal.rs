@@ -6,9 +6,9 @@ use crate::step::Step;
 use crate::{ErrorKind, Result, Status};
 
 impl Client<'_> {
-    /// Removes the files and directories that this client created, and nothing else. Returns the
-    /// first error. The remaining files are still removed after an error, unless the target is
-    /// unreachable.
+    /// Removes the files and directories that this client created, and nothing else. Continues
+    /// after an error and returns the first error. Ends at a temporary error, since the target does
+    /// not answer, and returns this error.
     pub fn clean_up(&mut self) -> Result<()> {
         self.slot.work(Work::CleanUp);
         self.held.clear();
@@ -17,8 +17,8 @@ impl Client<'_> {
         for file in self.own_files() {
             let made = std::mem::take(&mut self.files[file as usize]);
             self.go_to_name(file, made.renamed);
-            // Object stores report no error when a missing object is deleted, so its existence is
-            // checked first.
+            // A file in doubt may have either of its two names after a rename. It is checked which
+            // name exists, since object stores report no error when a missing object is deleted.
             if made.doubtful && self.target.exists(&self.path).is_ok_and(|there| !there) {
                 self.go_to_name(file, !made.renamed);
             }
@@ -39,9 +39,9 @@ impl Client<'_> {
     }
 }
 
-/// Handles the outcome of a removal. Returns a temporary error, since the target does not answer.
-/// Stores any other error in `first`, unless `first` already has an error. Ignores the error of a
-/// missing file.
+/// Handles the outcome of a removal. A missing file is no error. A temporary error is returned,
+/// since the target does not answer. Any other error is stored in `first`, unless `first` already
+/// has an error.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

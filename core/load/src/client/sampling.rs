@@ -24,11 +24,11 @@ const MOST_FILES: usize = 32;
 const BLOCK_BYTES: u64 = 4096;
 
 impl Client<'_> {
-    /// Whether the bytes of a file are known to be those with which the file was created. They are
-    /// not known if the preparation left the files empty, or if this client has written to its own
-    /// file or may have changed it: the bytes then depend on the order of the writes, which a
-    /// sample does not record. Clients that access files of other clients write only the bytes with
-    /// which a file was created.
+    /// Whether a file is known to have the bytes with which it was created. Two cases are unknown.
+    /// First, the preparation left the files empty. Second, this client has written to its own
+    /// file, or may have changed it: the bytes then depend on the order of the writes, which a
+    /// sample does not record. Files of other clients count as unchanged, since clients write to
+    /// these files only the bytes with which the files were created.
     fn is_as_created(&self, (owner, file): (u32, u64)) -> bool {
         let begins_empty = self.setup.plan.stream.prepare == Prepare::Empty;
         let is_changed = |made: Made| made.doubtful || made.generation > 0;

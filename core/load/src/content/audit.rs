@@ -1,4 +1,4 @@
-//! Checks that a client's files hold the bytes expected after all overwrites.
+//! Checks that a client's files have the bytes expected after all overwrites.
 
 use crate::client::{Client, Made};
 use crate::content::generations::UNKNOWN;
@@ -37,8 +37,8 @@ impl Client<'_> {
 
     /// Records that overwrite number `generation` wrote the bytes [from, to) of one of the client's
     /// files. If `generation` is None, the write may have failed, and the bytes are marked as
-    /// unknown. Does nothing if the run does not check content, or if clients access files of other
-    /// clients.
+    /// unknown. Does nothing unless the plan checks all content, or if clients access files of
+    /// other clients.
     #[inline]
     pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
         if self.setup.plan.verify.checks_all() && !self.setup.takes_others {

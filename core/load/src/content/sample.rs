@@ -5,8 +5,8 @@ use crate::plan::{Plan, Verify};
 
 /// Number of a client's first reads that are all checked.
 const FIRST_READS: u64 = 64;
-/// Number of reads, after the first reads, of which one is checked. A check takes about 100 ns, so
-/// that the checks take less than 1 % of the time of reads that take 1 us.
+/// After the first reads, one of this number of reads is checked. A check takes about 100 ns, so
+/// that the checks take less than 1 % of the time of reads that take 1 µs.
 const READS_PER_CHECK: u64 = 64;
 /// Number of a client's last writes that are checked. One write is not enough: if all writes
 /// wrongly went to one offset, the last write may be the one that belongs there.
@@ -24,7 +24,7 @@ pub struct Written {
 
 /// Decides which reads of a client are checked, and stores the client's last writes.
 pub struct Sample {
-    /// Whether the plan asks for a sample, and the content of all files is known.
+    /// Whether the plan requests a sample, and the content of all files is known.
     pub(crate) is_active: bool,
     /// Number of reads up to and including the next read that is checked.
     reads_left: u64,

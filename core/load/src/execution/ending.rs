@@ -14,7 +14,7 @@ use crate::record::Record;
 use crate::report::AuditReport;
 use crate::{Error, Result};
 
-/// Checks the client's files if the plan asks for it, and removes them unless they are kept.
+/// Checks the client's files if the plan requests it, and removes them unless they are kept.
 /// Returns the client's record with the results of the checks and the errors.
 pub fn end(client: &mut Client, record: Record, shared: &SharedState) -> Record {
     let (plan, control) = (shared.setup.plan, shared.control);

@@ -17,12 +17,12 @@ use crate::report::outcome::{outcome, Outcome, PhaseTiming, RunFigures, Timing};
 use crate::report::CpuReport;
 use crate::{Error, ErrorKind, Result};
 
-/// Least and greatest default of the grace (the time that a call may last beyond the time limit),
-/// s. Clients of file systems retry for up to two minutes.
+/// Bounds of the default grace, s. The grace is the time that a call may last beyond the time
+/// limit. The upper bound is the time for which clients of file systems retry, up to two minutes.
 const LEAST_GRACE_S: f64 = 10.0;
 const MOST_GRACE_S: f64 = 120.0;
-/// The default of the grace is this number times the run's time limit, but at least `LEAST_GRACE_S`
-/// and at most `MOST_GRACE_S`.
+/// The default grace is this number times the run's time limit, within the bounds above. Without a
+/// time limit it is `MOST_GRACE_S`.
 const GRACE_OF_LIMIT: f64 = 2.0;
 /// Largest number of hung calls that an error names.
 const MOST_NAMED: usize = 16;
@@ -42,10 +42,11 @@ impl Hung {
 }
 
 /// Returns the calls of a run that, at the time `now` (ns of the monotonic clock), have lasted
-/// longer than the plan allows. In the timed part, a call may last until the time limit of the
-/// phase. Outside the timed part, a call may last for the length of the time limit. If the run is
-/// stopped earlier, a call may last only until the stop. In each case, the grace is added to the
-/// allowed time.
+/// longer than the plan allows. A call that began at t counts as hung from the following time, plus
+/// the grace:
+/// - in the timed part: the time limit of the phase, or t if that is later;
+/// - outside the timed part: t plus the length of the time limit;
+/// - if the run was stopped before that time: the stop, or t if that is later.
 pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
     let watch = control.watch();
     let zero = locked(&watch.begun).zeros.last().copied();
@@ -110,7 +111,8 @@ fn default_grace_s(plan: &Plan) -> f64 {
 }
 
 /// Gives up a run with hung calls: stops it, and reports what its clients had completed. The report
-/// has an error for each hung call. Returns an error if the timed part had not begun.
+/// has one error that names the hung calls, and one error for the files that may be left. Returns
+/// an error if the timed part had not begun.
 pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome> {
     control.stop();
     let watch = control.watch();

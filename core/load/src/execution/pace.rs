@@ -65,8 +65,8 @@ struct Pace<'a> {
     own_pauses: bool,
     /// Whether every operation starts as soon as the previous operation has ended.
     unpaced: bool,
-    /// Number of starts that are computed at a time. It is 1 if a start depends on the end of the
-    /// previous operation.
+    /// Number of operations that are fetched from the stream at a time. It is 1 if each operation
+    /// has to wait for a think time after the previous operation.
     most: usize,
     first: bool,
     /// Whether the next operation is an arrival of the open workload, not a later request of a
@@ -88,8 +88,8 @@ impl<'a> Pace<'a> {
         let open = stream.arrival.is_open();
         let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
         let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
-        // If operations have separate think times, each is taken from the stream just before its
-        // operation. The starts of these operations cannot be computed in advance.
+        // A think time of a share of the mix is taken from the stream just before its operation.
+        // The starts of these operations cannot be computed in advance.
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
@@ -105,8 +105,8 @@ impl<'a> Pace<'a> {
     }
 
     /// Appends the next scheduled starts of a client to `due`, in ns of the monotonic clock; `now`
-    /// is when the client became idle. Appends several starts where they are known in advance, and
-    /// none after the end of the schedule.
+    /// is when the client became idle. Appends up to `most` starts if they are known in advance,
+    /// otherwise one start. Appends nothing after the end of the schedule.
     fn ahead(&mut self, stream: &mut Stream, now: u64, due: &mut Vec<u64>) {
         if self.most > 1 {
             self.arrives = true;

@@ -39,8 +39,8 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let factory = factory(&plan.target, &plan.run_directory)?;
     let setup = Setup::new(plan);
     let generator = calibrate(&setup);
-    // If the control has the generator's cost from a previous run, this cost stays, since it is as
-    // accurate as the new measurement.
+    // `set` does nothing if the control has the generator's cost from a previous run. That cost is
+    // as accurate as the new measurement.
     let _ = watch.generator.set(generator.clone());
     let layers = Layers::new(&plan.layers, plan.stream.seed);
     preparation::check_room(plan, factory.as_ref())?;
@@ -188,8 +188,9 @@ fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
     spent
 }
 
-/// Empties this machine's caches of the clients' files. Returns what stayed in the page cache, or
-/// None where the target cannot report it. Returns an error if more than 1 % stayed.
+/// Empties this machine's caches of the clients' files. Returns how many bytes of the checked files
+/// stayed in the page cache, or None where the target cannot report it. Returns an error if more
+/// than 1 % stayed.
 fn make_cold(shared: &SharedState, factory: &dyn Factory) -> Result<Option<Resident>> {
     let setup = shared.setup;
     if setup.plan.target.wants_cold() == Some("system") {
@@ -215,8 +216,8 @@ fn make_cold(shared: &SharedState, factory: &dyn Factory) -> Result<Option<Resid
     Ok(proof)
 }
 
-/// Waits for the start of a phase on which all clients agreed, and returns this time in ns of the
-/// monotonic clock, even if this thread wakes up later.
+/// Waits for the common start of a phase. Returns the start in ns of the monotonic clock. This is
+/// the agreed time, even if this thread wakes up later.
 fn await_start(shared: &SharedState, phase: usize) -> u64 {
     let instant = shared.control.pass_barrier(phase > 0);
     let zero = ns_of(instant);

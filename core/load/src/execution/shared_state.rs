@@ -55,7 +55,8 @@ pub(super) struct Times {
     /// The stonewall: the time at which the first client completed its operations, ns after `zero`.
     /// The largest integer until then.
     pub(super) wall_ns: AtomicU64,
-    /// What was in the page cache when the phase began; set in a cold run only.
+    /// How much of the clients' files was in the page cache when the phase began; set in a cold run
+    /// only.
     pub(super) cold: OnceLock<Resident>,
 }
 

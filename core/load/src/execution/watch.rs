@@ -1,5 +1,5 @@
-//! What is known of a run in progress: the call that each thread has in progress, the figures of
-//! its clients, and its times.
+//! The state of a run in progress, for threads that watch the run: the call that each thread has in
+//! progress, the figures of the clients, and the times of the run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ const MOST_COPIED: usize = 64;
 const COPY_EVERY_NS: u64 = 250_000_000;
 const AT_ONCE: usize = 8;
 
-/// What a thread of a run does when it does not execute a step of an operation.
+/// The work of a thread of a run outside the steps of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     Begin,
@@ -96,7 +96,7 @@ impl CallSlot {
     }
 }
 
-/// What is known of a run in progress: its calls, the figures of its clients, and its times.
+/// The state of a run in progress: its calls, the figures of its clients, and its times.
 #[derive(Default)]
 pub struct Watch {
     pub(crate) runner: CallSlot,

@@ -22,8 +22,8 @@ pub struct Done {
 /// A successful operation in the queue.
 pub struct Ended {
     pub kind: OperationKind,
-    /// The step, if the operation consisted of one call only; None if it consisted of several
-    /// calls.
+    /// The step, if the operation consisted of one call with the times and bytes of the operation.
+    /// None for other operations, whose steps are in the queue's list.
     pub single: Option<Step>,
     /// Number of entries in the queue's list of steps that belong to the operation; 0 where
     /// `single` is set.
@@ -56,8 +56,7 @@ impl Ended {
         }
     }
 
-    /// The operation's step if the operation consisted of one call only; None if it consisted of
-    /// several calls.
+    /// The operation's step if `single` is set, else None.
     pub fn only(&self) -> Option<Done> {
         self.single.map(|step| Done {
             step,

@@ -66,9 +66,8 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Adds up the arrivals of `self` and of `other`, the report of other clients that started at
-    /// the same instant. The derived fields of the result are wrong until the caller calls
-    /// `settle`.
+    /// Combines the arrivals of `self` and of `other`, whose times count from the same instant. The
+    /// derived fields of the result are wrong until the caller calls `settle` or sets them.
     fn with(self, other: ScheduleReport) -> ScheduleReport {
         ScheduleReport {
             arrivals: self.arrivals + other.arrivals,

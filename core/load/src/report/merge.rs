@@ -11,8 +11,9 @@ use crate::report::{
     ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report, StepReport,
 };
 
-/// Lateness of the start of an operation, in ns, that counts as on time in every run: no scheduler
-/// wakes threads more precisely.
+/// A run is on time if 99 % of its operations start late by at most 1 % of the median response
+/// time, or by at most this time in ns if it is longer. No scheduler wakes threads more precisely
+/// than this.
 const BEARABLE_NS: u64 = 100_000;
 
 impl Report {
@@ -60,7 +61,7 @@ impl Report {
     }
 
     /// Recomputes the values of the report that follow from its merged counts and times: measured
-    /// window, rates, steady state, and the values of the generator's cost.
+    /// window, stonewall, schedule, rates, steady state, and the values of the generator's cost.
     pub(crate) fn settle(&mut self) {
         let count: u64 = self.per_client.iter().map(|client| client.count).sum();
         let bytes: u64 = self.per_client.iter().map(|client| client.bytes).sum();

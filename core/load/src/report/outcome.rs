@@ -32,8 +32,8 @@ pub struct PhaseTiming {
     /// The stonewall: the time from the phase's start until the first client had completed its
     /// operations, ns. The largest integer if no client completed them.
     pub wall_ns: u64,
-    /// What was in the page cache when the phase began. None unless the run is cold and the target
-    /// can report it.
+    /// How much of the clients' files was in the page cache when the phase began. None unless the
+    /// run is cold and the target can report it.
     pub cold: Option<Resident>,
 }
 

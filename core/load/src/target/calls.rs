@@ -1,8 +1,8 @@
 //! Records the NameNode calls that the HDFS client library makes within a call of the load
 //! generator. The names and times of the NameNode calls come from the library's log.
 //!
-//! The library has no hook for its NameNode calls. It logs "NAME request …" before and "NAME
-//! response …" after each of them, both on the waiting thread. Only the first words of a log line
+//! The library has no hook for its NameNode calls. It logs "NAME request: …" before and "NAME
+//! response: …" after each of them, both on the waiting thread. Only the first words of a log line
 //! are formatted, and nothing is printed.
 
 use std::cell::RefCell;

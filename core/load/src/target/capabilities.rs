@@ -1,4 +1,4 @@
-//! What a target can do.
+//! The capabilities of targets.
 
 use dfslab_workload::OperationKind;
 use serde::Serialize;

@@ -95,8 +95,8 @@ struct Shared {
     counts: [AtomicU64; COUNTED.len()],
 }
 
-/// The longest idle time that later calls may make up for, ns. As in a token bucket, this time
-/// bounds the burst of calls that a throttled target accepts without delay.
+/// The longest idle time of a throttled target that counts as credit, ns. As in a token bucket, the
+/// calls that fit into this time are accepted as a burst without delay.
 const BURST_NS: u64 = 20_000_000;
 const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
 const STALLED: usize = 0;
@@ -141,7 +141,8 @@ impl Layers {
     }
 
     /// Returns the number of calls that layers affected, by effect: "stalled", "failed",
-    /// "timed_out" and "throttled".
+    /// "timed_out" and "throttled". Effects that did not occur are left out. Calls of a delay layer
+    /// are not counted.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let counts = COUNTED.iter().zip(&self.0.counts);
         counts
@@ -437,9 +438,10 @@ mod tests {
     fn a_throttled_channel_keeps_its_rate_if_a_call_is_late() {
         // Idle time before the first call is credited, so 20 calls of 1 ms pass at once.
         assert_eq!(last_of(300, 0), 280 * MS);
-        // The time lost by a late wake-up is credited to later calls, like idle time.
+        // The time lost by a late wake-up is credited to the next call. Only the lateness of the
+        // last call therefore adds to the total.
         assert_eq!(last_of(300, MS / 2), 280 * MS + MS / 2);
-        // A caller slower than the channel is never delayed.
+        // A call after a long idle time is not delayed.
         assert_eq!(last_of(1, 0), 0);
     }
 }

@@ -63,8 +63,8 @@ pub struct PosixFactory {
 }
 
 impl PosixFactory {
-    /// Checks that the root is an existing directory and that the file system supports the options.
-    /// A file that the check creates is removed again.
+    /// Checks that the root is an existing directory. Creates nothing yet; `begin` checks direct
+    /// I/O.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let metadata = fs::metadata(path).map_err(|error| {

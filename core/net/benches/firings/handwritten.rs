@@ -39,8 +39,8 @@ impl Model {
         if !self.exponential {
             return (mean_s * 1e9).round() as u64;
         }
-        // This is the random generator of the engine's streams. An exponential draw is computed
-        // from the logarithm of a random number.
+        // SplitMix64, the generator of the engine's random streams. The exponential value is
+        // computed by inversion: -ln(u) * mean, where u is uniform in (0, 1).
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.random;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -21,8 +21,8 @@ use serde_json::{json, Map, Value as Json};
 /// Number of times that each side of a ratio is measured.
 const TURNS: usize = 15;
 
-/// The interval of a median extends from this rank among the sorted values to the same rank from
-/// the top. With 4 of 15 values it covers the true median with a probability of 96 % (sign test).
+/// The interval of a median extends from the 4th smallest to the 4th largest of the 15 values. It
+/// contains the true median with a probability of 96 % (sign test).
 const RANK: usize = 4;
 
 /// Number of requests of each client in the PVFS net.
@@ -137,8 +137,9 @@ impl Figures {
     }
 }
 
-/// Compares the PVFS net with the hand-written simulator. `names` are the name of the net's rate in
-/// firings per second, and that of the ratio of the simulator's seconds to the net's seconds.
+/// Compares the PVFS net with the hand-written simulator. The first of `names` is the name under
+/// which the net's firings per second are stored in `figures`. The second one is the name of the
+/// ratio of the simulator's seconds to the net's seconds.
 fn against_handwritten(exponential: bool, names: (&str, &str), figures: &mut Figures) {
     let program = Program::new(&nets::pvfs(REQUESTS, exponential), &json!({}), cpu_s);
     let by_hand_s = || {

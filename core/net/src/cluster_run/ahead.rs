@@ -23,12 +23,18 @@ pub(super) fn fetch<T>(list: &[T], at: u32) {
 }
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Fetches what the present event, whose first token is `present`, and the next events need.
+    /// Starts to load the memory that the present event, whose first token is `present`, and the
+    /// next events of the heap need.
     ///
-    /// The address of each record or cell is in another one. For each event, one of them is
-    /// therefore fetched in each call, and the next one in the next call: the record of the first
-    /// token while the event is among the next five, then the token's cell and the record of the
-    /// second token, then the cell of the second token, and at last the tokens that wait there.
+    /// A record or cell can be fetched only after the record or cell that has its index is in the
+    /// cache. Each call therefore fetches one step of this chain for each event. The nearer the
+    /// event, the later the step:
+    /// - The children of the heap's first event: the record of the first token.
+    /// - The earliest of these children: the cell of the first token, and the record of the second
+    ///   token.
+    /// - The heap's first event: the tokens that wait in the cell of the first token, and the cell
+    ///   of the second token.
+    /// - The present event: the tokens that wait in the cell of the second token.
     #[inline(never)]
     pub(super) fn fetch_ahead(&self, present: u32) {
         if let Some(second) = self.token_after(present) {
@@ -59,9 +65,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.records.get(next as usize)
     }
 
-    /// Fetches the records of two tokens of the cell at a position: the last token in the lane of
-    /// the position, after which a token that arrives is linked, and the first token in another
-    /// lane, such as the customer that waits for a server.
+    /// Fetches the records of two tokens of the cell at a position. The first is the last token in
+    /// the lane of the position, because an arriving token is linked to it. The second is the first
+    /// token of lane 0, or of lane 1 if the position is in lane 0. An example is the customer that
+    /// waits for a server.
     #[inline(always)]
     fn fetch_waiting(&self, position: u64) {
         let (cell, lane) = (position as u32, (position >> 32) as usize);

@@ -1,7 +1,7 @@
 //! Stores the waiting tokens of a run over clusters in cells, and orders the transitions that can
 //! fire.
 //!
-//! A cluster is a group of transitions that share input places. A cell holds the waiting tokens of
+//! A cluster is a group of transitions that share input places. A cell has the waiting tokens of
 //! a cluster that have the same key (the values of the joined fields), in first-in first-out lanes.
 //! A transition that can fire with several cells takes the cell whose token for the first input arc
 //! arrived first.
@@ -21,7 +21,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Cell {
-    /// The lanes that hold tokens, as a set of bits.
+    /// The lanes that have tokens, as a set of bits.
     pub(super) filled: u8,
     /// Whether the cell is found through the hash table. Such a cell is freed when it is empty.
     pub(super) hashed: bool,
@@ -30,9 +30,9 @@ pub(super) struct Cell {
     pub(super) full: u8,
     /// If `full` is not 0: the lane from which the transition's first input arc takes its token.
     pub(super) first_lane: u8,
-    /// The members (transitions) of the cluster, as a set of bits, whose list of ready cells has a
-    /// valid entry for this cell. An entry is valid while the first token for the member's first
-    /// input arc stays the same. Not used if `full` is not 0.
+    /// The members (transitions) of the cluster, as a set of bits, that have a valid entry for this
+    /// cell in their list of ready cells. An entry is valid while the first token for the member's
+    /// first input arc stays the same. Not used if `full` is not 0.
     pub(super) queued: u32,
     /// The positions in the plan's lists `able` and `members` at which the entries of the cell's
     /// cluster begin.
@@ -44,8 +44,8 @@ pub(super) struct Cell {
 /// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// A table from the value of the only joined field to the cell with this value, or to NONE. It
-    /// has only values for which a table is used; other cells are in `by_key`. If the cluster has
+    /// A table from small values of the only joined field to the cell with this value, or to NONE.
+    /// Cells with larger values, or with several joined fields, are in `by_key`. If the cluster has
     /// no joined field, its only cell is at index 0.
     pub(super) direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
@@ -166,8 +166,8 @@ impl Ord for Ready {
 /// Number of entries from which a heap finds the smallest one with fewer steps than a search.
 const MANY: usize = 8;
 
-/// The cells with which a transition can fire, except the first one. Few cells are unordered; many
-/// cells form a heap.
+/// The cells with which a transition can fire, except the first one. At most `MANY` entries form an
+/// unordered list. More entries form a heap, until fewer than `MANY` / 2 entries are left.
 #[derive(Debug)]
 enum Others {
     Few(Vec<Entry>),
@@ -229,9 +229,9 @@ impl Others {
     }
 }
 
-/// The state of a transition: the cells with which it can fire, and what its firings use. The first
-/// cell is the one whose token for the first input arc arrived first. It is stored separately from
-/// the other cells (`rest`), since most often it is the only one.
+/// The state of a transition: the cells with which it can fire, and the data that its firings use.
+/// The first cell is the one whose token for the first input arc arrived first. It is stored
+/// separately from the other cells (`rest`), since most often it is the only one.
 #[derive(Debug)]
 pub(super) struct State {
     /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.
@@ -244,7 +244,7 @@ pub(super) struct State {
     pub(super) latest: u64,
     /// Whether a monitor observes the firings.
     pub(super) is_watched: bool,
-    /// Whether the transition may be fired in the fewer steps of its shape (`Move::shape`). False
+    /// Whether the transition may be fired by the faster code for its shape (`Move::shape`). False
     /// if a monitor or a law observes the run.
     pub(super) is_short: bool,
     /// The priority level: 0 fires first.

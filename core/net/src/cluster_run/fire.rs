@@ -17,7 +17,8 @@ struct Pending {
     line: u8,
 }
 
-/// What all output arcs of one firing share: the transition, its cell, its binding, and its delay.
+/// The values that all output arcs of one firing share: the transition, its cell, its binding, and
+/// its delay.
 #[derive(Clone, Copy)]
 pub(super) struct Firing<'a> {
     pub(super) transition: usize,
@@ -51,8 +52,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.fire_any(transition, this)
     }
 
-    /// Fires a transition of any form. This function is not a part of the firing loop's code, so
-    /// that the loop keeps more of its variables in registers.
+    /// Fires a transition of any form. It is not inlined, so that the firing loop keeps more of its
+    /// variables in registers.
     #[inline(never)]
     fn fire_any(&mut self, transition: u32, this: &Move) -> Result<(), Failed> {
         if this.own == 0 {
@@ -173,9 +174,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Updates the other members (transitions) of a cluster after tokens that they might take were
-    /// taken from a cell. `others` has these members. `led` has those members that can still fire
-    /// with the cell, but with another token for their first input arc. Both are sets of bits.
+    /// Updates the other members (transitions) of a cluster after a firing took tokens from a cell.
+    /// `others` is the set of the members that might have taken these tokens. `led` is the set of
+    /// the members that can still fire with the cell, but with another token for their first input
+    /// arc. Both are sets of bits.
     #[inline(never)]
     fn find_others(&mut self, cell: u32, mut others: u32, (led, cluster): (u32, u32)) {
         let members = self.plan.layouts[cluster as usize].table.members;

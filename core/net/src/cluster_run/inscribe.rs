@@ -10,8 +10,8 @@ use crate::expression::{exponential, Binding, Fault, Value};
 use crate::stream::Stream;
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Stores the error of a firing, which `error` makes, if no other error is stored yet. Always
-    /// returns `Failed`.
+    /// Stores the error of a firing, unless another error is stored already. `error` creates the
+    /// error. Always returns `Failed`.
     #[cold]
     #[inline(never)]
     pub(super) fn fail<T>(

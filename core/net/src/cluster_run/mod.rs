@@ -1,9 +1,9 @@
-//! Fires nets in which waiting tokens are in cells: the stores for the tokens of one cluster of
+//! Fires nets whose waiting tokens are stored in cells. A cell stores the tokens of one cluster of
 //! transitions that have the same key (see `cells`). Examples are nets of queues and servers joined
 //! by a key, of keyed counters, and of places that one transition reads. Transitions that are
 //! members of no cluster leave their tokens in the buckets of the engine (see `separate`).
 //!
-//! A run takes the tokens of an engine over, fires until there is a reason to pause, and gives the
+//! A run takes over the tokens of an engine, fires until there is a reason to pause, and gives the
 //! tokens back. The firing rule and the random draws are those of the engine (see `engine`), but a
 //! run finds the next firing with fewer steps. A token is one record: its position and its field
 //! values are adjacent in memory.
@@ -38,8 +38,8 @@ const HEADER: usize = 2;
 /// The number that stands for the position of a token in transit whose cell is not known yet.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Number of records from which the records of tokens fill about the second-level cache of a
-/// processor.
+/// Number of tokens whose records together fill about the second-level cache of a processor. With
+/// more tokens, records are fetched ahead.
 const MANY: usize = 16_384;
 
 /// The conditions under which a run pauses.
@@ -52,9 +52,9 @@ pub(crate) struct Limits {
     pub(crate) max_tokens: usize,
     /// A monitor's index and the number of its observations at which the replication ends.
     pub(crate) until: Option<(usize, u64)>,
-    /// Whether nothing fires any more after the end of the replication. If so, and unless laws are
-    /// checked, the waiting tokens are given back to the engine without the lists by which
-    /// transitions find them. This saves time in nets with many waiting tokens.
+    /// True if nothing fires after the replication has ended. The waiting tokens are then given
+    /// back to the engine without the lists by which transitions find them, unless laws are
+    /// checked. This saves time in nets with many waiting tokens.
     pub(crate) is_final: bool,
 }
 
@@ -177,7 +177,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// The number of firings at which the limits have to be compared next.
+    /// The number of firings at which the run next compares its state with the limits.
     #[inline(always)]
     fn next_check(&self, limits: Limits, instant_end: u64) -> u64 {
         match limits.until {

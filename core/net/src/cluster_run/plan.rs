@@ -1,22 +1,22 @@
-//! What a run over clusters reads about each transition: a compact copy of its arcs, with the cell
-//! and the lane of each output token resolved as far as they are known before the run.
+//! The data that a run over clusters reads about each transition: a compact copy of its arcs, with
+//! the cell and the lane of each output token resolved as far as they are known before the run.
 
 use crate::cluster::LANES_MAX;
 use crate::expression::{Formulas, Value};
 
-/// What a run over clusters reads about a net. It exists only for nets that have a cluster, and
-/// that have no lists, no inhibitor arcs, no reset arcs, no random places, and no transitions that
-/// compete by weight.
+/// The data that a run over clusters reads about a net. They exist only for nets that have a
+/// cluster, and that have no lists, no inhibitor arcs, no reset arcs, no random places, and no
+/// transitions that compete by weight.
 ///
 /// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
 pub(crate) struct ClusterPlan {
     /// One entry for each transition of the net.
     pub(super) moves: Vec<Move>,
-    /// What all cells of a cluster have in common, for each cluster of the net.
+    /// For each cluster of the net, the values that all its cells have in common.
     pub(super) layouts: Vec<CellLayout>,
     /// The tables of all clusters, one after the other. The index in a cluster's table is the set
-    /// of a cell's lanes that hold tokens, as bits. The entry is the set of the members whose input
+    /// of a cell's lanes that have tokens, as bits. The entry is the set of the members whose input
     /// arcs all find tokens in these lanes, as bits.
     pub(super) able: Vec<u32>,
     /// The transitions that are the members of each cluster, one cluster after the other.
@@ -67,8 +67,9 @@ pub(super) enum Delay {
     Constant(u64),
     /// Exponential, with this mean in seconds.
     Exponential(f64),
-    /// The position of the number of seconds among the values of the transition's formulas, and the
-    /// same delay as an inscription.
+    /// Computed with the other formulas of the transition: the position of the number of seconds
+    /// among the values of the formulas. The inscription is evaluated instead if the formulas
+    /// cannot be computed.
     Formula(u8, Box<Value>),
     Any(Box<Value>),
 }
@@ -77,8 +78,9 @@ pub(super) enum Delay {
 #[derive(Debug)]
 pub(super) enum Word {
     Value(Value),
-    /// The position among the values of the transition's formulas, and the same value as an
-    /// inscription.
+    /// Computed with the other formulas of the transition: the position of the value among the
+    /// values of the formulas. The inscription is evaluated instead if the formulas cannot be
+    /// computed.
     Formula(u8, Box<Value>),
 }
 
@@ -94,16 +96,17 @@ pub(super) struct Put {
     pub(super) line: u8,
     pub(super) counted: bool,
     pub(super) delay: Delay,
-    /// The fields that are written, with their values: those that change if a token is forwarded,
-    /// else all of them.
+    /// The fields to write, with their values. For a forwarded token only the fields that change,
+    /// for a new token all fields.
     pub(super) written: Box<[(u16, Word)]>,
 }
 
-/// What is known before the run about the cell and the lane that an output token will enter.
+/// How a run finds the cell and the lane that an output token will enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// If the cell from which the transition takes its tokens is permanent, the output token enters
-    /// this cell, in the lane with this number. Otherwise the cell is found later.
+    /// this cell, in the lane with this number. Otherwise the cell follows from the token's fields,
+    /// as for `Early`.
     Same(u32),
     /// The cell follows from the token's fields as soon as they are written.
     Early,
@@ -121,7 +124,7 @@ pub(super) struct ClusterTable {
     pub(super) members: u32,
 }
 
-/// What all cells of a cluster have in common. The fields are explained at `Cell`.
+/// The values that all cells of a cluster have in common. The fields are explained at `Cell`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellLayout {
     pub(super) table: ClusterTable,
@@ -156,9 +159,8 @@ pub(super) struct RangedSeat {
     pub(super) lane_of: [u32; 16],
 }
 
-/// A test of one field of a token. The token passes if the value of the field, as an int, is
-/// between two bounds, both included; if `inside` is false, it passes if the value is not between
-/// them.
+/// A test of one field of a token. The token passes if (low <= value <= high) == inside, where
+/// value is the value of the field as an int.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) field: u16,
@@ -177,8 +179,8 @@ pub(super) enum Shape {
     Update(Update),
 }
 
-/// A transition that takes two tokens of a cell, frees one of them (the trigger), and puts the
-/// other one (the state) with changed fields back into the cell without delay. An example is a
+/// A transition that takes two tokens of a cell. It frees one token, the trigger. It puts the other
+/// token, the state, back into the cell with changed fields and without delay. An example is a
 /// counter of replies.
 #[derive(Debug)]
 pub(super) struct Update {
@@ -214,7 +216,8 @@ pub(super) struct Step {
 
 #[cfg(test)]
 impl ClusterPlan {
-    /// For each transition, the name of the way in which it is fired with fewer steps, or None.
+    /// For each transition, the name of its shape, by which it is fired in fewer steps; None for
+    /// the shape `General`.
     pub(crate) fn shapes(&self) -> Vec<Option<&'static str>> {
         self.moves.iter().map(|one| one.shape.name()).collect()
     }

@@ -1,5 +1,5 @@
-//! Fires updates: transitions that take two tokens of a cell and put one of them back with changed
-//! fields, such as a counter of replies. The result is that of `fire`, with fewer steps.
+//! Fires updates: transitions that take two tokens of a cell and put one token back with changed
+//! fields. An example is a counter of replies. The result is that of `fire`, with fewer steps.
 
 use super::plan::{Move, PlaceSeat, Update};
 use super::waiting::links;

@@ -132,7 +132,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// Finds the token that arrived first among the lanes (first-in first-out lists of tokens) of
     /// `cell` whose bits are set in `mask`. Returns the numbers of the token and of its lane. At
-    /// least one of these lanes must hold a token.
+    /// least one of these lanes must have a token.
     #[inline(always)]
     pub(super) fn first_of(&self, cell: u32, mask: u32) -> (u32, u8) {
         let found = &self.cells.cells[cell as usize];
@@ -188,8 +188,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
         let this = &self.plan.moves[transition as usize];
         if this.others == 0 {
-            // The transition is the only one that takes tokens from these cells, so each entry is
-            // up to date.
+            // No other transition takes tokens from these cells, so each entry is up to date.
             self.turns.add(state.set_turn(state.latest, transition));
             return;
         }
@@ -225,7 +224,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Whether `lead` is the arrival number of the token that arrived first in some lanes of a
-    /// cell. `mask` is the set of these lanes, as bits. Returns false if they hold no token.
+    /// cell. `mask` is the set of these lanes, as bits. Returns false if they have no token.
     #[inline(always)]
     fn is_present(&self, cell: u32, mask: u32, lead: u64) -> bool {
         let filled = u32::from(self.cells.cells[cell as usize].filled);
@@ -259,8 +258,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Returns the cell and the lane that a token will enter; UNKNOWN if the cell may be freed
-    /// before.
+    /// Returns the cell and the lane that a token will enter when it arrives later; UNKNOWN if the
+    /// cell may be freed before the token arrives.
     #[inline(never)]
     fn position_unless_freed(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         let position = self.position_of_any(token, place)?;
@@ -291,8 +290,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Returns the cell and lane that a token enters if the cell is found by a table, else None.
-    /// Such a cell is never freed. `seat` is that of the token's place.
+    /// Returns the cell and lane that a token enters if the cell is in the table. Such a cell is
+    /// never freed. None for other cells, and if no transition takes the token. `seat` is that of
+    /// the token's place.
     #[inline(always)]
     fn permanent_position(&self, token: u32, seat: &PlaceSeat) -> Option<u64> {
         let (cluster, key, lane) = match seat {

@@ -49,8 +49,9 @@ fn changes(output: &Output, arc: u16) -> impl Iterator<Item = (u16, Value)> + '_
         .map(|(field, value)| (field, value.clone()))
 }
 
-/// Whether output number `at` may overwrite the token of the input arc `arc`. It may if no
-/// inscription that is evaluated later reads a field that the output changes.
+/// Whether output number `at` may overwrite the token of the input arc `arc`. It may on two
+/// conditions. First, neither its delay nor a later output arc reads the token. Second, none of its
+/// new field values reads a field that it has changed before.
 fn may_change(outputs: &[Output], at: usize, arc: u16) -> bool {
     let this = &outputs[at];
     let later = outputs[at + 1..].iter().flat_map(|output| {

@@ -16,8 +16,8 @@ pub(crate) struct Guard {
     /// Conditions `field == constant` as (input arc, field, value). A place can look up tokens by
     /// such a value.
     pub(crate) constants: Vec<(u16, u16, u64)>,
-    /// The input arcs whose tokens are looked up by equal fields, each with these fields in the
-    /// same order.
+    /// The input arcs whose tokens are looked up by equal fields, each with these fields. The i-th
+    /// field of each arc must equal the i-th field of every other arc.
     pub(crate) joined: Vec<(u16, Vec<u16>)>,
     /// Conditions on several tokens that the join does not ensure. They are tested on combinations
     /// of tokens.
@@ -125,8 +125,8 @@ pub(crate) fn filter_of<'a>(
     let mut code: Vec<Instruction> = Vec::new();
     let mut and = |condition: &[Instruction]| {
         if !code.is_empty() {
-            // If the conditions so far are false, the code skips the next condition and the jump
-            // over the value false.
+            // `a && b` becomes: a, SkipUnless(length of b + 1), b, Skip(1), Push(0). If a is false,
+            // only Push(0) is executed, which leaves the value false.
             code.push(Instruction::SkipUnless(condition.len() as u16 + 1));
         }
         let joins = !code.is_empty();
@@ -167,8 +167,8 @@ fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
     arcs
 }
 
-/// The two fields of a condition `a.f == b.g` if both are ints or truth values, whose words can be
-/// compared exactly. Otherwise None.
+/// The two fields of a condition `a.f == b.g` if neither is a real, so that equal values have equal
+/// words. Otherwise None.
 fn sides_of(atom: &Expression, variables: &[Variable<'_>]) -> Option<[Operand; 2]> {
     let Expression::Binary(BinaryOperator::Equal, left, right) = atom else {
         return None;
@@ -217,9 +217,9 @@ fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
     classes
 }
 
-/// Selects the input arcs that are joined: the largest set of arcs that a group of equal fields
-/// connects, and among equally large sets the one that most groups connect. Returns each arc with
-/// the fields that are compared.
+/// Selects the input arcs that are joined. Each group of equal fields connects a set of arcs. The
+/// largest of these sets is selected; among equally large sets, the set that most groups connect.
+/// Returns each selected arc with the fields that are compared, at most KEY_FIELDS_MAX.
 fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
     let arcs_of = |class: &Vec<Operand>| {
         let mut arcs: Vec<u16> = class.iter().map(|operand| operand.0).collect();

@@ -5,8 +5,8 @@ use crate::compiled::Transition;
 use crate::engine::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::Value;
 
-/// Gives each of the first few distinct constant delays of the net a separate line (a first-in
-/// first-out queue) of the event list. Returns the number of lines.
+/// Gives each of the first LINES_MAX distinct constant delays above 0 of the net a separate line (a
+/// first-in first-out queue) of the event list. Returns the number of lines.
 pub(super) fn assign(transitions: &mut [Transition]) -> usize {
     let constant_s = |delay: &Option<Value>| match delay {
         None => Some(0.0),

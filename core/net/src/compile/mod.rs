@@ -105,9 +105,9 @@ pub fn compile(mut definition: NetDefinition) -> Result<CompiledNet> {
 }
 
 /// Moves the names of places and transitions, and the pages of transitions, from the definition to
-/// the compiled net. In a net of many places, a copy would take much of the memory. Also drops the
-/// initial tokens of the definition, which the places have as 64-bit words. The JSON form of a
-/// million tokens needs more memory than the run.
+/// the compiled net. A copy would take much memory in a net of many places. Also drops the initial
+/// tokens of the definition: the places have them as 64-bit words, and the JSON form of a million
+/// tokens needs more memory than the run.
 fn move_names(
     definition: &mut NetDefinition,
     places: &mut [Place],

@@ -265,7 +265,7 @@ impl Builder<'_> {
     }
 
     /// Decides how the engine finds bindings of the transition. Creates the views that this needs:
-    /// a view holds the tokens that meet the condition of one input arc.
+    /// a view has the tokens that meet the condition of one input arc.
     fn bind(
         &mut self,
         index: usize,

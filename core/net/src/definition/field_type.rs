@@ -37,8 +37,8 @@ pub enum Element {
     Text,
     /// A value of the enumeration with that index.
     Enum(u16),
-    /// A record of the colour with that index; its fields are single values or lists that may be
-    /// nested in a list.
+    /// A record of the colour with that index. Each field of the record is a single value or a
+    /// list.
     Record(u16),
 }
 

@@ -94,7 +94,7 @@ pub struct TableDefinition {
 const NESTING_MAX: u32 = 8;
 
 /// Whether lists may contain records of the colour `name`. They may not if such a record could
-/// contain itself, at any depth.
+/// contain itself at any depth, or nests more deeply than NESTING_MAX.
 fn fits(
     name: &str,
     colours: &BTreeMap<String, Vec<(String, String)>>,

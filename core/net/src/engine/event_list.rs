@@ -1,4 +1,4 @@
-//! The event list holds the tokens in transit, ordered by time, then by order of creation. Each
+//! The event list has the tokens in transit, ordered by time, then by order of creation. Each
 //! event is a linked list of tokens. Events wait in queues or in a heap with four children per
 //! node.
 
@@ -22,14 +22,16 @@ pub(crate) const LINES_MAX: usize = 4;
 /// The line number of an event that goes to the heap.
 pub(crate) const NO_LINE: u8 = u8::MAX;
 
-/// Pending events, earliest first. Events with the same constant delay are scheduled in the order
-/// of their times. They wait in a line: a first-in first-out queue, in which an event costs the
-/// same however many events are pending. All other events wait in a heap with four children per
-/// node. This heap has half the levels of a binary heap, and siblings share cache lines (measured:
-/// twice the rate of a binary heap below 500 events).
+/// Pending events, earliest first.
 ///
-/// The events of one instant often wait in one line. The first event of this line is compared with
-/// only one number, `second`, to find out whether it is the earliest event of all.
+/// Events with the same constant delay are scheduled in the order of their times. They wait in a
+/// line: a first-in first-out queue, in which the cost of an event does not depend on the number of
+/// pending events. All other events wait in a heap with four children per node. This heap has half
+/// the levels of a binary heap, and siblings share cache lines (measured: twice the rate of a
+/// binary heap below 500 events).
+///
+/// The events of one instant often wait in one line. To find out whether the first event of this
+/// line is the earliest event of all, its sort key is compared with only one number, `second`.
 #[derive(Debug)]
 pub(crate) struct EventList {
     heap: Vec<Event>,
@@ -37,9 +39,9 @@ pub(crate) struct EventList {
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
     /// The smallest sort key of the events at the head of the heap and of the lines, without the
-    /// heap or line that holds the earliest event; the largest number if there is no such event.
+    /// heap or line that has the earliest event; the largest number if there is no such event.
     second: u128,
-    /// Number of the line that holds the earliest event; `NO_LINE` if the heap holds that event.
+    /// Number of the line that has the earliest event; `NO_LINE` if the heap has it.
     next_line: u8,
 }
 

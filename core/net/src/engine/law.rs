@@ -14,7 +14,7 @@ use crate::options::{RunOptions, StationDefinition};
 use crate::report::StationReport;
 
 /// The stations of a run: first those that the options name, then those found in the structure of
-/// the net. Empty if the options do not ask for checks of the laws.
+/// the net. Empty if the option `laws` is false.
 pub(crate) fn stations(net: &CompiledNet, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
@@ -98,8 +98,8 @@ impl Engine<'_> {
         let mut station_of = vec![NONE; net.places.len()];
         for (at, &station) in stations.iter().enumerate() {
             station_of[station.served] = at as u32;
-            // Little's law is asserted for the place of idle servers, and for all places from which
-            // transitions that take a server take tokens.
+            // Little's law is asserted for the place of idle servers, and for every other input
+            // place of the transitions that take a server.
             self.marking.watch_stays(station.idle);
             for &taker in &takers[station.idle] {
                 let inputs = net.transitions[taker as usize].inputs.iter();
@@ -116,7 +116,8 @@ impl Engine<'_> {
     }
 
     /// Checks all laws at the end of a replication. Returns the measured values of each station.
-    /// Panics if a law is violated, since the engine is then wrong.
+    /// Panics if the conservation of tokens or Little's law is violated, since the engine is then
+    /// wrong. Returns an error if a station violates the utilisation law.
     pub(crate) fn check_laws(&self) -> Result<Vec<StationReport>> {
         self.assert_flow();
         self.assert_little();
@@ -142,8 +143,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Asserts the utilisation law U T = n S for a station. U T is the busy time of its servers; n
-    /// is the number of services and S their mean service time. Returns the station's figures.
+    /// Checks the utilisation law U T = n S for a station. U T is the busy time of its servers; n
+    /// is the number of services and S their mean service time. Returns the station's figures, or
+    /// an error if the law is violated.
     fn utilisation(&self, at: usize, station: &Station) -> Result<StationReport> {
         let now_ns = self.marking.now_ns;
         let definition = &self.net.places[station.idle];

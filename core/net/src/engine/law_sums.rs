@@ -17,8 +17,8 @@ pub(crate) struct Station {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Laws {
     pub(super) stations: Vec<Station>,
-    /// For each place, the station whose served tokens enter it, or NONE. Empty when the run
-    /// asserts no law.
+    /// For each place, the station whose served tokens enter it, or NONE. Empty if the run has no
+    /// stations.
     pub(super) station_of: Vec<u32>,
     /// For each station, the sum in ns of the service times of all services that have begun.
     /// `services` has the number of these services.

@@ -4,12 +4,12 @@
 //! available. All tokens that become available at one instant arrive before anything fires. Among
 //! enabled transitions the highest priority fires first. Among equal priorities the transition
 //! fires first whose binding has been complete for longest, by the arrival of the binding's last
-//! token; among these, the transition that is defined first.
+//! token. If two bindings have the same last token, the transition that is defined first fires.
 //!
 //! A transition's binding is the first one in the order of its arcs, where each place orders its
 //! tokens by its discipline. Tokens of random places are drawn when the transition fires. Several
-//! transitions with weights may compete for a token; if one of them would fire, the choice between
-//! them is drawn by weight.
+//! transitions with weights may compete for a token. If one of them is the next to fire by the rule
+//! above, the transition that fires is drawn among them by weight.
 
 mod chain;
 mod delay;
@@ -64,8 +64,8 @@ pub struct Engine<'n> {
     /// The indices of the monitors that observe each transition.
     watched: Vec<Vec<u32>>,
     pub(crate) observes: bool,
-    /// Sums for checking conservation of tokens, Little's law and the utilisation law. Empty if the
-    /// run does not assert these laws.
+    /// Sums for checking conservation of tokens, Little's law and the utilisation law. The sums for
+    /// the last two laws are empty if the run has no stations.
     pub(crate) laws: Laws,
     pub(crate) firings: u64,
     /// Number of firings of each transition.
@@ -259,7 +259,8 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// Removes all tokens. Tokens are then neither waiting nor in transit.
+    /// Removes all tokens from their places and frees them. The caller has taken the pending events
+    /// before, which refer to the tokens in transit.
     pub(crate) fn remove_tokens(&mut self) {
         self.enabled.clear();
         self.position.fill(NONE);
@@ -334,8 +335,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// Finds the binding of a transition that is a member of a cluster; None if the transition
-    /// cannot fire.
+    /// Finds the binding of a transition that is a member of a cluster, and stores it in `found`.
+    /// Returns the arrival number of the binding's last token; None if the transition cannot fire.
     #[inline(always)]
     fn first_in_cells(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let start = transition * self.arcs_max;
@@ -345,7 +346,7 @@ impl<'n> Engine<'n> {
     }
 
     /// Takes the first token of each bucket as the transition's binding. Returns the arrival number
-    /// of the last of these tokens, or None if a bucket is empty.
+    /// of the last of these tokens, without tokens of random places. None if a bucket is empty.
     #[inline(always)]
     fn first_tokens(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let group = match definition.joined.is_empty() {
@@ -417,8 +418,8 @@ impl<'n> Engine<'n> {
         let net = self.net;
         let definition = &net.transitions[transition];
         // The tokens are taken in reverse order of the arcs, because the arcs to servers and states
-        // come last by convention. When their token is gone, the group of joined buckets is
-        // incomplete, and taking the other tokens does not compute a new rank for the group.
+        // come last by convention. Once the server or the state is taken, the group of joined
+        // buckets is incomplete, so no new rank of the group is computed for the other tokens.
         match definition.member {
             Some(member) => self.marking.take_from_cell(member, transition, chosen),
             None => chosen

@@ -90,8 +90,8 @@ impl Search {
         self.best.clear();
         for index in 0..self.groups.len() {
             let (rank, group) = self.groups[index];
-            // The groups are sorted by their first tokens, so a later group cannot contain an
-            // earlier binding.
+            // The groups are in ascending order of their ranks. No binding of this group or of a
+            // later group is therefore earlier than the best one.
             if rank > best {
                 break;
             }
@@ -160,9 +160,8 @@ impl Search {
         }
     }
 
-    /// Tests the conditions for which `arc` is the last input arc that they read: once `arc` has a
-    /// token, all their tokens are chosen. Conditions whose last arc is an earlier one were tested
-    /// before.
+    /// Tests the conditions whose last input arc is `arc`. All tokens that these conditions read
+    /// are chosen once `arc` has a token. Conditions with an earlier last arc were tested before.
     fn holds(
         &mut self,
         net: &CompiledNet,

@@ -26,7 +26,7 @@ pub(super) struct Components {
     /// For each pair of components, the number of firings from the first to the second, and the
     /// transitions that fire.
     arcs: BTreeMap<(usize, usize), (usize, BTreeSet<usize>)>,
-    /// Whether no firing leads out of each component.
+    /// For each component, whether no firing leads out of it.
     pub(super) is_terminal: Vec<bool>,
 }
 

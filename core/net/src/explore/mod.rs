@@ -25,8 +25,8 @@ pub use space::state_space;
 
 type Row = Vec<u64>;
 
-/// What is needed to evaluate inscriptions: the net, the lists to which tokens refer by number, and
-/// the simulated time.
+/// The data that are needed to evaluate inscriptions: the net, the lists to which tokens refer by
+/// number, and the simulated time.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     net: &'a CompiledNet,
@@ -42,7 +42,8 @@ impl Deref for Ground<'_> {
     }
 }
 
-/// The available tokens of every place, in order of arrival.
+/// The field values of the available tokens of every place: in order of arrival in a token game, in
+/// ascending order in a state space.
 type Places = Vec<Vec<Row>>;
 
 /// A binding as its transition and, for each input arc, the position of the bound token in the

@@ -27,7 +27,7 @@ pub(crate) struct Variable<'a> {
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
     pub(crate) net: &'a NetDefinition,
-    /// Whether draws are allowed. Guards would repeat them; monitors would add draws to a run.
+    /// Whether random draws are allowed. Guards and monitors must not change the draws of a run.
     pub(crate) draws_allowed: bool,
     /// Whether `now()` is allowed. It is always allowed where random draws are allowed.
     pub(crate) clock_allowed: bool,
@@ -93,7 +93,7 @@ pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed
     }
 }
 
-/// Converts code to type `wanted`. An int becomes a real; other types give an error.
+/// Converts code to type `wanted`. Ints become reals, and `[]` any list; other types are errors.
 pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),

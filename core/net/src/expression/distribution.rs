@@ -144,8 +144,9 @@ fn normal(mean: f64, standard_deviation: f64, stream: &mut Stream) -> f64 {
 mod tests {
     use super::*;
 
-    /// Asserts that the mean and the standard deviation of draws from `kind` agree with `mean` and
-    /// `standard_deviation`, within 4 standard errors. `first` and `second` are its parameters.
+    /// Asserts that the mean of draws from `kind` is within 4 standard errors of `mean`, and their
+    /// standard deviation within 2 % of `standard_deviation`. `first` and `second` are the
+    /// parameters of `kind`.
     fn agrees(kind: Draw, first: f64, second: f64, mean: f64, standard_deviation: f64) {
         const DRAWS: u32 = 200_000;
         let mut stream = Stream::new(11, 0, kind as u64);

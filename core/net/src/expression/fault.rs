@@ -18,7 +18,7 @@ pub(super) const CALLS_DEEP_MAX: u32 = 1_000;
 pub(crate) enum Fault {
     DivisionByZero,
     IntegerOverflow,
-    /// A real without an integral value was converted to an int.
+    /// A real that is NaN or outside the range of 64-bit integers was converted to an int.
     NoInteger(f64),
     /// A distribution received an invalid parameter.
     Parameter {
@@ -29,7 +29,7 @@ pub(crate) enum Fault {
     EmptyList {
         name: &'static str,
     },
-    /// An element beyond the end of a list was requested.
+    /// An element with an index outside of a list was requested.
     NoElement {
         index: i64,
         length: u64,

@@ -46,8 +46,8 @@ pub(crate) enum BinaryOperator {
     Modulo,
 }
 
-/// Operators with their symbol and precedence; a larger number binds more tightly. An operator such
-/// as `<=` comes before `<`, with which it begins.
+/// Operators with their symbol and precedence; a larger number binds more tightly. The parser takes
+/// the longest symbol that matches, such as `<=` instead of `<`.
 const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
     ("||", BinaryOperator::Or, 1),
     ("&&", BinaryOperator::And, 2),

@@ -95,9 +95,9 @@ pub(crate) enum Value {
     Code(Code),
 }
 
-/// What an inscription reads when it is evaluated. `rows` has the field values of all tokens. Those
-/// of the token that arc `arc` has bound begin at `tokens[arc] * stride`, where `stride` is the
-/// length of a row.
+/// The data that an inscription reads when it is evaluated. `rows` has the field values of all
+/// tokens. Those of the token that arc `arc` has bound begin at `tokens[arc] * stride`, where
+/// `stride` is the length of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],

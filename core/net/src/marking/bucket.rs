@@ -1,4 +1,4 @@
-//! Buckets hold the tokens of a place that wait for one input arc. The discipline of the place
+//! Buckets have the tokens of a place that wait for one input arc. The discipline of the place
 //! decides whether a bucket is a linked list, an array or a heap.
 
 use crate::compiled::{Discipline, View};
@@ -12,7 +12,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// One token with its first membership in a bucket. The token's field values (its row) begin in the
 /// marking's array of rows at the token's index times the stride, which is the length of a row.
 ///
-/// The structure fills half a cache line. It holds all numbers that a run reads about a token that
+/// The structure fills half a cache line. It has all numbers that a run reads about a token that
 /// arrives or leaves, except the field values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
@@ -20,7 +20,8 @@ pub(crate) struct Token {
     /// order of this number.
     pub(crate) arrival: u64,
     pub(crate) place: u32,
-    /// Number of the token's first membership in a bucket; NONE while the token is in no bucket.
+    /// Number of the token's latest membership in a bucket, from which `sibling` leads to the
+    /// earlier ones; NONE while the token is in no bucket.
     pub(crate) nodes: u32,
     /// Number of the next token in a linked list. The list has tokens that become available
     /// together, or freed tokens.
@@ -72,15 +73,15 @@ impl Token {
 struct Further {
     token: u32,
     bucket: u32,
-    /// Number of the next membership of the same token, or NONE.
+    /// Number of the token's membership that was made before this one.
     sibling: u32,
     before: u32,
     after: u32,
 }
 
-/// A copy of one membership of a token: its bucket, the token's next membership, and the neighbours
-/// in a bucket that is a linked list. In a bucket that is an array or heap, `before` is the
-/// position.
+/// A copy of one membership of a token: its bucket, the token's previous membership, and the
+/// neighbours in a bucket that is a linked list. In a bucket that is an array or heap, `before` is
+/// the position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) bucket: u32,
@@ -92,8 +93,8 @@ pub(crate) struct Member {
 /// Bit that distinguishes the number of a second or later membership from the number of a token.
 const FURTHER: u32 = 1 << 31;
 
-/// All tokens with their memberships in buckets. A token's first membership has the number of the
-/// token and always exists. Further memberships are created as needed, and freed ones are used
+/// All tokens with their memberships in buckets. A token's first membership is stored in the token
+/// and has the token's number. Further memberships are created as needed, and freed ones are used
 /// again.
 #[derive(Debug)]
 pub(crate) struct Nodes {
@@ -225,8 +226,8 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
 }
 
 /// The waiting tokens of a place that fit one input arc, in the order in which they are taken. If
-/// the arc is joined with others by equal fields, the tokens of a bucket have the same values of
-/// these fields (the key).
+/// the arc is joined with other arcs by equal fields, the tokens of a bucket have the same values
+/// of these fields (the key).
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// The transition whose binding may use the tokens. `searches` is true if any change of the
@@ -324,7 +325,7 @@ impl Bucket {
         rank: impl FnOnce() -> Rank,
     ) -> bool {
         if let Store::Fifo = self.store {
-            // Nearly all buckets are fifo lists, so this case is tested before the others.
+            // Nearly all buckets are fifo lists, so this case is tested first.
             nodes.set_before(index, self.tail);
             match self.tail {
                 NONE => self.head = index,
@@ -402,8 +403,8 @@ impl Bucket {
     }
 }
 
-/// The sort key of a token in a heap: the value that the place's discipline compares, smallest
-/// first.
+/// The sort key of a token, smallest first: the value that the place's discipline compares, then
+/// the arrival number.
 #[inline]
 pub(crate) fn rank_of(discipline: Discipline, row: &[u64], arrival: u64) -> Rank {
     match discipline {

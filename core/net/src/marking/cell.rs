@@ -21,11 +21,11 @@ pub(super) struct Lane {
 /// that share input places. The key is the value by which their tokens are matched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
-    /// The lanes that hold tokens, as a set of bits.
+    /// The lanes that have tokens, as a set of bits.
     pub(super) filled: u32,
-    /// The members (transitions) of the cluster whose heap `ready` has a valid entry for this cell,
-    /// as a set of bits. An entry is valid while the first token for the member's first input arc
-    /// stays the same.
+    /// The members (transitions) of the cluster, as a set of bits, that have a valid entry for this
+    /// cell in their heap `ready`. An entry is valid while the first token for the member's first
+    /// input arc stays the same.
     pub(super) queued: u32,
     cluster: u32,
     /// Whether the cell is found through the hash table. Such a cell is removed when it is empty.
@@ -48,13 +48,13 @@ impl Cell {
         }
     }
 
-    /// Whether the cell holds a token for each input arc of a transition of the cluster (a member).
+    /// Whether the cell has a token for each input arc of a transition of the cluster (a member).
     #[inline(always)]
     pub(super) fn suffices(&self, member: &Member) -> bool {
         member.arcs.iter().all(|mask| self.filled & mask != 0)
     }
 
-    /// The token that arrived first in some lanes of the cell; NONE if these lanes hold no token.
+    /// The token that arrived first in some lanes of the cell; NONE if these lanes have no token.
     /// `mask` is the set of these lanes, as bits.
     #[inline(always)]
     pub(super) fn first(&self, mask: u32, tokens: &[Token]) -> u32 {
@@ -75,8 +75,8 @@ impl Cell {
 /// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// A table from the value of the only joined field to the cell with this value, or to NONE. It
-    /// has only values for which a table is used; other cells are found by hash. If the cluster has
+    /// A table from small values of the only joined field to the cell with this value, or to NONE.
+    /// Cells with larger values, or with several joined fields, are in `by_key`. If the cluster has
     /// no joined field, its only cell is at index 0.
     pub(super) direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,

@@ -61,7 +61,7 @@ pub(super) struct Group {
     /// The bucket whose first token determines the rank of this group among those that are ready.
     pub(super) lead_bucket: u32,
     pub(super) lead_discipline: Discipline,
-    /// Number of the group's buckets that hold tokens. `missing` is the number of empty ones; when
+    /// Number of the group's buckets that have tokens. `missing` is the number of empty ones; when
     /// it is zero, the group is ready and the transition can fire.
     pub(super) filled: u32,
     pub(super) missing: u32,
@@ -73,7 +73,7 @@ pub(super) struct Group {
 }
 
 /// The numbers of the groups of one transition. `by_key` has the groups that are found by hash,
-/// `ready` the groups whose buckets all hold tokens, and `free` the numbers that can be reused.
+/// `ready` the groups whose buckets all have tokens, and `free` the numbers that can be reused.
 #[derive(Debug, Default)]
 pub(super) struct Join {
     pub(super) by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,

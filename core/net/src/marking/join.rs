@@ -1,6 +1,6 @@
 //! Finds which transitions with several input places can fire. Tokens wait in buckets, one for each
 //! input arc and value of the joined fields (the key). The buckets of one transition and key form a
-//! group. A group is ready, so that the transition can fire, when each of its buckets holds a
+//! group. A group is ready, so that the transition can fire, when each of its buckets has a
 //! token.
 
 use super::group::Group;
@@ -87,7 +87,7 @@ impl Marking<'_> {
     }
 
     /// Updates a group of buckets after `bucket` received another first token. Returns true when
-    /// every bucket of the group holds a token, so that the transition's binding may have changed.
+    /// every bucket of the group has a token, so that the transition's binding may have changed.
     #[inline(always)]
     pub(super) fn group_gained(
         &mut self,
@@ -127,7 +127,7 @@ impl Marking<'_> {
     }
 
     /// Updates a group of buckets after `bucket` lost its first token. Returns true when every
-    /// bucket of the group held a token before, so that the transition's binding may have changed.
+    /// bucket of the group had a token before, so that the transition's binding may have changed.
     #[inline(always)]
     pub(super) fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) -> bool {
         let state = &mut self.groups[group as usize];

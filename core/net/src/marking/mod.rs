@@ -1,7 +1,7 @@
 //! The marking of a net: every token and, for each input arc, the waiting tokens that fit the arc.
 //!
 //! A token in a place is a member of one bucket for each input arc whose condition it meets. An arc
-//! that is joined with others by equal fields has a bucket for each value of these fields (the
+//! that is joined with other arcs by equal fields has a bucket for each value of these fields (the
 //! key). The buckets of one transition and key form a group, and a group is ready when none of its
 //! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
 //! number of waiting tokens.
@@ -49,15 +49,17 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
-    /// The locals of the transition that fires (values computed once per firing). The next value is
-    /// the parameter `turn`: the number of the token that is made, if an output arc makes several.
+    /// The locals of the transition that fires (values computed once per firing), followed by the
+    /// parameter `turn`. If an output arc makes several tokens, `turn` is the number of the token
+    /// that is being made.
     pub(crate) parameters: Vec<u64>,
     free_token: u32,
     /// Number of tokens, both in places and in transit.
     pub(crate) live: usize,
     pub(crate) nodes: Nodes,
     /// All buckets. A view is the set of tokens that meet the condition of one input arc. If the
-    /// arc is not joined with others, its view has one bucket, with the same number as the view.
+    /// arc is not joined with other arcs, its view has one bucket, with the same number as the
+    /// view.
     buckets: Vec<Bucket>,
     /// For each view, a table from the value of its only joined field to the bucket of that value.
     /// Contains only values below the limit in `direct_limits`.
@@ -72,7 +74,7 @@ pub(crate) struct Marking<'n> {
     /// The waiting tokens of all clusters (transitions that share input places, and these places).
     cells: Cells,
     /// Whether arriving tokens enter the cells. False before a run over clusters takes the tokens
-    /// over, since it keeps them in cells of another form.
+    /// over, since such a run stores tokens in cells of another form (`cluster_run::cells`).
     pub(crate) enters_cells: bool,
     pub(crate) counts: Vec<u32>,
     /// For each place with reset arcs, its tokens by arrival number.

@@ -64,9 +64,9 @@ impl Marking<'_> {
         debug_assert!(is_good, "no token arrives, so no guard fails");
     }
 
-    /// Makes a copy of a token of a run over clusters available in a place. The token has the
-    /// number `token`, the field values `row` and the arrival number `arrival`. Returns false if a
-    /// guard fails; the failure is then in `guard_fault`.
+    /// Lets a copy of a token arrive in a place. The token itself belongs to a run over clusters.
+    /// The copy has the number `token`, the field values `row` and the arrival number `arrival`.
+    /// Returns false if a guard fails; the failure is then in `guard_fault`.
     #[must_use]
     pub(crate) fn arrive_copy(
         &mut self,

@@ -57,8 +57,8 @@ pub(crate) enum PlanKind {
 #[derive(Debug)]
 pub(crate) struct Monitor<'p> {
     plan: &'p Plan,
-    /// Number of observations that were skipped because the monitor warms up for a number of
-    /// observations.
+    /// Number of observations skipped so far. The warm-up of a monitor lasts for a number of
+    /// observations, which are skipped.
     skipped: u64,
     /// Number of observations after the warm-up.
     pub(crate) count: u64,
@@ -247,7 +247,8 @@ impl<'p> Monitor<'p> {
     }
 
     /// Passes a firing to the monitor, after the transition's locals were computed. `observes` is
-    /// false before the warm-up ends: firings are then not counted, but sojourns begin.
+    /// false before the warm-up ends: firings are then not counted, but sojourns begin and levels
+    /// change.
     pub(crate) fn fired(
         &mut self,
         transition: usize,
@@ -326,8 +327,8 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// What the monitor measured. `area` returns, for the index of a place, the time integral of
-    /// the number of tokens in the place, and their number at the end.
+    /// The report of the monitor's measurements. `area` returns, for the index of a place, the time
+    /// integral of the number of tokens in the place, and their number at the end.
     pub(crate) fn report(
         &self,
         net: &CompiledNet,

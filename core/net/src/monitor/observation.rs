@@ -24,7 +24,7 @@ pub(crate) struct ValuePlan {
     firings: Vec<(usize, AtFiring)>,
 }
 
-/// What a value monitor does when one transition fires.
+/// The actions of a value monitor when one transition fires.
 #[derive(Clone, Debug, Default)]
 struct AtFiring {
     /// Number of locals of the transition. In expressions, levels come after them.
@@ -144,7 +144,8 @@ impl Observed {
     }
 
     /// Passes a firing to the monitor. Returns the number of observations so far. Before the
-    /// warm-up ends, `observes` is false, and nothing is counted.
+    /// warm-up ends, `observes` is false: nothing is counted, but the levels and the last observed
+    /// value change.
     pub(crate) fn fired(
         &mut self,
         plan: &ValuePlan,
@@ -210,7 +211,8 @@ impl Observed {
         self.most = self.most.max(value);
     }
 
-    /// What was observed until the time `end_ns`. `is_begun` is false if the warm-up never ended.
+    /// The report of the values observed until the time `end_ns`. `is_begun` is false if the
+    /// warm-up never ended.
     pub(crate) fn report(&self, end_ns: u64, is_begun: bool) -> ObservedValues {
         let mut area_ns = self.area_ns;
         let mut lasted_ns = self.lasted_ns;
@@ -240,7 +242,8 @@ mod tests {
 
     use crate::{compile, run, NetDefinition, RunOptions};
 
-    /// One token goes around: two seconds in transit, no time in the place.
+    /// One token circulates: it is in transit for two seconds, and leaves the place as soon as it
+    /// arrives.
     fn results(options: &serde_json::Value) -> serde_json::Value {
         let net = json!({
             "name": "round", "colours": {"job": [["n", "int"]]},
@@ -265,7 +268,8 @@ mod tests {
 
     #[test]
     fn values_hold_until_the_next_observation() {
-        // The firings are at 0, 2 and 4 s, with the values 11 * 1 + 0, none, and 13 * 3 + 4.
+        // The transition fires at 0, 2 and 4 s. The observed value is fired * next + now(): 11 * 1
+        // + 0 at 0 s, and 13 * 3 + 4 at 4 s. At 2 s `next` is 2, so nothing is observed.
         let found = results(&json!({"end_time_s": 5.0, "monitors": [monitor(None)]}));
         assert_eq!(found["count"], 2);
         assert_eq!(
@@ -285,7 +289,8 @@ mod tests {
         let options =
             json!({"end_time_s": 5.0, "warm_up_s": 1.0, "monitors": [monitor(Some(7.0))]});
         let found = results(&options);
-        // The value at the end of the warm-up counts, because the monitor has an initial value.
+        // The value at the end of the warm-up counts as an observation, because the monitor has an
+        // initial value. Without an initial value it does not count.
         assert_eq!(
             (&found["count"], &found["known_s"]),
             (&json!(2), &json!(4.0))

@@ -12,8 +12,8 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
-/// The nets that a generator makes: any nets, or nets whose transitions form clusters (share input
-/// places). With a key, a transition takes only tokens with equal values of one field.
+/// `Any` nets, or nets whose transitions form clusters (share input places). In `Keyed` nets, a
+/// transition takes only tokens with equal values of one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Any,

@@ -17,7 +17,7 @@ const KEYS: [i64; 4] = [0, 1, 2, 5_000_000];
 impl Maker {
     /// Makes a closed net of one to three stations and a counter. Customers pass all stations, and
     /// the counter collects them. When it has collected enough of them, it sends as many to the
-    /// first station. Nearly all events are simultaneous with others.
+    /// first station. Nearly all events are simultaneous with other events.
     fn stations_net(&mut self) -> Json {
         let stations = 1 + self.below(3);
         let fan_out = 1 + self.below(4);

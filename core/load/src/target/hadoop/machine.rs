@@ -13,11 +13,11 @@ use jni::{InitArgsBuilder, JNIEnv, JNIVersion, JavaVM};
 use super::calls::Calls;
 use crate::{Error, ErrorKind, Result};
 
-/// Number of local Java references that one call may hold before the frame grows.
+/// Number of local Java references that one call may have before the frame grows.
 const FRAME: i32 = 16;
 /// Options of the Java virtual machine. It leaves signals to this process, writes nothing to the
-/// system's temporary folder, and opens the packages that Hadoop and its libraries access by
-/// reflection.
+/// system's temporary folder, prefers IPv4, and opens the package that Hadoop and its libraries
+/// access by reflection.
 const OPTIONS: [&str; 4] = [
     "-Xrs",
     "-XX:-UsePerfData",

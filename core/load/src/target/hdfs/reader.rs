@@ -15,8 +15,8 @@ use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
 /// Time limit for waiting until a DataNode has reported the last block of a file. Java's client
-/// retries for as long to get the length of this block
-/// (`dfs.client.retry.times.get-last-block-length`, three times 4 s).
+/// waits equally long for the length of this block: three retries after 4 s each
+/// (`dfs.client.retry.times.get-last-block-length`).
 const REPORT_LIMIT: Duration = Duration::from_secs(12);
 const REPORT_FIRST_PAUSE: Duration = Duration::from_millis(1);
 const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
@@ -78,8 +78,8 @@ impl Reader {
     /// A NameNode lets a file be closed before any DataNode has reported the file's last block
     /// (`dfs.namenode.file.close.num-committed-allowed`). Until the report, the NameNode gives
     /// readers a length without the last block, which the crate hdfs-native takes for the file's
-    /// end. Java's client asks a DataNode for the missing length; this reader waits some
-    /// milliseconds for the report.
+    /// end. Java's client asks a DataNode for the missing length; this reader waits for the report,
+    /// which usually takes some milliseconds.
     fn turns_out_longer(&mut self) -> Result<bool> {
         let known = self.reader.file_length();
         let deadline = Instant::now() + REPORT_LIMIT;

@@ -6,8 +6,9 @@ use super::spec::{Spec, Stability, REQUEST_BYTES_LEAST, REQUEST_BYTES_MOST};
 use super::wire::Connection;
 use crate::Result;
 
-/// Sizes of requests in bytes, and the durability of writes. Each size is the size that the user
-/// requested, or the largest size that the server offers if that is smaller.
+/// Sizes of requests in bytes, and the durability of writes. The sizes of reads and writes are
+/// those that the user requested, or the largest sizes that the server offers if they are smaller.
+/// The size of listings is the size that the server prefers, at most REQUEST_BYTES_MOST.
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
     pub(super) read_bytes: u32,
@@ -25,7 +26,7 @@ impl Settings {
         };
         let offered =
             connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&arguments).await)?;
-        // If a server offered 0 bytes as its transfer size, every transfer would loop endlessly.
+        // Without the lower bound, every transfer would loop endlessly if a server offered 0 bytes.
         let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
         Ok(Settings {
             read_bytes: within(spec.read_size_bytes, offered.rtmax),

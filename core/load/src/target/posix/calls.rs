@@ -1,4 +1,5 @@
-//! System calls with paths. They allocate no memory, and their results are checked.
+//! The system calls of POSIX targets, and functions that convert their results to errors. The calls
+//! that open, read, write and close a file allocate no memory.
 
 use std::cell::Cell;
 use std::ffi::{c_char, CStr, CString};
@@ -8,7 +9,7 @@ use std::path::Path;
 use crate::{Error, ErrorKind, Result};
 
 /// Gives the calling thread, unless it is the first thread of the process, a separate descriptor
-/// table that holds only the first three descriptors. While threads share a table, the kernel
+/// table that has only the first three descriptors. While threads share a table, the kernel
 /// counts references to each descriptor, which costs some 30 ns a call. If the kernel refuses, the
 /// table stays shared.
 pub fn take_own_descriptors() {
@@ -84,7 +85,8 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, data, length, offset) as isize }
 }
 
-/// Free bytes of the file system that holds a path; None if the system call fails.
+/// Free bytes of the file system of a path; None if the system call fails or the file system
+/// reports no blocks.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: the path ends with a zero byte; a structure of zeroes is valid, and the call fills

@@ -2,8 +2,8 @@
 //!
 //! The kernel checks only the last name of a path for links (O_NOFOLLOW). If system calls took
 //! whole paths and a directory in the middle of a path were replaced by a link during a run, the
-//! run would change or delete files of others. Therefore every call takes one name in an open
-//! directory, and directories are opened name by name.
+//! run would change or delete files that it did not create. Therefore every call takes one name in
+//! an open directory, and directories are opened name by name.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -50,9 +50,9 @@ impl Parents {
         self.known.retain(|(known, _)| !is_below(known));
     }
 
-    /// Opens the directory that contains `path` again if it was open. Returns whether it is now
-    /// another directory, because another client removed the directory and created it again.
-    /// Returns false if the directory was not open or cannot be opened.
+    /// Opens the directory that contains `path` again if it was open. Returns true if the path now
+    /// leads to another directory, because another client removed the directory and created it
+    /// again. Returns false if the directory was not open or cannot be opened.
     pub fn is_other_now(&mut self, at: i32, path: &str) -> bool {
         let Some((parent, _)) = path.rsplit_once('/') else {
             return false;
