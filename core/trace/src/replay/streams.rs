@@ -21,10 +21,10 @@ pub struct SegmentStream {
     pub segments: Vec<u32>,
 }
 
-/// Groups the segments of each tree into streams of segments with equal keys (`StreamKey`): they
-/// are inside calls of one name and before calls of one name. Returns a map from the index of each
-/// tree's root to the tree's streams, by key. Segments that are known to wait for a call are
-/// omitted.
+/// Groups the segments of each tree into streams. The segments of a stream have equal keys
+/// (`StreamKey`), so they belong to calls of one name, and the next calls on their logical thread
+/// have one name too. Returns a map from the index of each tree's root to the tree's streams, by
+/// key. Segments that are known to wait for a call are omitted.
 pub fn streams_of(
     forest: &Forest,
     threads: &LogicalThreads,
