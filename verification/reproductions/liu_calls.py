@@ -116,8 +116,9 @@ def _sum_s(found: dict[str, Call], functions: Sequence[str]) -> float:
 
 
 def lead(found: dict[str, Call], function: str, without: Sequence[str] = ()) -> float:
-    """Returns the sum of one function's durations over the largest sum of another function that the
-    paper names. The functions `without` are not considered."""
+    """Returns the sum of one function's durations divided by that of the longest other function:
+    the largest sum of any function in NAMED, except `function` itself and the functions
+    `without`."""
     others = [one for one in NAMED if one != function and one not in without]
     return found[function].sum_s / max(_sum_s(found, [one]) for one in others)
 
@@ -129,8 +130,9 @@ def share(found: dict[str, Call], function: str) -> float:
 
 
 def _of_jobs(subject: str) -> list[Figure]:
-    """Returns which functions of HDFS take longest in each job with tiny input, and how the share
-    of createFileSystem in one job changes with the size of its input."""
+    """Returns two kinds of figures. For each job with tiny input, they are ratios of times that
+    show which functions of HDFS take longest. For SIZED_JOB, they are the shares of
+    createFileSystem with larger inputs, each divided by the share with tiny input."""
     made = []
     for (size, job), found in calls(subject).items():
         if size != TINY:
