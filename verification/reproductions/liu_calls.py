@@ -27,7 +27,8 @@ SEND_BLOCK, SEND_PACKET = "BlockSender#sendBlock", "BlockSender#sendPacket"
 LOCATIONS = "FSNamesystem#getBlockLocations"
 TO_DISK = ("write to disk", "flush to disk")
 REQUEST = "request (open, read)"
-# The functions that the paper names and of which none contains another one.
+# Functions that the paper names. No call of one of them is made within a call of another one, so
+# their times can be added.
 NAMED = (CREATE, CLOSE, SEND_BLOCK, LOCATIONS, *TO_DISK)
 # The paper's Table 1: mean delay in seconds of each function at the six request frequencies.
 TABLE_1 = {

@@ -38,8 +38,8 @@ Curve: TypeAlias = Mapping[int, Mapping[str, OperationPoint]]
 
 @dataclass(frozen=True)
 class Case:
-    """A prediction of one measured value, with the value that the baseline predicts. `measure` says
-    which value it is; `operation` is "read" or "write"."""
+    """A prediction of one measured value, with the value that the baseline predicts. `measure` is
+    "rate", or "mean" or "p99" of the response time; `operation` is "read" or "write"."""
 
     measure: Measure
     operation: str

@@ -120,8 +120,8 @@ class Compared:
 
 
 def covered(phase: str) -> list[bool]:
-    """Returns, for each submission, whether its rate is in the 90 % interval. The half-width is the
-    0.9 quantile of the errors in all other groups of institutions."""
+    """Returns, for each submission, whether its rate is in the 90 % interval. The half-width of the
+    interval is the 0.9 quantile of the errors of the submissions of all other groups."""
     every = compared(phase)
     widths = {
         group: p90([one.error for one in every if one.group != group]) for group in range(GROUPS)

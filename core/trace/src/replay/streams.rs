@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::logical_threads::{Kind, LogicalThreads};
 use crate::tree::{Forest, NONE};
 
-/// The properties in which the segments of a stream agree: their logical thread, the service and
-/// the name of their call, the name of the next call on the logical thread, and whether each
-/// segment is a whole call without children.
+/// The key of a stream, as (logical thread, service, name, next name, whether each segment is a
+/// whole call without children). `service` and `name` are those of the calls to which the segments
+/// belong. `next name` is the name of the next call on the logical thread; `NONE` if there is none.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
 /// Similar segments of one tree and logical thread, in order of time.
