@@ -44,8 +44,8 @@ impl Default for Window {
 /// batch fits into a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// Largest number of ids of merged traces in each of the two sets of `Merged`. So the ids of at
-/// least this number of the latest merged traces are remembered, and of at most twice this number.
+/// Largest number of ids of merged traces in each of the two sets of `Merged`. So the number of
+/// latest merged traces whose ids are remembered is between this number and twice this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.

@@ -44,7 +44,10 @@ public final class Contexts {
     return NUMBERED.get(number);
   }
 
-  /** The hash of a path extended by one step; 0 is the hash of no path. */
+  /**
+   * The hash of a path that is extended by one step. A path without steps has the hash 0, which is
+   * the hash of no other path.
+   */
   static long below(long path, int step) {
     long mixed = (path ^ step) * SPREAD;
     return mixed ^ mixed >>> 32 | 1;
