@@ -29,7 +29,7 @@ from rich.table import Table
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
 CLIENTS, REQUESTS, RATE_PER_S = 8, 4000, 1000.0
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# SHARE is the share of the time in which the target stalls. TRUTHS holds the true quantiles and the
+# SHARE is the share of the time in which the target stalls. TRUTHS has the true quantiles and the
 # true mean of the response time in seconds (`q` is the level of a quantile). A request that arrives
 # t seconds before the end of a stall takes t seconds; all other requests take no time.
 SHARE = LENGTH_S / PERIOD_S

@@ -37,8 +37,8 @@ TABLE_1 = {
     SEND_PACKET: (0.0005, 0.0004, 0.0002, 0.0001, 0.0001, 0.0002),
     LOCATIONS: (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
-# READING_JOB is the job whose largest function, in the paper, differs from that of the other six
-# jobs. SIZED_JOB is the job whose input sizes the paper varied.
+# READING_JOB is the job in which, in the paper, another function takes longest than in the other
+# six jobs. SIZED_JOB is the job whose input sizes the paper varied.
 READING_JOB, SIZED_JOB = "bayes", "wordcount"
 TINY = "tiny"
 
