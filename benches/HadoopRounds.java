@@ -84,7 +84,8 @@ public final class HadoopRounds {
   }
 
   /**
-   * Opens empty files: by NNThroughputBenchmark's calls alone, or as an application opens files.
+   * Opens empty files. If {@code calls}, makes only the call to the NameNode that
+   * NNThroughputBenchmark makes, else opens and closes the files as an application does.
    */
   private static void open(int threads, int each, boolean calls) throws Exception {
     DistributedFileSystem system = (DistributedFileSystem) FileSystem.get(new Configuration());

@@ -14,12 +14,12 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 /**
- * A Hadoop file system that does nothing, so that a call costs only the border between the
- * load generator and Java.
+ * A Hadoop file system that does nothing. The time of a call is therefore only that of passing it
+ * from the load generator to Java.
  */
 public final class NothingFileSystem extends FileSystem {
   private static final long DIRECTORY = -1;
-  /** Size of every file in bytes; directories have a special value. */
+  /** Size in bytes of every file, by its path; DIRECTORY for a directory. */
   private static final Map<String, Long> KNOWN = new ConcurrentHashMap<>(Map.of("/", DIRECTORY));
 
   @Override
@@ -33,7 +33,7 @@ public final class NothingFileSystem extends FileSystem {
     return new FSDataInputStream(new Unread(length));
   }
 
-  /** A file whose bytes can all be read, without any memory being written. */
+  /** A file of a given length. Reads count its bytes, but write nothing to the caller's buffer. */
   private static final class Unread extends FSInputStream {
     private final long length;
     private long at;

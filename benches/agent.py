@@ -10,11 +10,12 @@ also compare traced with untraced testbeds, and testbeds of one kind with each o
 differences that tracing does not cause.
 
 The steady state is compared. A fresh JVM compiles during its first tens of thousands of calls, so
-all testbeds warm up concurrently before any round counts. After half of this warm-up, the first
-quarter of the rounds showed a cost of up to 14 %, the later rounds -5 to 5 %. Snapshots are written
-during turns of both kinds, so their processor time is added separately. All data is in memory,
-since waits for a shared disk would exceed the measured cost. The peer traces the same methods and
-exports nothing. After all other rounds, the peer's testbed takes turns with an untraced testbed.
+all testbeds warm up concurrently before any round counts. With half as much warm-up, the first
+quarter of the rounds showed a cost of up to 14 %, and the later rounds showed -5 to 5 %. Snapshots
+are written during turns of both kinds, so their processor time is added separately. All data is in
+memory, since waits for a shared disk would exceed the measured cost. The peer traces the same
+methods and exports nothing. After all other rounds, the peer's testbed takes turns with an untraced
+testbed.
 """
 
 from __future__ import annotations

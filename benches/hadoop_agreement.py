@@ -3,10 +3,10 @@ Java client and machine.
 
 Three programs take turns: TestDFSIO and NNThroughputBenchmark in one Java machine, plain loops with
 the same calls in a second one, and our load generator in a third. All keep running, so that none
-compiles its code while it is timed. The order in a round is ours, theirs, theirs, ours, because a
-run benefits from what the previous run left in caches; with another order, this changed reads by a
-fifth. A figure is the middle of the rounds' ratios of ours to theirs (`paired.middle` of their
-logarithms) with its 95 % interval, since rounds differ by a third.
+compiles its code while it is timed. A run benefits from what the previous run left in caches, which
+changed the rates of reads by a fifth. The order in a round is therefore ours, theirs, theirs, ours.
+A figure is the middle of the rounds' ratios of ours to theirs (`paired.middle` of their logarithms)
+with its 95 % interval, since rounds differ by a third.
 
 Moving data between our process and Java costs time, mostly for a copy of each transfer. This cost
 of the border is measured with a file system that does nothing. An application, whose data is in

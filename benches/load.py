@@ -67,7 +67,7 @@ BARS = {
 def run(
     target: dict[str, Any], operations: int, clients: int = 1, keep: bool = False, **stream: Any
 ) -> dict[str, Any]:
-    """Runs the load generator in this process and returns its report. `stream` holds fields of the
+    """Runs the load generator in this process and returns its report. `stream` has fields of the
     stream specification.
     """
     spec = {
@@ -91,18 +91,18 @@ def cpu_s(report: dict[str, Any]) -> float:
 
 
 def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
-    """Returns the processor time of one operation in ns. `spent_s` returns the processor seconds of
-    a run with a given number of operations. The start-up has no effect, because the difference
-    between runs of 4 `count` and of `count` operations is used."""
+    """Returns the processor time of one operation in ns: (t(4 n) - t(n)) / (3 n). n is `count`, and
+    t(n) is the processor time of a run with n operations, which `spent_s` returns in seconds. The
+    difference removes the time of the start-up."""
     return (spent_s(4 * count) - spent_s(count)) / (3 * count) * 1e9
 
 
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Returns the processor time of one operation in ns for our generator and for the peer. Each is
-    the difference between runs of 4 `count` and of `count` operations, divided by 3 `count`. The
-    runs are in the order peer, ours, ours, peer, so that drift affects both equally.
+    """Returns the processor time of one operation in ns for our generator and for the peer: (t(4 n)
+    - t(n)) / (3 n), where n is `count` and t(n) is the processor time of a run with n operations.
+    The runs are in the order peer, ours, ours, peer, so that drift affects both equally.
     """
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)

@@ -2,9 +2,9 @@
 
 1, 4 and 8 clients read and write 512 MB, at every level of network detail. The bench reports the
 cost of each level, and the error of its rates relative to the level of single packets. With
-`--precision 0.02`, every level is simulated again, but only until its rate is steady and known to
-2 %. The errors of these rates are relative to those of whole files. The last line is one JSON
-object.
+`--precision 0.02`, every simulation is repeated, but ends as soon as its rate is steady and known
+to 2 %. The errors of the rates so found are relative to the rates over whole files. The last line
+is one JSON object.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
 
 def steady(setup: Setup, exact: list[dict[str, float]], precision: float) -> list[dict[str, float]]:
     """Simulates the setup at every block size of the rows `exact`, until its rate is steady and
-    known to `precision`. Returns for each block size a row with the relative error of the rate
-    compared with that of whole files (the rate in `exact`), the half-width of the rate's interval,
-    and the processor time.
+    known to `precision`. Returns for each block size a row with the error of the rate relative to
+    the rate of whole files (the rate in `exact`), the half-width of the rate's interval, the number
+    of firings, and the processor time.
     """
     rows = []
     for whole in exact:

@@ -47,8 +47,8 @@ class Hardware:
         return {"adapter": {"bandwidth": self.link}, "disk": disk}
 
 
-# Hardware that is so slow that a small idle machine can provide it. If a check of it fails, the
-# fault is the testbed's.
+# Hardware that is so slow that a small idle machine can provide it. If a check of this hardware
+# fails, the testbed is at fault.
 FREE = Hardware("200 Mbit/s", "60 MiB/s", "1 ms", 0.05)
 # Hardware for a machine whose processors are mostly in use by others.
 BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)

@@ -15,8 +15,8 @@ from typing import Literal
 
 HERE = Path(__file__).parent
 BARS, FIGURES = HERE / "bars.toml", HERE / "figures.json"
-# Relative and absolute tolerance between two computations. Rounding differs between library
-# versions, but changes medians by far less than this.
+# Relative and absolute tolerance between two computations of a figure. Library versions differ in
+# rounding, which changes medians by far less than these tolerances.
 RELATIVE, ABSOLUTE = 0.02, 0.005
 
 Verdict = Literal["hit", "MISS", "few"]

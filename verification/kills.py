@@ -47,7 +47,7 @@ KILL_WITHIN_S = {
     "glusterfs": 16.0,
     "hdfs": 25.0,
 }
-# Only ends what hangs.
+# Time limit in seconds, which a command or a wait for results exceeds only if it hangs.
 HANGS_S = 600.0
 POLL_S = 0.1
 MARK = "DFSLAB_KILL_TRIAL"
@@ -365,8 +365,8 @@ def cut_to_lines(log: Path) -> None:
 def remaining(
     systems: list[str], trials: int, seed: int, after_results: bool, done: list[Trial]
 ) -> list[tuple[str, int]]:
-    """Returns the systems and numbers of the trials that are still to be made. The systems take
-    turns."""
+    """Returns the trials that are not yet in `done`, as (system, number of the trial). The systems
+    alternate."""
     made = {
         (one.system, one.number)
         for one in done

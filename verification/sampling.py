@@ -19,8 +19,8 @@ SHARE = 0.1
 
 
 def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:
-    """Returns a share of the names, with their number rounded up. Different seeds select different
-    names, and each name is selected by some seed."""
+    """Returns ceil(share x number of names) of the names, selected by the seed. Each name is
+    selected by some seed."""
     order = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
     return set(order[: math.ceil(share * len(order))])
 

@@ -30,11 +30,11 @@ from verification.blind.priority import high_priority
 from verification.blind.record import About, CampaignFiles, MeasuredPoint, Provenance
 from verification.blind.space import LOCAL
 
-# Seconds that the start of a testbed and the measurement of a point usually take at most. A testbed
-# is started, and a point is begun, only if this time remains.
+# Seconds that the start of a testbed (START_S) and the measurement of a point (POINT_S) usually
+# take at most. Each is begun only if this time remains.
 START_S, POINT_S = 60.0, 15.0
-# Seconds for which the lock is held. Then it is released, so that a program that waits for it can
-# take it.
+# Seconds after which the campaign releases the lock and takes it again, so that a program that
+# waits for the lock can run in between.
 TURN_S = 235.0
 ROOT = Path(__file__).parents[2]
 

@@ -25,10 +25,11 @@ from verification.blind.space import LAYOUTS, METADATA, MIB, MIXED, Hardware, La
 from verification.recordings import SCENARIOS
 
 MODEL = "sequence"
-# A testbed measures the rates of its links and disks. They may differ from the declared rates by
-# this share of them.
+# A testbed measures the rates of its links and disks. This is the largest accepted difference from
+# a declared rate, as a share of the declared rate.
 TOLERANCE = 0.15
-# Predicted seconds of a run, the longest run that is begun, and the limit at which a run ends.
+# TARGET_S: predicted seconds of a run. LONGEST_S: a point is left out if even the fewest operations
+# that a run needs are predicted to take more seconds. LIMIT_S: seconds after which a run is ended.
 TARGET_S, LONGEST_S, LIMIT_S = 3.0, 10.0, 20.0
 # Limits of all files of a run: their bytes, the seconds in which the links and disks can write
 # these bytes, and the predicted seconds in which the files can be created.

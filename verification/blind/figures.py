@@ -22,7 +22,7 @@ WHOLE = 240
 # Names of two parts of a recording: the points during which the contention was at most
 # MOST_CONTENTION, and all other points.
 QUIET, CONTENDED = "quiet", "contended"
-# Number of shapes of Amdahl's law that the baseline `serial` tries.
+# Number of values of the shape v / (u + v) of Amdahl's law that the baseline `serial` tries.
 SHAPES = 101
 
 
@@ -167,8 +167,8 @@ def serial(one: Judged, others: Sequence[Judged]) -> float | None:
 
 
 def _alike(one: Judged, others: Sequence[Judged]) -> list[Judged]:
-    """Returns the points of other testbeds with the same operation. A baseline that uses their
-    measured rates knows measurements of file systems, which the predictions do not."""
+    """Returns the points of other testbeds with the same operation. A baseline that uses the rates
+    of these points uses measurements of file systems, whereas the predictions use none."""
     return [
         other
         for other in others

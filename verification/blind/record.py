@@ -43,7 +43,8 @@ class CampaignFiles:
 
 
 class Provenance(BaseModel):
-    """When a campaign began to measure: UTC, ISO 8601."""
+    """The origin of a campaign's measurements. `started` is the time at which the campaign began to
+    measure (UTC, ISO 8601)."""
 
     started: str
 

@@ -1,5 +1,5 @@
-"""Headline figures of what names a fault or a limit: the rules of `dfslab check`, and the limiting
-station of a simulated net."""
+"""Headline figures of the rules of `dfslab check`, which name faults, and of the limits that a
+simulated net names."""
 
 from __future__ import annotations
 

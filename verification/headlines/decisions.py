@@ -81,8 +81,8 @@ def _first(one: Recommended) -> str:
 
 
 def learnt_errors() -> Headlines:
-    """Returns the mean error of predicted changes that is learnt from pairs of configurations of
-    one recording, for each basis of a prediction."""
+    """Returns the mean error of predicted changes for each basis of a prediction. The error is
+    learnt from pairs of configurations of one recording."""
     (subject, *_) = recordings.of_scenario(MEASURED)
     found = learnt(list(changes.pairs_of(MEASURED, subject)))
     by_basis: dict[str, list[float]] = {}

@@ -133,10 +133,11 @@ def _expected(
 
 
 def _named(place: ExpectedPlace, fault: str, factor: float) -> tuple[int, int]:
-    """Returns (number of series of rates for which a fault is named, number of operations whose gap
-    is explained by the fault that is named first, summed over these series). The hardware `fault`
-    is `factor` times as slow as declared. A series counts only if this fault is named first; if
-    `fault` is NO_FAULT, it counts if any fault is named."""
+    """Computes SERIES series of rates, each with different noise, on hardware that is `factor`
+    times as slow as declared in the fact `fault`. Returns (number of series in which the fault is
+    found, number of operations whose gap the fault named first explains, summed over these series).
+    The fault is found in a series if it is named first. If `fault` is NO_FAULT, the hardware is as
+    declared, and a series counts if any fault is named."""
     suspected = suspects(place.operations, place.facts)
     deployment = place.deployment
     for fact in place.facts:

@@ -79,9 +79,10 @@ def simulated() -> Headlines:
 
 
 def application_logs() -> Headlines:
-    """Returns the headline figures of advice from Darshan logs: those of the pairs of logs, the
-    largest ratio of a predicted and a measured saving, in either direction, among the changes that
-    were named, and what is recommended for all logs."""
+    """Returns the headline figures of advice from Darshan logs. They are the figures of the pairs
+    of logs, the changes that are recommended for all logs, and the largest error of a predicted
+    saving: the largest predicted / measured or measured / predicted saving among the pairs whose
+    change was named."""
     ratios = [one.ratio for one in aiio.pairs() if one.is_named]
     every = [advise(one) for one in aiio.logs()]
     return of_figures(aiio.figures(aiio.SUBJECT)) | {

@@ -31,9 +31,9 @@ SUFFIX = ".json.xz"
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One benchmark result with a documented fault. `file` holds the result, and `rule` is the rule
-    that has to detect the fault. `on` is the scenario with the deployment on which the result was
-    measured, or empty if the deployment is unknown."""
+    """One benchmark result with a documented fault. `file` is the name of the file with the result,
+    and `rule` is the rule that has to detect the fault. `on` is the scenario with the deployment on
+    which the result was measured; "" if the deployment is unknown."""
 
     file: str
     rule: str

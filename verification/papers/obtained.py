@@ -58,10 +58,10 @@ Probe = Callable[[], Obtained]
 
 
 def obtained(row: Row) -> Obtained:
-    """Returns the result for a row, which is one statement of a paper. The result is that of the
-    function `probe` if the row names one, else that of the figures that the row names. While the
-    bars of a row all await a recording, the result is that of the function `earlier`, which judges
-    an earlier recording; a row without `earlier` is not judged then."""
+    """Returns the result for a row, which is one statement of a paper. If the row names a function
+    `probe`, the result is that of `probe`; else it is that of the figures that the row names. If
+    all bars of the row still await a recording, the result is that of the row's function `earlier`,
+    which judges an earlier recording; without `earlier`, the row is not judged."""
     if row.probe:
         return probe_of(row)()
     waiting = _awaited(row)
@@ -119,8 +119,8 @@ def figures_of(row: Row) -> list[Figure]:
 def of_figures(figures: Sequence[Figure]) -> Obtained:
     """Returns the figures as one text, with their common verdict.
 
-    The verdict is "miss" if a figure with enough data points does not meet its bar, "hit" if none
-    does so and at least half of the figures have enough data points, else "not judged".
+    The verdict is "miss" if any figure with enough data points misses its bar. Otherwise it is
+    "hit" if at least half of the figures have enough data points, else "not judged".
     """
     texts = [_of_bar(bar, [one for one in figures if one.bar == bar]) for bar in _bars_of(figures)]
     counts = Counter(one.verdict for one in figures)

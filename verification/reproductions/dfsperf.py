@@ -1,7 +1,7 @@
 """Recomputes two kinds of statements of the DFS-Perf report. The first kind compares two rates that
-may differ little: those of processes and threads, of reads of a client's own files and reads of
-files of any client, or of memory and the file system below it. The second kind is about the growth
-of throughput with the number of nodes."""
+may differ little: those of clients as processes and as threads, those of reads of a client's own
+files and of any client's files, or those of memory and of the file system below the memory. The
+second kind is about the growth of throughput with the number of nodes."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ SEND_BLOCK, SEND_PACKET = "BlockSender#sendBlock", "BlockSender#sendPacket"
 LOCATIONS = "FSNamesystem#getBlockLocations"
 TO_DISK = ("write to disk", "flush to disk")
 REQUEST = "request (open, read)"
-# The functions that the paper names and of which none contains another one.
+# Functions that the paper names. No call of one of them is made within a call of another one, so
+# their times can be added.
 NAMED = (CREATE, CLOSE, SEND_BLOCK, LOCATIONS, *TO_DISK)
 # The paper's Table 1: mean delay in seconds of each function at the six request frequencies.
 TABLE_1 = {
@@ -36,8 +37,8 @@ TABLE_1 = {
     SEND_PACKET: (0.0005, 0.0004, 0.0002, 0.0001, 0.0001, 0.0002),
     LOCATIONS: (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
-# READING_JOB is the job whose largest function, in the paper, differs from that of the other six
-# jobs. SIZED_JOB is the job whose input sizes the paper varied.
+# READING_JOB is the job in which, in the paper, another function takes longest than in the other
+# six jobs. SIZED_JOB is the job whose input sizes the paper varied.
 READING_JOB, SIZED_JOB = "bayes", "wordcount"
 TINY = "tiny"
 
@@ -116,8 +117,9 @@ def _sum_s(found: dict[str, Call], functions: Sequence[str]) -> float:
 
 
 def lead(found: dict[str, Call], function: str, without: Sequence[str] = ()) -> float:
-    """Returns the sum of one function's durations over the largest sum of another function that the
-    paper names. The functions `without` are not considered."""
+    """Returns the sum of one function's durations divided by that of the longest other function:
+    the largest sum of any function in NAMED, except `function` itself and the functions
+    `without`."""
     others = [one for one in NAMED if one != function and one not in without]
     return found[function].sum_s / max(_sum_s(found, [one]) for one in others)
 
@@ -129,8 +131,9 @@ def share(found: dict[str, Call], function: str) -> float:
 
 
 def _of_jobs(subject: str) -> list[Figure]:
-    """Returns which functions of HDFS take longest in each job with tiny input, and how the share
-    of createFileSystem in one job changes with the size of its input."""
+    """Returns two kinds of figures. For each job with tiny input, they are ratios of times that
+    show which functions of HDFS take longest. For SIZED_JOB, they are the shares of
+    createFileSystem with larger inputs, each divided by the share with tiny input."""
     made = []
     for (size, job), found in calls(subject).items():
         if size != TINY:

@@ -114,8 +114,8 @@ def _of_sequence(
     operation: str,
     figure: Make,
 ) -> list[Figure]:
-    """Returns the errors of the sequence model for all held-out rates and response times, and the
-    share of these that its intervals contain."""
+    """Returns the median errors of the sequence model for held-out rates and response times, the
+    coverage of its intervals for both, and the bias of the rates of files of 1 MiB and more."""
     rates: dict[str, list[float]] = {}
     sizes = {}
     for result in results:

@@ -57,10 +57,10 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
     """Returns one or three relative errors for a processor that is limited to a share of a core.
-    The first compares the capacity that follows from the processor's benchmark score with the
-    measured capacity. Unless `one` is the reference, two errors of ratios to the reference follow:
-    the ratio of scores compared with the ratio of shares, and the ratio of the law's coefficients k
-    compared with the ratio of scores."""
+    The first is the error of the capacity that follows from the processor's benchmark score. The
+    others are errors of ratios to the processor `reference`: of the ratio of scores, compared with
+    the ratio of shares, and of the ratio of the law's coefficients k, compared with the ratio of
+    scores. They are missing if `one` is the reference."""
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]
@@ -75,8 +75,9 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
 
 
 def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
-    """Returns the error of the ratio of rates at two shares of a core, relative to the ratio of the
-    processor scores, for each pair of successive shares. The number of files is constant."""
+    """Returns a relative error for each pair of successive shares of a core. It is the error of the
+    ratio of the rates at the two shares, compared with the ratio of the processor scores. The
+    number of files is constant."""
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):
         assert less.score is not None

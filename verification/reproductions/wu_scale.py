@@ -15,8 +15,9 @@ from verification.figures import Figure
 
 PHASE_2, MEMORY = "wu-phase-2", "wu-memory"
 OPERATIONS = {"sequential_read": "read", "sequential_write": "write"}
-# The steps of each operation that move the bytes of blocks. "-" subtracts the calls of the NameNode
-# within them. The paper calls them readBlock and writeRequest.
+# The steps of each operation that move the bytes of blocks. A step with "-" is a call of the
+# NameNode within them, whose time is subtracted. The paper calls the results readBlock and
+# writeRequest.
 BLOCKS = {"read": ("read",), "write": ("write", "-write/addBlock", "close", "-close/complete")}
 MEMORY_KEY = "deployment.node.server.memory"
 

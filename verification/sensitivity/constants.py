@@ -31,11 +31,11 @@ PACKAGE = "dfslab"
 SOURCES = HERE.parent / "python" / PACKAGE
 ROOMS = ("models", "studies")
 CORE = HERE.parent / "core"
-# The folder of the core whose numbers of every type are listed, because it is a model. Elsewhere in
-# the core, only floating-point numbers are.
+# The folder of the core that is a model: all of its numeric constants need a row in the table.
+# Elsewhere in the core, only floating-point constants do.
 CORE_MODEL = "trace/src/replay"
 RUST_CONSTANT = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?const ([A-Z0-9_]+): ([a-z0-9]+) =", re.M)
-# How Rust declares a module of tests in a file of its own, and one within a file.
+# How Rust declares a module of tests that is another file (TEST_MODULE) or is part of the file.
 TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\nmod (\w+);")
 OWN_TESTS = "#[cfg(test)]\nmod tests {"
 RUST_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*\.\d+(?:e-?\d+)?")
@@ -171,8 +171,8 @@ def _is_odd(value: float) -> bool:
 
 
 def core_sources(root: Path = CORE) -> dict[str, str]:
-    """Returns the text of each source file of the core, by "core/CRATE/src/…", without comments and
-    without what is only compiled for tests."""
+    """Returns the text of each source file of the core, by "core/CRATE/src/…". Comments, and code
+    that is compiled only for tests, are left out."""
     texts = {one: one.read_text(encoding="utf-8") for one in sorted(root.glob("*/src/**/*.rs"))}
     tests = {
         folder / name
@@ -206,9 +206,9 @@ def value_of(constant: str) -> Value:
 
 
 def vary(constant: str, factor: float) -> None:
-    """Varies a constant in this process. When the module of the constant is imported, the value is
-    changed at the statement that binds it: it is multiplied by `factor` as the constant's row of
-    constants.toml requires.
+    """Varies a constant in this process, by `factor`, as the constant's row of constants.toml
+    requires. The value is changed when the module of the constant is imported, directly after the
+    statement that binds it.
 
     The module must not be imported yet. Then everything that modules compute from the constant when
     they are imported, such as default arguments, is varied too.

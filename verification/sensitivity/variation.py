@@ -125,10 +125,10 @@ def absent() -> list[tuple[str, str]]:
 
 
 def stale(workers: int) -> list[tuple[str, str]]:
-    """Returns the tasks (constant, experiment) whose rows in the committed table are absent or were
-    computed with former models. The second is found by computing each experiment's headline figures
-    with all constants unchanged: if one differs from the committed value, then all rows of the
-    experiment are stale."""
+    """Returns the tasks (constant, experiment) whose rows in the committed table are absent or out
+    of date. Rows are out of date if they were computed with former models. To find out, each
+    experiment's headline figures are computed with all constants unchanged: if one figure differs
+    from the committed value, all rows of the experiment are out of date."""
     experiments = list(dict.fromkeys(experiment for _, experiment in tasks()))
     with ThreadPoolExecutor(workers) as pool:
         bases = pool.map(lambda one: varied.in_a_process(one, AS_IT_IS, 1.0), experiments)
@@ -137,8 +137,9 @@ def stale(workers: int) -> list[tuple[str, str]]:
 
 
 def stale_of(found: dict[str, Headlines], before: Sequence[Variation]) -> list[tuple[str, str]]:
-    """Returns the tasks (constant, experiment) whose rows in `before` are absent, or differ in an
-    unchanged value from `found`, which has the headline figures of each experiment."""
+    """Returns the tasks (constant, experiment) whose rows in `before` are absent or out of date.
+    `found` has the headline figures of each experiment with all constants unchanged. Rows are out
+    of date if their unchanged values differ from these figures."""
     rows: dict[tuple[str, str], dict[str, Headline]] = {}
     for one in before:
         rows.setdefault((one.constant, one.experiment), {})[one.headline] = one.base

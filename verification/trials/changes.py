@@ -2,9 +2,9 @@
 
 Each fold of a recording's configurations is held out once, and the model is calibrated on the other
 folds. A pair consists of one configuration that was used for the calibration and one that was held
-out. The error of a pair is log(predicted ratio / measured ratio) of the two rates. The uncalibrated
-model, whose constants are priors, gives the error without any calibration. Both errors include the
-noise of the measurements."""
+out. The error of a pair is ln(predicted ratio / measured ratio) of the two rates. The errors of the
+uncalibrated model, whose constants are priors, are computed for all pairs of configurations. All
+errors include the noise of the measurements."""
 
 from __future__ import annotations
 

@@ -201,8 +201,9 @@ def is_inside(one: Intervention) -> bool:
 
 
 def regrets_of(found: Sequence[Intervention]) -> list[float]:
-    """Returns for each base: 1 - measured gain of the change that was predicted to gain most /
-    largest measured gain of all changes, where doing nothing has a gain of 1."""
+    """Returns the regret 1 - g / G for each base. g is the measured gain of the change with the
+    largest predicted gain, or 1 (doing nothing) if no predicted gain is above 1. G is the largest
+    measured gain of all changes of the base, at least 1."""
     bases: dict[str, list[Intervention]] = {}
     for one in found:
         bases.setdefault(one.predicted.scenario, []).append(one)

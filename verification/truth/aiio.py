@@ -50,7 +50,7 @@ class Pair:
 
     @property
     def is_named(self) -> bool:
-        """Whether the change that the advice has first is the one that was made."""
+        """Whether the change that the advice ranks first is the change that was really made."""
         return self.first is not None and self.first.rule == CHANGED[self.letter]
 
     @property

@@ -38,8 +38,8 @@ Curve: TypeAlias = Mapping[int, Mapping[str, OperationPoint]]
 
 @dataclass(frozen=True)
 class Case:
-    """A prediction of one measured value, with the value that the baseline predicts. `measure` says
-    which value it is; `operation` is "read" or "write"."""
+    """A prediction of one measured value, with the value that the baseline predicts. `measure` is
+    "rate", or "mean" or "p99" of the response time; `operation` is "read" or "write"."""
 
     measure: Measure
     operation: str
@@ -104,8 +104,8 @@ def curves() -> dict[int, Curve]:
 
 
 def cases_of(size: int, pair: Pair) -> Iterator[Case]:
-    """Yields the predictions for one object size. The concurrencies `pair` are given, and those of
-    all other concurrencies are predicted."""
+    """Yields the predictions for one object size. The measurements with the two numbers of workers
+    `pair` are given, and those with all other numbers of workers are predicted."""
     curve = curves()[size]
     others = tuple(one for one in curves() if one != size)
     given = {n: curve[n] for n in pair}
@@ -127,8 +127,8 @@ def cases_of(size: int, pair: Pair) -> Iterator[Case]:
 
 
 def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:
-    """Returns the serial law's rate, and straight lines for the response times, at a number of
-    workers."""
+    """Returns what the baseline predicts for a number of workers: the rate of the serial law, and
+    the response times on straight lines, through the two measurements in `given`."""
     (first, one), (second, other) = ((n, point[operation]) for n, point in given.items())
 
     def line(at_first: float, at_second: float) -> float:
@@ -164,8 +164,9 @@ def gain_of(sizes: Sequence[int]) -> float:
 
 @cache
 def tail_growth_of(sizes: Sequence[int]) -> float:
-    """Returns the growth of the tail of these object sizes: the median of the exponents by which
-    the ratio of the 0.99 quantile to the mean grows beyond the larger given concurrency."""
+    """Returns the growth of the tail of these object sizes. It is the median of ln(t(n) / t(m)) /
+    ln(n / m), where t is the 0.99 quantile of the response time divided by its mean, m is the
+    larger number of workers of a pair in GIVEN, and n is a number above m."""
     found = []
     for size, (_, largest) in product(sizes, GIVEN):
         curve = curves()[size]

@@ -28,7 +28,7 @@ from verification.truth.tables import Row, factor, factor_figures, figure, known
 
 TABLE = "truth-io500"
 GROUPS = 10
-# Residuals beyond this factor (natural logarithm) count linearly, not squared.
+# Residuals of ln(rate) with a magnitude above this number count linearly, not squared.
 LINEAR_FROM = 0.5
 # Weight of the residual of an expectation, relative to the residual of a measured rate.
 PRIOR_WEIGHT = 0.5
@@ -56,9 +56,9 @@ class Expected:
 DATA_RESOURCES = ("clients' links", "processes", "servers' links", "devices")
 METADATA_RESOURCES = ("processes", "clients", "metadata servers")
 # Expected rates of the phases. In an "easy" phase, half the rate of links and devices, and 1 GB/s
-# for each process. In a "hard" phase, with small writes to a shared file, a fifth of the share and
-# a tenth of the rate of an easy phase. In a metadata phase, 2,000 operations per second for each
-# process and 50,000 for each node.
+# for each process. In a "hard" phase, with small writes to a shared file, a tenth of the rate of
+# links and devices, and 0.1 GB/s for each process. In a metadata phase, 2,000 operations per second
+# for each process, and 50,000 for each client node and each metadata server.
 EASY = Expected(dict(zip(DATA_RESOURCES, (0.5, 1e9, 0.5, 0.5), strict=True)), 0.8, 0.7, 0.5)
 HARD = Expected(dict(zip(DATA_RESOURCES, (0.1, 1e8, 0.1, 0.1), strict=True)), 1.5, 1.5, 1)
 METADATA = Expected(dict(zip(METADATA_RESOURCES, (2e3, 5e4, 5e4), strict=True)), 1.3, 1.2, 1)
@@ -120,8 +120,8 @@ class Compared:
 
 
 def covered(phase: str) -> list[bool]:
-    """Returns, for each submission, whether its rate is in the 90 % interval. The half-width is the
-    0.9 quantile of the errors in all other groups of institutions."""
+    """Returns, for each submission, whether its rate is in the 90 % interval. The half-width of the
+    interval is the 0.9 quantile of the errors of the submissions of all other groups."""
     every = compared(phase)
     widths = {
         group: p90([one.error for one in every if one.group != group]) for group in range(GROUPS)

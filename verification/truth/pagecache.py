@@ -3,9 +3,9 @@ of earlier tasks. The file system is a local disk, or an NFS server that writes 
 
 The published programs repeat a read, a computation and a write three times. The caches are dropped
 before the program starts. Every input is hardware that the authors measured. A read or write call
-copies each byte once, into memory, so the rate at which memory is written bounds both. The
-thresholds of dirty pages are not published; those of Linux by default are taken (20 % and 10 % of
-memory).
+copies each byte once, into memory, so the rate at which memory is written bounds the rates of reads
+and of writes. The thresholds of dirty pages are not published; Linux's default thresholds are
+assumed (20 % and 10 % of memory).
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ def link_use(one: Cell) -> float:
 
 def store_use(one: Cell, single: list[Cell]) -> float:
     """Returns the rate of each object store, with all copies of writes, divided by the rate of a
-    single store. If the operation was not measured on a single store, returns 1, because its links
-    are nearly idle."""
+    single store. If the operation was not measured on a single store, returns 1: the stores then
+    count as the limit, because such operations leave the links nearly idle."""
     alone = [each.rate_per_s for each in single if _kind(each) == _kind(one)]
     copies = one.copies if one.operation == "write" else 1
     return one.rate_per_s * copies / one.servers / median(alone) if alone else 1.0

@@ -27,11 +27,12 @@ TABLE = "truth-mlperf-storage"
 MODELS = ("unet3d", "resnet50", "cosmoflow")
 # Expected constants, in the order of `Shares`: 0.6 of a client's links, an exponent of 0, 0.75 of
 # the servers' links, 0.9 of the drives, 0.4 ms of a core for a sample and 1 ns for a byte.
-# DEVIATIONS are the standard deviations of their natural logarithms, but of the exponent itself.
-# Where there are data, these expectations have little weight.
+# DEVIATIONS has the standard deviations of these constants: of the exponent itself, and of the
+# natural logarithm of each other constant. Where there are data, the expectations have little
+# weight.
 EXPECTED = Shares(0.6, 0.0, 0.75, 0.9, 4e-4, 1e-9)
 DEVIATIONS = (0.7, 0.15, 0.5, 0.15, 1.0, 1.0)
-# Residuals beyond this factor (natural logarithm) count linearly, not squared.
+# Residuals of ln(number) with a magnitude above this number count linearly, not squared.
 LINEAR_FROM = 0.3
 
 

@@ -44,8 +44,8 @@ impl Default for Window {
 /// batch fits into a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// Largest number of ids of merged traces in each of the two sets of `Merged`. So the ids of at
-/// least this number of the latest merged traces are remembered, and of at most twice this number.
+/// Largest number of ids of merged traces in each of the two sets of `Merged`. So the number of
+/// latest merged traces whose ids are remembered is between this number and twice this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
@@ -117,10 +117,9 @@ impl SpanStream {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files whose spans may belong to the same traces. Of each file, the latest start of the
-    /// spans read so far is known; the next spans are read from the file where this start is the
-    /// earliest, so that the spans of one trace are read at about the same time. Stops early if a
-    /// sample becomes needed but none is kept.
+    /// Reads files whose spans may belong to the same traces. The next spans are always read from
+    /// the file whose latest start so far is the earliest, so that the spans of one trace are read
+    /// at about the same time. Stops early if a sample becomes needed but none is kept.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -163,7 +162,7 @@ impl SpanStream {
         }
     }
 
-    /// Merges those waiting traces into the profile that received no spans since the last call of
+    /// Merges into the profile every waiting trace that received no spans since the last call of
     /// this function.
     pub fn merge_quiet(&mut self) {
         let since = self.arrived - self.arrived_before;

@@ -224,8 +224,9 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     }
 }
 
-/// Returns the part of the key that identifies the client in this module's random numbers. The part
-/// makes these numbers independent of the random numbers that choose operations and file sizes.
+/// Returns the word that stands for the client in the keys of this module's random numbers. It
+/// differs from the client's number, so that these random numbers are independent of those that
+/// choose operations and file sizes.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }

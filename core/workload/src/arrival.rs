@@ -141,7 +141,7 @@ impl Arrival {
         }
     }
 
-    /// Whether start times are scheduled independently of the responses to earlier operations.
+    /// Whether operations or sessions start independently of earlier responses: no closed loop.
     pub fn is_open(&self) -> bool {
         *self != Arrival::Closed
     }

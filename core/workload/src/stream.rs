@@ -421,16 +421,16 @@ impl<'a> Stream<'a> {
         self.phase == phase && self.left > 0
     }
 
-    /// Advances to the next phase once all operations of the current one are done. Determines which
-    /// files of other clients the next phase uses.
+    /// If all operations of the current phase are done, begins the next phase that has operations,
+    /// and determines the files of other clients that this phase uses.
     pub fn next_phase(&mut self) {
         if self.left == 0 {
             self.advance();
         }
     }
 
-    /// Advances to the next phase that has operations, if the current one has none left. Returns
-    /// false when no operation is left.
+    /// Begins the next phase that has operations, if the current phase has none left. Returns false
+    /// if no phase has operations left.
     #[inline]
     fn advance(&mut self) -> bool {
         while self.left == 0 {

@@ -129,8 +129,8 @@ impl StreamSpec {
 }
 
 impl Phase {
-    /// Whether files must exist before the stream begins. This is not so if the mix is cyclic and
-    /// creates a file before it uses one.
+    /// Whether files must exist before the stream begins. False if no operation needs a file, or if
+    /// the mix is cyclic and creates a file before it uses one.
     fn finds_files(&self) -> bool {
         use OperationKind::{Create, Write};
         let needs = |share: &crate::Share| share.operation.needs_file();

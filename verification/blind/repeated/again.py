@@ -50,7 +50,8 @@ def group_of(point: FrozenPrediction) -> str:
 
 def text(campaigns: Sequence[CampaignFiles]) -> str:
     """Returns the report on spent seeds: errors and coverage of the frozen and of the present
-    predictions by kind of point, and the groups of points that carry most of the present error."""
+    predictions by kind of point, the constants learnt from the points, and the groups of points
+    that contribute most to the error of the present predictions."""
     machines = [about_of(files).machine for files in campaigns]
     each = [repeated(files) for files in campaigns]
     found = [one for own in each for one in own]
@@ -99,8 +100,8 @@ class Contribution:
 def contributions(
     found: Sequence[Judged], group: Callable[[FrozenPrediction], str]
 ) -> list[Contribution]:
-    """Returns the contribution of every group of points, the largest first: by the p90 without the
-    group, then by the median without it."""
+    """Returns the contribution of every group of points, sorted by ascending `p90_without`, then by
+    ascending `median_without`. So the group that contributes most comes first."""
     groups: dict[str, list[Judged]] = {}
     for one in found:
         groups.setdefault(group(one.predicted), []).append(one)

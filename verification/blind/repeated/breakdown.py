@@ -16,8 +16,9 @@ from verification.blind.space import METADATA
 
 @dataclass(frozen=True)
 class Repeated:
-    """A measured point with the prediction that was frozen, with the present prediction, and with
-    the present prediction beside other programs (`beside`, see contention.py)."""
+    """A measured point with three predictions: the frozen one (`before`), the present one
+    (`after`), and the present one for the processor time that other programs left to the point
+    (`beside`, see contention.py)."""
 
     before: Judged
     after: Judged
@@ -38,8 +39,8 @@ def moved_class(point: FrozenPrediction) -> str:
 
 
 def contention(one: Repeated) -> str:
-    """Returns whether a point was measured beside other programs that used more than
-    MOST_CONTENTION of all processors, or an unknown share."""
+    """Returns a text that says whether other programs used more than MOST_CONTENTION of all
+    processors while a point was measured. An unknown share counts as more."""
     word = "more than" if one.before.measured.is_contended else "at most"
     return f"others used {word} {MOST_CONTENTION:.0%}"
 

@@ -40,8 +40,8 @@ def scenario_beside_others(one: Judged, machine: MachineProfile) -> Scenario:
 
 
 def beside_others(one: Judged, machine: MachineProfile) -> Judged:
-    """Returns a point with the rate that is predicted beside other programs. The interval has the
-    same limits, relative to the predicted rate, as before."""
+    """Returns a point with the rate that is predicted for the processor time that other programs
+    left to it. The limits of the 90 % interval are multiplied by the same factor as the rate."""
     alone, beside = (
         situation_of(scenario)
         for scenario in (

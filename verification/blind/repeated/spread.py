@@ -43,7 +43,7 @@ class Residual:
 
 
 def residual(one: Judged, machine: MachineProfile) -> Residual:
-    """Returns the error of a point with the prior variance of its prediction."""
+    """Returns the error of a point, and the variance that the priors contribute to the error."""
     situation = situation_of(scenario_of(one.predicted.point, machine))
     return Residual(
         size_class(situation),
@@ -55,24 +55,26 @@ def residual(one: Judged, machine: MachineProfile) -> Residual:
 
 
 def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> float:
-    """Returns the smallest standard deviation with which the intervals contain the share
-    `confidence` of the points."""
+    """Returns a standard deviation of the description's own error: the smallest one in TRIED with
+    which the 90 % intervals contain the measured rates of at least the share `confidence` of the
+    points. If none does, returns the largest one in TRIED."""
     return next(
         (sd for sd in TRIED if fmean(one.is_inside(sd) for one in found) >= confidence), TRIED[-1]
     )
 
 
 def regularised_sd(own: Sequence[Residual], every: Sequence[Residual]) -> float:
-    """Returns the standard deviation of the residuals of a group. It is regularised towards the
-    standard deviation of all points, which has the weight of POOLED_POINTS points."""
+    """Returns the standard deviation of the description's own error for the group `own` of all
+    points `every`: sqrt((n s^2 + m S^2) / (n + m)). n is the number of points in `own`, and m is
+    POOLED_POINTS. s and S are the values of `learnt_sd` for `own` and for `every`."""
     parts = len(own) * learnt_sd(own) ** 2 + POOLED_POINTS * learnt_sd(every) ** 2
     return math.sqrt(parts / (len(own) + POOLED_POINTS))
 
 
 def held_out(found: Sequence[Residual]) -> Iterator[tuple[Residual, bool]]:
-    """Yields (point, whether its measured rate is inside the interval). The interval is learnt from
-    points of other testbeds, most of all those of the same size class; without points of this
-    class, the point counts as outside."""
+    """Yields (point, whether its measured rate is inside the interval). The standard deviation of
+    the interval is `regularised_sd` of the points of other testbeds, for the size class of the
+    point. If other testbeds have no point of this size class, the point counts as outside."""
     for one in found:
         others = [other for other in found if other.testbed != one.testbed]
         own = [other for other in others if other.size_class == one.size_class]

@@ -2,8 +2,8 @@
 
 The figures are compared with a run of scenarios/dfs-perf-figures.toml, `dfsperf_quiet.csv`, which
 was recorded while no other program used the machine. An earlier run, `dfsperf_run.csv`, was made on
-a machine that other programs used at the same time, with one repetition. Its verdicts are shown
-beside those of the quiet run.
+a machine that other programs used at the same time, with one repetition. The verdicts on the
+earlier run are shown after those on the quiet run.
 """
 
 from __future__ import annotations
@@ -290,13 +290,13 @@ def _ratio_of_writes(run: RecordedRun, operation: str) -> Obtained:
 
 @of_recordings
 def figure_2_reads(run: RecordedRun) -> Obtained:
-    """Judges whether reads are slower the more of the mixture of reads and writes are writes."""
+    """Judges whether reads become slower when the share of writes in the mixture rises."""
     return _ratio_of_writes(run, "read")
 
 
 @of_recordings
 def figure_2_writes(run: RecordedRun) -> Obtained:
-    """Judges whether writes are slower the more of the mixture of reads and writes are writes."""
+    """Judges whether writes become slower when the share of writes in the mixture rises."""
     return _ratio_of_writes(run, "write")
 
 

@@ -28,9 +28,9 @@ FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 # How statements of the paper are read. "Little to do with" means a ratio of at most 1.5. "More than
 # 90 %" is the paper's own figure.
 SIMILAR, REMOVED = 1.5, 0.9
-# Bars that were set after the recordings: the share of the requests' time that the functions of the
-# servers may take if the client is the bottleneck, and the share of a job's time that a faster
-# medium may save if it does not speed up the job greatly.
+# Bars that were set after the recordings. The client counts as the bottleneck if the functions of
+# the servers take less than SERVERS_MOST of the requests' time. A faster medium counts as no great
+# gain if it can save at most MEDIUM_MOST of a job's time.
 SERVERS_MOST, MEDIUM_MOST = 0.5, 0.05
 # The paper ranks parts by the sum of their times. A ranking counts as right if it names the slowed
 # part in at least 90 % of the rounds.
@@ -215,8 +215,8 @@ def send_block_share() -> Obtained:
 
 
 def servers_under_load() -> Obtained:
-    """Judges whether the functions of the NameNode and the DataNodes take less than half of the
-    clients' time for requests, at the highest recorded frequency."""
+    """Judges whether the functions getBlockLocations (NameNode) and sendBlock (DataNodes) take less
+    than half of the clients' time for requests, at the highest recorded frequency."""
     subjects = recordings.of_scenario(liu_calls.FREQUENCIES)
     if not subjects:
         return not_judged(f"no recording of scenarios/{liu_calls.FREQUENCIES}.toml yet")
@@ -232,8 +232,8 @@ def servers_under_load() -> Obtained:
 
 
 def faster_medium() -> Obtained:
-    """Judges whether writing to and flushing the disks of the DataNodes takes at most a small share
-    of each recorded job's duration, which a faster medium could save."""
+    """Judges whether writing to disk and flushing in the DataNodes takes at most MEDIUM_MOST of the
+    duration of each recorded job. A faster medium can save no more than this time."""
     subjects = recordings.of_scenario(liu_calls.JOBS)
     if not subjects:
         return not_judged(f"no recording of scenarios/{liu_calls.JOBS}.toml yet")

@@ -129,9 +129,9 @@ def _law() -> ServerLaw:
 
 
 def table_6() -> Obtained:
-    """Judges whether Table 6 of the paper is consistent. 1 / k must agree with the coefficients k.
-    The capacity of each NameNode that follows from its score must be within 10 % of the one that
-    follows from its own law."""
+    """Judges whether Table 6 of the paper is consistent: the printed 1 / k must agree with the
+    printed k. For each NameNode, the capacity that follows from the NameNode's score must be within
+    10 % of the capacity that follows from the NameNode's law."""
     close = all(abs(1 / COEFFICIENTS[name] - PER_MS[name]) < 2e-4 for name in SCORES)
     off = {
         name: laws.capacity_from_score(SCORES[name], 99, SCORES["nn1"], PER_MS["nn1"])

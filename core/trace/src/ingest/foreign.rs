@@ -137,8 +137,8 @@ impl ForeignReader {
                 Form::Ceph => ceph::operation(&value, &mut self.found),
             }
             if self.found.spans() >= if identified { 1 } else { GATHERED_MAX } {
-                // The file is converted in batches, and links between spans in different batches
-                // are lost.
+                // A format without trace ids is converted in batches. Links between spans of
+                // different batches are lost, so each full batch is counted as a cut trace.
                 self.found.losses.cut_traces += u64::from(!identified);
                 self.settle(store);
             }

@@ -15,8 +15,8 @@ pub struct Gathered {
     numbered: u64,
 }
 
-/// Maximum number of spans in a batch, for formats without span ids. Nesting and ids are determined
-/// for one batch after the other, so that the memory is bounded.
+/// Maximum number of spans in a batch, for formats without trace ids. Nesting and ids are
+/// determined batch by batch, so that the memory is bounded.
 pub const GATHERED_MAX: usize = 400_000;
 
 impl Gathered {

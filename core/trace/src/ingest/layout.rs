@@ -86,8 +86,8 @@ impl Layouts {
             return;
         }
         self.learnt += 1;
-        // The layout of a span with a truncated or merged name is not learnt, because each such
-        // name must be counted in the losses.
+        // A truncated or merged name must be counted in the losses, which only a full parse does.
+        // The layout of this span is therefore not learnt.
         let Some(name) = store.texts.recall(span.name) else {
             return;
         };
@@ -257,8 +257,9 @@ struct Values {
     start: Option<usize>,
     end: Option<usize>,
     thread: Digits,
-    /// The attribute that has the number of bytes moved by the call: the rank of its key, and the
-    /// position of its value. Of several such attributes, the one with the lowest rank counts.
+    /// The attribute that has the number of bytes moved by the call, as (rank of the attribute's
+    /// key, position of its value). If a span has several such attributes, the one with the lowest
+    /// rank counts.
     size: Option<(u8, Digits)>,
 }
 
@@ -277,23 +278,23 @@ impl Values {
         }
     }
 
-    /// Walks over the fields of a span and records the positions of its values. All other bytes
-    /// stay part of the comparison. None if the span has no layout.
+    /// Walks over the fields of a span and records the positions of the values. All bytes outside
+    /// the values are compared with later spans. None if the span has no layout.
     fn walk(&mut self, mut span: Message<'_>) -> Option<()> {
         while let Some((field, value)) = span.field().ok()? {
             match (field, value) {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
-                // There is no layout with a parent id of another length: such an id is invalid and
-                // must be counted for each span.
+                // A parent id of another length is invalid and must be counted for each span, which
+                // only a full parse does. So a span with such an id has no layout.
                 (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),
                 (7, Value::Fixed64(_)) => self.start = Some(self.free_time(&span)),
                 (8, Value::Fixed64(_)) => self.end = Some(self.free_time(&span)),
                 (9, Value::Block(attribute)) => self.attribute(attribute)?,
-                // There is no layout with a trace state: the sampling weight in the trace state
-                // needs a full parse of each span.
+                // The sampling weight in a trace state needs a full parse of each span. So a span
+                // with a trace state has no layout.
                 (3, _) => return None,
                 _ => {}
             }
@@ -301,8 +302,8 @@ impl Values {
         Some(())
     }
 
-    /// Records the position of an attribute's value, if the value is a number that this crate uses.
-    /// None if the attribute has no layout.
+    /// Records the position of an attribute's value if the value is a number that this crate uses.
+    /// None if a span with this attribute has no layout.
     fn attribute(&mut self, mut attribute: Message<'_>) -> Option<()> {
         let Some((1, Value::Block(key))) = attribute.field().ok()? else {
             return None;

@@ -51,8 +51,8 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether each message contains nothing but resource spans if the messages are separated as
-    /// `self` means. Two levels of fields are checked.
+    /// Whether the file is valid if its messages are separated by this framing: every message
+    /// contains nothing but resource spans. Two levels of fields are checked.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {
@@ -71,8 +71,8 @@ impl Framing {
         Ok(true)
     }
 
-    /// Whether, if messages are separated in this way, the first bytes begin a valid message. An
-    /// invalid byte after these first bytes is then reported as damage.
+    /// Whether the first bytes begin a valid message if messages are separated by this framing. If
+    /// so, an invalid byte after the first bytes is reported as damage of the file.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {

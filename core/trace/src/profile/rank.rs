@@ -166,7 +166,8 @@ pub struct Rankings {
 }
 
 /// Sums over the calls with one path or name. `read` and `waits` count recorded calls only. `all`
-/// and `again` are sums over all calls, as estimated by sampling weights.
+/// has the sums over all calls, recorded or not, and `again` those over the failed calls that their
+/// caller retried. The sums are estimates from the sampling weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathSums {
     pub read: u64,

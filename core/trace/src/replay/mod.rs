@@ -268,10 +268,11 @@ fn verdict(low: f64, high: f64) -> SavingVerdict {
 }
 
 /// Returns the saving from a step made `factor` times faster, with the lower and the upper end of
-/// its 90 % confidence interval. The interval covers the variance over trees (the saving is a ratio
-/// of sums). If there are gaps without explanation, the interval also covers two assumptions: that
-/// the gaps end at their recorded times, and that they shrink like the step. `all` has the
-/// durations of the trees without a change.
+/// its 90 % confidence interval. `all` has the durations of the trees without a change. The
+/// interval covers the variance over trees (the saving is a ratio of sums). If there are gaps
+/// without explanation, the interval also contains the saving under each of two assumptions: that
+/// the gaps end at their recorded times, and that they shrink by the same factor as the step's
+/// work.
 fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f64) {
     let whole: f64 = all.iter().map(|&ns| ns as f64).sum();
     if whole == 0.0 {

@@ -137,8 +137,9 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     fn releases(&self, streams: impl Iterator<Item = SegmentStream>, found: &mut Vec<Release>) {
-        // For each pair of logical threads, the dependency by which one thread follows the other
-        // although no waiting is visible: its lag in ns, and its entries for all segments.
+        // For each pair of logical threads (that of a stream, and one that it follows although no
+        // waiting is visible): the smallest lag of such a dependency in ns, and the entries of the
+        // dependency, one for each segment.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
@@ -187,11 +188,11 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// Finds calls whose starts (or whose ends) precede the ends of a stream's items although no
-    /// waiting is visible: call i precedes the end of item i for at least 98 % of the items. `ends`
-    /// has the end of each item, ns. Considers only calls of one name on a neighbouring logical
-    /// thread (distance 1 in `near`), if there are as many calls as items. Returns the calls with
-    /// the smallest lag, or None.
+    /// Finds calls that the items of a stream follow although no waiting is visible: for at least
+    /// 98 % of the items, the start of call i (or its end, for all calls) comes before the end of
+    /// item i. `ends` has the end of each item, ns. Considers the calls of one name on a
+    /// neighbouring logical thread (distance 1 in `near`), if there are as many calls as items. Of
+    /// several such names, returns the one with the smallest lag; None if there is none.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -266,9 +267,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Returns one entry for each call in `tops`: the index of the span of another call in `tops`.
-    /// It is the last-ending one of the calls that ended before and are on another logical thread.
-    /// The entry is `NONE` if there is no such call.
+    /// Returns, for each call in `tops`, the last call to end before it on another logical thread,
+    /// among the calls in `tops`. The calls are given as the indices of their spans. `NONE` if
+    /// there is no such call.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -322,10 +323,10 @@ impl Tree<'_> {
         }
     }
 
-    /// Determines by how many items the calls with the index `events` are ahead of a stream's
-    /// items. An event is the start or, if `at_end`, the end of a call. The shift in the result is
-    /// the largest number for which event i + shift comes after the end of item i in at most about
-    /// 2 % of the items. None if too few items end after an event.
+    /// Determines which event may release each item of a stream. The events are the starts or, if
+    /// `at_end`, the ends of the calls `self.events[events]`. Event i + shift is assigned to item
+    /// i. The shift is the largest number with which at least about 98 % of the items end no
+    /// earlier than their event. None if too few items end after any event.
     fn candidate(
         &self,
         (ends, paused): (&[u64], &[bool]),
@@ -366,8 +367,8 @@ impl Tree<'_> {
         })
     }
 
-    /// Accepts candidates in their order. A candidate is skipped if it explains too few ends that
-    /// no accepted candidate explains. Adds the dependencies of accepted candidates to `found`.
+    /// Accepts candidates in their order and adds their dependencies to `found`. Skips a candidate
+    /// if too few of the ends that it explains are still unexplained by the accepted candidates.
     fn choose(
         &self,
         stream: &SegmentStream,

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::logical_threads::{Kind, LogicalThreads};
 use crate::tree::{Forest, NONE};
 
-/// The properties in which the segments of a stream agree: their logical thread, the service and
-/// the name of their call, the name of the next call on the logical thread, and whether each
-/// segment is a whole call without children.
+/// The key of a stream, as (logical thread, service, name, next name, whether each segment is a
+/// whole call without children). `service` and `name` are those of the calls to which the segments
+/// belong. `next name` is the name of the next call on the logical thread; `NONE` if there is none.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
 /// Similar segments of one tree and logical thread, in order of time.
@@ -21,10 +21,10 @@ pub struct SegmentStream {
     pub segments: Vec<u32>,
 }
 
-/// Groups the segments of each tree into streams of segments with equal keys (`StreamKey`): they
-/// are inside calls of one name and before calls of one name. Returns a map from the index of each
-/// tree's root to the tree's streams, by key. Segments that are known to wait for a call are
-/// omitted.
+/// Groups the segments of each tree into streams. The segments of a stream have equal keys
+/// (`StreamKey`), so they belong to calls of one name, and the next calls on their logical thread
+/// have one name too. Returns a map from the index of each tree's root to the tree's streams, by
+/// key. Segments that are known to wait for a call are omitted.
 pub fn streams_of(
     forest: &Forest,
     threads: &LogicalThreads,

@@ -7,8 +7,8 @@ pub(super) const ITEMS_MIN: usize = 8;
 /// Minimum fraction of the tree's duration that the segments of a stream must take in sum for a
 /// dependency of the stream to be inferred.
 pub(super) const SHARE_MIN: f64 = 0.005;
-/// The lag is the time from an event to the end of a segment. The end counts as caused by the event
-/// if the lag differs from the usual lag by at most this fraction of the usual time between two
+/// The lag is the time from an event to the end of a segment. The event counts as the cause of the
+/// end if the lag exceeds the smallest lag by at most this fraction of the median time between two
 /// consecutive ends.
 pub(super) const SLACK: f64 = 0.1;
 /// Minimum fraction of a stream's still unexplained pauses that events must explain to be accepted
@@ -16,9 +16,9 @@ pub(super) const SLACK: f64 = 0.1;
 pub(super) const EXPLAINED_MIN: f64 = 0.4;
 /// Largest number of streams of a tree for which dependencies are inferred.
 pub(super) const STREAMS_MAX: usize = 400;
-/// A pause that occurs once is attributed to a call on another logical thread if the pause ends
-/// shortly after the call: within `ONCE_SLACK` of the pause's length. Pauses shorter than
-/// `ONCE_SHARE` of the tree's duration are ignored.
+/// A pause that occurs once is attributed to a call on another logical thread if the pause ends at
+/// most `ONCE_SLACK` times its length after the end of the call. Pauses shorter than `ONCE_SHARE`
+/// of the tree's duration are ignored.
 pub(super) const ONCE_SLACK: f64 = 0.05;
 pub(super) const ONCE_SHARE: f64 = 0.01;
 /// Minimum number of unexplained pauses that an event must explain, whatever their fraction.

@@ -25,9 +25,9 @@ impl Children {
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
-        // The number of children of a node is stored two positions after the node. After summation,
-        // the entry after a node is the start of the node's list. While the list is filled, this
-        // entry advances, and it ends as the start of the next node's list.
+        // The number of children of node n is stored at n + 2. After summation, entry n + 1 is the
+        // start of the list of node n. While the list is filled, entry n + 1 advances to the end of
+        // the list, which is the start of the list of node n + 1.
         starts.resize(parents.len() + 2, 0);
         for &parent in parents.iter().filter(|&&parent| parent != NONE) {
             starts[parent as usize + 2] += 1;

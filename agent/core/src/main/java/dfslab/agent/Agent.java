@@ -72,7 +72,8 @@ public final class Agent {
       }
       Agent agent = new Agent(instrumentation, parse(arguments));
       Recorder.activate(true);
-      // Loads the classes that a look-up needs before the first look-up.
+      // This look-up loads the classes that every look-up needs, before the JVM calls the
+      // transformers.
       agent.instrumenter.concerns("");
       // This transformer cannot retransform: a loaded class cannot gain fields.
       instrumentation.addTransformer(agent.fields, false);

@@ -5,7 +5,8 @@ import java.lang.reflect.Method;
 import net.bytebuddy.asm.Advice;
 
 /**
- * Caches the names of a client's calls for the tracer, which Hadoop computes for each call.
+ * Caches the names of a client's calls for the tracer. Without the cache, Hadoop computes the name
+ * at each call.
  *
  * <p>Applied to {@code RpcClientUtil.methodToTraceString}, whose reflection on enclosing classes
  * costs more than all other tracing of a call in the client.

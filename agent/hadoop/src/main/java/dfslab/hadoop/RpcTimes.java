@@ -10,8 +10,8 @@ import org.apache.hadoop.ipc.Server;
  * Records the times that Hadoop has measured for a served call, when Hadoop updates its metrics.
  *
  * <p>Applied to {@code Server.updateMetrics}, which a handler calls directly after the call. Only
- * the queue time is outside the served call; the other times overlap the call's steps and are
- * details.
+ * the queue time is outside the served call. The other times overlap the call's steps, so they are
+ * recorded as details, which are part of no sum.
  */
 final class RpcTimes {
   private RpcTimes() {}

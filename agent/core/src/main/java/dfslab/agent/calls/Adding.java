@@ -5,14 +5,18 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Adds calls to a tree: nodes are located from the root down, times are summed from the leaves up.
+ * Adds calls to a calling-context tree. Nodes are located from the root down, and times are summed
+ * from the leaves up.
  */
 final class Adding {
   static final int NODE_LIMIT = 50_000;
   static final int ABOUT_LIMIT = 200;
   private static final Context MERGED = new Context("(merged at the node limit)", false, -1);
 
-  /** For each open call, the time spent so far in calls that it made and that have ended. */
+  /**
+   * For each call, the time in ns spent in those of its child calls that have ended and are in the
+   * tree.
+   */
   final long[] belowNs = new long[Calls.ROOM];
 
   private final Node root;
@@ -22,11 +26,12 @@ final class Adding {
   private long random = ThreadLocalRandom.current().nextLong() | 1;
 
   /**
-   * Adds to a tree, which counts its nodes together with the nodes of other trees.
+   * Adds calls to the tree with this root. {@code nodes} counts the nodes of all trees that share
+   * the limit of nodes.
    *
-   * @param asks whether the texts of arguments are computed at once, by toString(). This is the
-   *     host's code, which may need a lock of a thread that waits for this tree, so a snapshot
-   *     computes them later.
+   * @param asks whether the descriptions of calls are converted to texts at once, by toString().
+   *     This method is the host's code and may need a lock whose holder waits for this tree, so a
+   *     snapshot passes false and converts the descriptions later.
    */
   Adding(Node root, AtomicInteger nodes, boolean asks) {
     this.root = root;
@@ -35,13 +40,15 @@ final class Adding {
   }
 
   /**
-   * Adds the calls that have ended, and offers outermost ones as exemplars.
+   * Adds the calls that have ended, and offers the outermost calls among them as exemplars.
    *
-   * @param since the time in ns before which no call becomes an exemplar
-   * @return the number of calls for which the tree had no room
+   * @param count the number of calls to consider, from the first one on
+   * @param since a time of System.nanoTime(); calls that ended earlier do not become exemplars
+   * @return the number of calls that are counted at another node, because the tree is full
    */
   long add(Calls calls, int count, long since) {
-    // Short loops around methods: the JVM compiles the methods long before it compiles the loops.
+    // The loops only call methods, because the JVM compiles a method that is called often long
+    // before it compiles a loop.
     long misplaced = 0;
     for (int call = 0; call < count; call++) {
       misplaced += find(calls, call) ? 0 : 1;
@@ -55,7 +62,9 @@ final class Adding {
     return misplaced;
   }
 
-  /** Locates the node of a call; false if the tree is full and another node counts the call. */
+  /**
+   * Locates the node of a call. Returns false if another node counts the call, as the tree is full.
+   */
   private boolean find(Calls calls, int call) {
     int caller = calls.caller(call);
     Node above = caller < 0 ? root : places[caller];
@@ -64,12 +73,15 @@ final class Adding {
     return place.parent == above || calls.isCause(call) || !calls.fresh(call);
   }
 
-  /** The node of a call of the last addition. */
+  /** The node that the last {@link #add} located for a call. */
   Node place(int call) {
     return places[call];
   }
 
-  /** The node of the innermost of nested open calls, which are listed outermost first. */
+  /**
+   * The node of the innermost open call. {@code open} has the {@code depth} open calls, outermost
+   * first.
+   */
   Node place(Calls calls, int[] open, int depth) {
     Node place = root;
     for (int at = 0; at < depth; at++) {
@@ -92,7 +104,8 @@ final class Adding {
   }
 
   /**
-   * The child of a node for a step; if there is no room for a new child, another node of the tree.
+   * The child of a node for a step, created if needed. If the limit of nodes is reached, the node
+   * that counts all further calls of the step, whatever their paths.
    */
   Node child(Node above, Step step) {
     Node found = above.child(step);
@@ -179,7 +192,10 @@ final class Adding {
         ended ? calls.moved(call) : 0, ended && calls.failed(call), asks ? text(about) : about);
   }
 
-  /** The text of an argument; toString() is the host's code and may fail. */
+  /**
+   * The description of a call as a text; null if there is none. toString() is the host's code and
+   * may fail.
+   */
   static String text(Object about) {
     if (about == null) {
       return null;

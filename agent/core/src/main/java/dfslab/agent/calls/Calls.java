@@ -5,20 +5,25 @@ import java.lang.invoke.VarHandle;
 /**
  * A thread's calls that are not yet in its tree, in the order of their starts.
  *
- * <p>Each call takes four consecutive words and no reference: recording touches one cache line,
- * whereas the call's node in the tree takes ten, which are cold in a server. Only the owning thread
- * writes; snapshots read concurrently.
+ * <p>Each call takes four consecutive words and no reference. Recording a call therefore touches
+ * one cache line, whereas updating the call's node in the tree would touch ten, which a server's
+ * processor seldom has in its cache. Only the owning thread writes; snapshots read concurrently.
  */
 final class Calls {
-  /** Capacity in calls, and the largest number of calls when an outermost call begins. */
+  /**
+   * ROOM is the capacity in calls. If there are BETWEEN calls or more when an outermost call
+   * begins, the calls that have ended are first added to the tree.
+   */
   static final int ROOM = 1024;
 
   static final int BETWEEN = 512;
 
-  /** Largest number of calls kept of one outermost call while it lasts, for its exemplar. */
+  /** Largest number of calls of an exemplar. They are kept until the outermost call has ended. */
   static final int WHOLE = 256;
 
-  /** The caller of a thread's first call. */
+  /**
+   * The number that stands for no call, such as the caller of a call that is inside no other call.
+   */
   static final int NONE = -1;
 
   private static final int WORDS = 4;
@@ -54,8 +59,8 @@ final class Calls {
   }
 
   /**
-   * The number of calls for other threads (acquire): entries below it are visible, except the end
-   * fields of open calls.
+   * The number of calls, read by another thread (acquire). That thread then sees all of these calls
+   * completely, except the ends and results of calls that are open.
    */
   int visibleCount() {
     int visible = count;
@@ -74,13 +79,14 @@ final class Calls {
   }
 
   /**
-   * Begins a calling context and returns its number: the calls that follow are counted below it.
+   * Begins a calling context, which takes the place of a call, and returns its number as a call.
+   * {@code cause} is the context's number. The calls that follow are counted below the context.
    */
   int resume(int cause, int caller) {
     return append(cause, caller, CAUSE, OPEN, 0);
   }
 
-  /** Records a call that was timed by other code, as a child of a call that has ended. */
+  /** Records a call that was timed by other code, as a child of {@code caller}, which has ended. */
   void after(int step, int caller, long tookNs) {
     append(step, caller, AFTER, 0, tookNs);
   }
@@ -135,7 +141,9 @@ final class Calls {
     return ended(call) && !is(call, ADDED);
   }
 
-  /** Whether calls inside this outermost one were dropped. */
+  /**
+   * Whether calls inside this outermost call were dropped, because it has more than {@link #WHOLE}.
+   */
   boolean cut(int call) {
     return is(call, CUT);
   }
@@ -144,7 +152,7 @@ final class Calls {
     return (words[call * WORDS + ABOUT] & what) != 0;
   }
 
-  /** The number of the call's step, or of its context. */
+  /** The number of the call's step; for a calling context, the number of the context. */
   int number(int call) {
     return (int) (words[call * WORDS + ABOUT] & NUMBER);
   }
@@ -185,7 +193,9 @@ final class Calls {
     return is(call, DESCRIBED) ? abouts[call] : null;
   }
 
-  /** The number of the first call that starts after an outermost call has ended. */
+  /**
+   * The number of the first call that began after an outermost call had ended, at most the limit.
+   */
   int behind(int outermost, int limit) {
     int call = outermost + 1;
     while (call < limit && (isAfter(call) || caller(call) >= outermost)) {
@@ -195,9 +205,9 @@ final class Calls {
   }
 
   /**
-   * Drops the calls that are in the tree, except open ones and the first {@link #WHOLE} calls of an
-   * open outermost one. The remaining calls are renumbered, also in the list of open calls and in
-   * the times below them.
+   * Drops the calls that are in the tree. Open calls stay, and so do the first {@link #WHOLE} calls
+   * of an outermost call that is open. The calls that stay get new numbers, also in {@code open},
+   * the list of open calls, and in {@code belowNs}, the times spent below each call.
    */
   void letGo(int[] open, int depth, int outermost, long[] belowNs) {
     int stack = 0;
@@ -224,7 +234,7 @@ final class Calls {
     return call == NONE ? NONE : renumbered[call];
   }
 
-  /** Renumbers a call and moves its data, and returns true, if the call is to be kept. */
+  /** Whether a call stays. If so, moves its data to the new number {@code to}. */
   private boolean stays(int call, int to, boolean isOpen, int outermost) {
     boolean inside = outermost != NONE && call >= outermost;
     if (!isOpen && !(inside && call < outermost + WHOLE)) {

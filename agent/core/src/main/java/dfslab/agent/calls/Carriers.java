@@ -6,10 +6,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The calling contexts that objects carry from thread to thread, until they are resumed.
+ * The calling contexts of operations that go from thread to thread with an object, their carrier. A
+ * context is kept here until a thread resumes it.
  *
- * <p>Resuming removes an entry, because an entry that outlives its carrier burdens the garbage
- * collector. Entries that are never resumed end with their carriers.
+ * <p>Resuming a context removes its entry, because an entry that outlives its carrier burdens the
+ * garbage collector. The entry of a context that is never resumed ends with the carrier.
  */
 public final class Carriers {
   static final int LIMIT = 65_536;
@@ -19,7 +20,7 @@ public final class Carriers {
 
   private Carriers() {}
 
-  /** Key by identity that holds its object weakly. */
+  /** A key that compares carriers by identity and refers to its carrier weakly. */
   private static final class Key extends WeakReference<Object> {
     private final int hash;
 
@@ -40,7 +41,10 @@ public final class Carriers {
     }
   }
 
-  /** Key by identity for look-ups, which saves the garbage collector another weak reference. */
+  /**
+   * A key for look-ups, which compares carriers by identity. It is no weak reference, to spare the
+   * garbage collector one at each look-up.
+   */
   private static final class LookupKey {
     private final Object carrier;
 
@@ -76,13 +80,17 @@ public final class Carriers {
   }
 
   /**
-   * The number of contexts dropped for lack of room; calls that would resume them have no context.
+   * The number of contexts that were dropped because the table was full. The calls that would have
+   * resumed these contexts are recorded without a context.
    */
   public static long lost() {
     return LOST.sum();
   }
 
-  /** Resumes the context of the carrier, once; the result is for {@link Recorder#exit}. */
+  /**
+   * Resumes the context of the carrier and removes it from the table. Returns the value to pass to
+   * {@link Recorder#exit}; {@link Recorder#NOTHING} if the carrier has no context.
+   */
   public static int resume(Object carrier) {
     return Recorder.resume(carrier == null ? null : CAUSES.remove(new LookupKey(carrier)));
   }

@@ -1,9 +1,10 @@
 package dfslab.agent.calls;
 
 /**
- * The calling context of calls in another thread or process: a path of steps.
+ * The calling context of calls: the path of steps, in another thread or process, that caused them.
  *
- * <p>Equal paths are one object, so trees are merged by context, and calls allocate no context.
+ * <p>Equal paths from the same side, this process or another one, are one object. So trees are
+ * merged by comparing references, and calls allocate no context.
  */
 public final class Context {
   /**

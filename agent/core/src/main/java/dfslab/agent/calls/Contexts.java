@@ -4,7 +4,12 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** All contexts of this process, one for each path, up to a limit. */
+/**
+ * The calling contexts of this process: for each call path at most one for local calls (caused by
+ * another thread) and one for remote calls (caused by another process). Each of the two groups has
+ * at most LIMIT paths. All further paths, and paths longer than PATH_LIMIT characters, share one
+ * context of their group, "(beyond limit)".
+ */
 public final class Contexts {
   static final int LIMIT = 4096;
   static final int PATH_LIMIT = 1024;
@@ -15,7 +20,10 @@ public final class Contexts {
   private static int made = 2;
   private static final ConcurrentHashMap<String, Context> LOCAL = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<String, Context> REMOTE = new ConcurrentHashMap<>();
-  /** Number of slots in the table of contexts by path hash, which saves searches in trees. */
+  /**
+   * Number of slots in the table from the hash of a path to the path's context. A context in the
+   * table is found without a search in a tree.
+   */
   private static final int SLOTS = 4 * LIMIT;
 
   private static final int TRIES = 8;
@@ -36,7 +44,10 @@ public final class Contexts {
     return NUMBERED.get(number);
   }
 
-  /** The hash of a path extended by one step; 0 is the hash of no path. */
+  /**
+   * The hash of a path that is extended by one step. A path without steps has the hash 0, which is
+   * the hash of no other path.
+   */
   static long below(long path, int step) {
     long mixed = (path ^ step) * SPREAD;
     return mixed ^ mixed >>> 32 | 1;
@@ -54,7 +65,9 @@ public final class Contexts {
     return null;
   }
 
-  /** Stores a context, if there is a free slot near its hash. */
+  /**
+   * Stores a context by the hash of its path, unless all slots near the hash's own slot are taken.
+   */
   static synchronized void remember(long path, Context context) {
     for (int tried = 0; tried < TRIES; tried++) {
       int slot = slot(path, tried);

@@ -1,9 +1,10 @@
 package dfslab.agent.calls;
 
 /**
- * One sampled outermost call with all timed calls inside it.
+ * One outermost call that is kept as an example, with the timed calls inside it. If there are too
+ * many calls inside it, only the first ones are kept, and {@code cut} is true.
  *
- * <p>The description of a call is a text, or an object whose text the next snapshot computes.
+ * <p>The description of a call is a text, or an object that the next snapshot converts to a text.
  */
 public record Exemplar(
     long tookNs,
@@ -14,7 +15,10 @@ public record Exemplar(
     long traceHigh,
     long traceLow,
     Span[] spans) {
-  /** One call of an exemplar; parent is the index of its parent among the spans, or -1. */
+  /**
+   * One call of an exemplar. {@code parent} is the index in {@code spans} of the call that made it;
+   * -1 for the outermost call.
+   */
   public record Span(
       Step step, int parent, long startNs, long endNs, long bytes, boolean failed, Object about) {
     /** The text of the description; null if there is none. */

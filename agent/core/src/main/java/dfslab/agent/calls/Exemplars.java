@@ -5,10 +5,11 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * The exemplars of one path: the slowest calls, a uniform sample, and failed calls.
+ * The exemplars of one path: the slowest calls, a uniform random sample of all calls, and the first
+ * failed calls, with at most EACH calls of each kind.
  *
- * <p>Each call draws a random number, and the calls with the largest numbers form the sample, so
- * that samples merge exactly.
+ * <p>Each call draws a random number, and the calls with the largest numbers form the sample. So
+ * two samples merge exactly: the result is a sample of all calls of both.
  */
 final class Exemplars {
   static final int EACH = 2;

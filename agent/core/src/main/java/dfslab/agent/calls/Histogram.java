@@ -1,10 +1,11 @@
 package dfslab.agent.calls;
 
 /**
- * Counts of durations in log-linear buckets, 64 for each octave, which resolve values to 0.8 %.
+ * Counts of durations in log-linear buckets, 64 for each octave (from one power of two to the
+ * next). A bucket determines a duration to within 0.8 %.
  *
- * <p>The buckets of an octave are allocated with its first value, so a steady state allocates
- * nothing.
+ * <p>The buckets of an octave are allocated with its first value, so after some time no value
+ * causes an allocation.
  */
 public final class Histogram {
   private static final int BITS = 6;
@@ -53,8 +54,8 @@ public final class Histogram {
   }
 
   /**
-   * The octave of a value. Values below 64 are octave 0, with one bucket each; above, the leading
-   * bit determines the octave.
+   * The number of the octave to which a value belongs, which the leading bit of the value
+   * determines. Values below 64 all belong to octave 0, which has one bucket for each value.
    */
   private static int octave(long value) {
     return value < WIDTH ? 0 : 64 - BITS - Long.numberOfLeadingZeros(value);

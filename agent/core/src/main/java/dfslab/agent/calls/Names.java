@@ -6,7 +6,11 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Maps the names that the traced program gives its own calls to recorded steps. */
 public final class Names {
-  /** A pattern for names that the program gives its own calls. */
+  /**
+   * A pattern for names that the program gives its own calls, with the step that records these
+   * calls. If {@code served}, the pattern is for calls on behalf of another process, else for other
+   * calls.
+   */
   public record Name(boolean served, Pattern pattern, String step, Kind kind) {}
 
   static final int LIMIT = 4096;

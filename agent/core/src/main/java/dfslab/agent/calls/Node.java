@@ -6,15 +6,16 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A node of one thread's calling-context tree: a step with sums over its calls.
+ * A node of a calling-context tree: a step with sums over its calls, or a calling context.
  *
- * <p>Only the owning thread adds children, which may happen while a snapshot reads. Sums change
- * only under the tree's lock. Other packages only read the fields, those of a merged tree.
+ * <p>Only the thread that owns the tree adds children, perhaps while a snapshot reads the tree.
+ * Sums change only under the tree's lock. Other packages only read fields, and only those of merged
+ * trees, which no thread records to.
  */
 public final class Node {
   public final Step step;
   final Node parent;
-  /** The calling context of the calls below this node; null if the node is a step. */
+  /** The calling context of the calls below this node; null if the node is a step or a root. */
   public final Context context;
 
   public Node firstChild;
@@ -32,13 +33,14 @@ public final class Node {
   private Node recent;
 
   /**
-   * The children that are contexts, in a hash table, since a server's thread has thousands of them.
+   * The children that are contexts. They are in a hash table, since the tree of a server's thread
+   * has thousands of them.
    */
   private Map<Context, Node> causes;
 
   private Context own;
 
-  /** A node without calls; null as step, parent and context for the root of a tree. */
+  /** Creates a node without calls. All arguments are null for the root of a tree. */
   public Node(Step step, Node parent, Context context) {
     this.step = step;
     this.parent = parent;
@@ -100,7 +102,7 @@ public final class Node {
     durations.record(Math.max(0, tookNs));
   }
 
-  /** The exemplars of this step, if the step is an outermost call of a thread. */
+  /** The exemplars among the calls of this node, which must be outermost calls of a thread. */
   Exemplars exemplars() {
     if (exemplars == null) {
       exemplars = new Exemplars();

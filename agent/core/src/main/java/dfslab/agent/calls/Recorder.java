@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * The methods that instrumented code calls.
  *
- * <p>They allocate nothing once each path of a thread has occurred.
+ * <p>Once each path of a thread has occurred, the methods allocate memory only for exemplars.
  */
 public final class Recorder {
   static final int STEP_LIMIT = 4096;
@@ -30,21 +30,26 @@ public final class Recorder {
   }
 
   /**
-   * Starts a call of a step by its number, and returns a value for exit; {@code about} describes
-   * the call.
+   * Starts a call of the step with this number, and returns the value to pass to {@link #exit}.
+   * {@code about} describes the call, such as a file; null if nothing describes it.
    */
   public static int enter(Object tree, int step, Object about) {
     return tree == null ? NOTHING : ((ThreadTree) tree).enter(step, about);
   }
 
-  /** Ends a call that moved {@code moved} bytes; negative if it moves no data. */
+  /**
+   * Ends the call for which {@link #enter} returned {@code entered}. {@code moved} is the number of
+   * bytes that the call moved; negative if it moves no data.
+   */
   public static void exit(Object tree, int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
       ((ThreadTree) tree).exit(entered, moved, failed);
     }
   }
 
-  /** Ends a call of this thread, for callers that do not hold the thread's tree. */
+  /**
+   * Ends a call of this thread like the other {@code exit}, for callers that did not keep the tree.
+   */
   public static void exit(int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
       TREE.get().exit(entered, moved, failed);
@@ -52,8 +57,8 @@ public final class Recorder {
   }
 
   /**
-   * The step number for a name that the traced program gives its own calls; {@link #NOTHING} if
-   * none matches.
+   * The number of the step that records calls to which the traced program gives this name; {@link
+   * #NOTHING} if no pattern matches the name.
    */
   public static int named(String name, boolean served) {
     return Names.step(name, served);
@@ -64,7 +69,10 @@ public final class Recorder {
     return active && step != NOTHING ? TREE.get().enter(step, null) : NOTHING;
   }
 
-  /** Records this thread's next calls under a calling context; the result is for {@link #exit}. */
+  /**
+   * Records the calls that this thread makes next below a calling context, until the returned value
+   * is passed to {@link #exit}.
+   */
   public static int resume(Context cause) {
     return active && cause != null ? TREE.get().resume(cause) : NOTHING;
   }
@@ -78,14 +86,17 @@ public final class Recorder {
     }
   }
 
-  /** Records a detail that other code has timed, unless its time is zero. */
+  /** Records a step of the kind DETAIL that other code has timed, unless its time is zero. */
   public static void detailAfter(String step, long tookNs) {
     if (tookNs != 0) {
       recordAfter(step, "detail", tookNs);
     }
   }
 
-  /** This thread's current path as a context for calls elsewhere; null outside all calls. */
+  /**
+   * The path to this thread's innermost call, as a context for calls in other threads or processes.
+   * Null outside all calls, and while recording is paused.
+   */
   public static Context context() {
     return active ? TREE.get().context() : null;
   }
@@ -100,14 +111,15 @@ public final class Recorder {
     return steps[number];
   }
 
-  /** The step with this name and kind. */
+  /** The step with this name. If there is none, it is created with this kind. */
   static Step step(String name, String kind) {
     Step step = BY_NAME.get(name);
     return step != null ? step : define(name, Kind.of(kind));
   }
 
   /**
-   * The step with this name and kind, created if needed; all names beyond the limit share one step.
+   * The step with this name. If there is none, it is created with this kind. When the limit of
+   * steps is reached, all further names share one step.
    */
   public static synchronized Step define(String name, Kind kind) {
     Step step = BY_NAME.get(name);
@@ -130,7 +142,7 @@ public final class Recorder {
     active = on;
   }
 
-  /** The trees of all threads, which may be writing to them. */
+  /** The trees of all threads. The threads may still be recording to the trees. */
   public static List<ThreadTree> trees() {
     synchronized (TREES) {
       return List.copyOf(TREES);

@@ -6,9 +6,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * One thread's calling-context tree, its open calls, and the calls that are not yet in the tree.
  *
- * <p>A new thread adopts the tree of a thread that has ended. Trees are merged in any case, and
- * their number never exceeds the largest number of simultaneous threads. Sums change only under
- * this object's lock, which the thread takes once for some hundred calls.
+ * <p>A new thread adopts the tree of a thread that has ended, if there is one, so there are never
+ * more trees than the largest number of simultaneous threads. The results do not change, because a
+ * snapshot merges all trees. Sums change only under this object's lock, which the thread takes once
+ * for some hundred calls.
  */
 public final class ThreadTree {
   static final int DEPTH_LIMIT = 200;
@@ -29,8 +30,8 @@ public final class ThreadTree {
   private boolean failedInside;
 
   /**
-   * The number of the call that ended last; NONE if only the tree has the call, at {@code
-   * leftPlace}.
+   * The number of the timed call that ended last. NONE if the call is no longer in {@code calls},
+   * because it was added to the tree; its node is then {@code leftPlace}.
    */
   private int left = Calls.NONE;
 
@@ -45,7 +46,10 @@ public final class ThreadTree {
     this.owner = new WeakReference<>(owner);
   }
 
-  /** Adopts the tree of a thread that has ended, perhaps inside calls. */
+  /**
+   * Gives this tree to a new thread, as the thread that used it has ended. Calls that the ended
+   * thread left open are dropped.
+   */
   void adopt(Thread thread) {
     depth = 0;
     outermost = Calls.NONE;
@@ -60,7 +64,7 @@ public final class ThreadTree {
     return thread == null || thread.getState() == Thread.State.TERMINATED;
   }
 
-  /** Starts a call of a step; the result is for {@link #exit}. */
+  /** Starts a call of a step. Returns the depth of the call, to be passed to {@link #exit}. */
   int enter(int step, Object about) {
     int at = depth;
     if (at >= DEPTH_LIMIT) {
@@ -104,7 +108,10 @@ public final class ThreadTree {
     }
   }
 
-  /** Records the calls that follow under a calling context, until {@link #exit}. */
+  /**
+   * Records the calls that follow below a calling context, until the returned depth is passed to
+   * {@link #exit}.
+   */
   int resume(Context cause) {
     int at = depth;
     if (at >= DEPTH_LIMIT) {
@@ -134,7 +141,10 @@ public final class ThreadTree {
     }
   }
 
-  /** The path to the innermost call as a context for calls elsewhere; null outside all calls. */
+  /**
+   * The path to the innermost call, as a context for calls in other threads or processes; null
+   * outside all calls.
+   */
   Context context() {
     int inside = Math.min(depth, DEPTH_LIMIT);
     if (inside == 0) {
@@ -169,7 +179,10 @@ public final class ThreadTree {
     root.forgetCalls();
   }
 
-  /** Adds all calls that have ended to another tree, whose nodes are counted separately. */
+  /**
+   * Adds the sums of this tree, and the ended calls that are not yet in it, to the tree {@code
+   * merged}. The nodes of {@code merged} are counted separately. This tree stays unchanged.
+   */
   public synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
     Adding rest = new Adding(merged, new AtomicInteger(NODES.get()), false);
@@ -180,7 +193,7 @@ public final class ThreadTree {
     totals.openCalls += openCalls();
   }
 
-  /** Sums over trees that are not in any node. */
+  /** Figures that no node has, each summed over all trees. */
   public static final class Totals {
     public long misplaced;
     public long tooDeep;

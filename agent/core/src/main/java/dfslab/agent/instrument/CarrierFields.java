@@ -16,11 +16,13 @@ import net.bytebuddy.implementation.Implementation;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Adds a field for the calling context, at load time, to classes that carry operations between
- * threads.
+ * Adds a field for the calling context to classes whose objects carry operations between threads.
+ * The field is added when a class is loaded.
  *
- * <p>A field costs far less than a look-up in {@code Carriers}. Only classes that both capture and
- * resume a context in their own methods get a field; classes that are already loaded cannot.
+ * <p>A field costs far less than a look-up in {@code Carriers}. Fields are used only if all capture
+ * and resume points are for the methods' own objects, and exactly the classes that capture a
+ * context also resume one. Otherwise no class gets a field. Classes that are already loaded cannot
+ * get one.
  */
 public final class CarrierFields implements ClassFileTransformer {
   static final String NAME = "dfslab$cause";
@@ -30,7 +32,7 @@ public final class CarrierFields implements ClassFileTransformer {
           .with(TypeValidation.DISABLED)
           .with(Implementation.Context.Disabled.Factory.INSTANCE);
 
-  /** Fields for the classes that these points capture and resume. */
+  /** Determines from the capture and resume points which classes get a field. */
   public CarrierFields(Points points) {
     Set<String> resumed = new HashSet<>();
     for (Points.JoinPoint point : points.joinPoints) {
@@ -39,7 +41,8 @@ public final class CarrierFields implements ClassFileTransformer {
         continue;
       }
       if (!point.owner().plain() || point.source().from() != Points.From.THIS) {
-        // Objects captured from arguments may be of any class, so all contexts stay in one table.
+        // An argument or a pattern may stand for any class, so all contexts are kept in {@code
+        // Carriers}.
         owners.clear();
         return;
       }

@@ -159,8 +159,8 @@ public final class Instrumenter implements ClassFileTransformer {
   }
 
   /**
-   * Whether a point can be applied alone, which finds the wrong one if several points fail
-   * together.
+   * Whether a point can be applied alone; if not, turns the point off. If several points cannot be
+   * applied together, this finds the one that is wrong.
    */
   private boolean alone(TypeDescription type, ClassFileLocator locator, Points.JoinPoint point) {
     try {
@@ -212,7 +212,9 @@ public final class Instrumenter implements ClassFileTransformer {
     }
   }
 
-  /** Finds the classes of the jar's folder life/, then those of the agent itself. */
+  /**
+   * Finds a class in the jar's folder life/ or, if it is not there, among the agent's own classes.
+   */
   private static final class Life implements ClassFileLocator {
     private final ClassFileLocator own = ForClassLoader.of(Instrumenter.class.getClassLoader());
 

@@ -44,8 +44,8 @@ public final class Points {
   }
 
   /**
-   * The type of advice, outermost first. For ADVICE, the field STEP has the name of the advice
-   * class.
+   * The type of advice. If several points concern one method, the advice of the type listed first
+   * is outermost. For ADVICE, the step of the point has the name of the advice class.
    */
   public enum Action {
     RESUME,

@@ -119,8 +119,8 @@ public final class Snapshots implements Runnable {
         replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
       }
       if (restarts) {
-        // The file is removed only after both files are written, which tells the requester that
-        // they are complete.
+        // The file is removed only after both files are written: its absence tells the requester
+        // that they are complete.
         Files.deleteIfExists(request);
       }
     } catch (IOException | RuntimeException failure) {
@@ -135,7 +135,10 @@ public final class Snapshots implements Runnable {
     Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE);
   }
 
-  /** Truncates the exemplars to the limit; returns the number of dropped ones. */
+  /**
+   * Drops the last exemplars, so that the others have at most SPAN_LIMIT calls in sum. Returns the
+   * number of dropped exemplars.
+   */
   private static long limit(List<Exemplar> exemplars) {
     int spans = 0;
     for (int kept = 0; kept < exemplars.size(); kept++) {
@@ -187,8 +190,9 @@ public final class Snapshots implements Runnable {
   }
 
   /**
-   * Writes the row of a node: a context has "under", a step has its sums; both have the number of
-   * the parent's row, or -1.
+   * Writes a row for each node below {@code above}, parents first. "above" is the number of the row
+   * of the node's parent; -1 if the parent is the root. The row of a context has the context's path
+   * as "under", and the row of a step has the step's sums. Steps without calls are left out.
    */
   private static void nodes(Json json, Node above, Map<Node, Integer> numbers) {
     for (Node node = above.firstChild; node != null; node = node.sibling) {

@@ -3,10 +3,11 @@ package dfslab.agent.text;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * A cache of texts, by the object that they describe, which the traced program would otherwise
- * compute at every call.
+ * A cache of the texts that describe objects, by object. Without it, the traced program would
+ * compute the text at every call.
  *
- * <p>It is for texts that the program makes for its tracer only; a hit costs a look-up.
+ * <p>It is for texts that the program makes for its tracer only. A text that is in the cache costs
+ * a look-up.
  */
 public final class Memo {
   static final int LIMIT = 4096;

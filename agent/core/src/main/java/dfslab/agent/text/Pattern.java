@@ -5,8 +5,8 @@ public final class Pattern {
   private final String text;
 
   /**
-   * The literal text before the first wildcard; most names differ in it, which saves the regular
-   * expression.
+   * The literal text before the first wildcard. Most names do not begin with it, so they need not
+   * be compared with the regular expression.
    */
   private final String beginning;
 
@@ -38,8 +38,8 @@ public final class Pattern {
   }
 
   /**
-   * The template with "*" replaced by the text that this pattern's last "*" matches; null if the
-   * name does not match.
+   * The template, in which the text that this pattern's last "*" matches replaces each "*". The
+   * whole name replaces it if the pattern has no "*". Null if the pattern does not match the name.
    */
   public String fill(String name, String template) {
     if (!name.startsWith(beginning)) {

@@ -4,8 +4,8 @@ import dfslab.agent.calls.Recorder;
 import java.io.Closeable;
 
 /**
- * A call that may be the calling context of others; the scope that is open for the call measures
- * its time.
+ * Hadoop's type of a call. The calling context of other calls may be derived from it. A {@link
+ * TraceScope} measures the time of the call.
  */
 public class Span implements Closeable {
   static final Span NONE = new Span();
@@ -39,7 +39,10 @@ public class Span implements Closeable {
     return this;
   }
 
-  /** The path of the call as a context; null outside all calls. */
+  /**
+   * The path of the call as a context. For a span of {@link Tracer#newSpan}, this is the context
+   * below which the call will be opened. Null outside all calls.
+   */
   public SpanContext getContext() {
     return context;
   }

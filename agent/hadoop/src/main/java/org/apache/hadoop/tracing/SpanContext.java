@@ -23,7 +23,10 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
   final Span span = new Span(this, "");
   private final ByteString wire;
 
-  /** The span last created under this context, which is usually also the next one. */
+  /**
+   * The span that was created last under this context. The next span usually has the same name, so
+   * this span is reused.
+   */
   private Span caused = Span.NONE;
 
   /** A context outside all calls. */
@@ -46,7 +49,9 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return (SpanContext) cause.carried;
   }
 
-  /** The span with this name under this context; the last span is reused if it has the name. */
+  /**
+   * The span with this name under this context: the span that was created last, if it has the name.
+   */
   Span caused(String name) {
     Span last = caused;
     if (!last.name.equals(name)) {
@@ -90,7 +95,7 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return ours ? of(Recorder.remote(text.substring(MARK.length()))) : null;
   }
 
-  /** Compares contexts, because Hadoop sorts the contexts of packets. */
+  /** Compares the paths of contexts, because Hadoop sorts the contexts of packets. */
   @Override
   public int compareTo(SpanContext other) {
     return path().compareTo(other.path());

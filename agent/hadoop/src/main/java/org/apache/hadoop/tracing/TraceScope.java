@@ -3,7 +3,10 @@ package org.apache.hadoop.tracing;
 import dfslab.agent.calls.Recorder;
 import java.io.Closeable;
 
-/** An open call, below its calling context if that is in another thread or process. */
+/**
+ * An open call. If it has a calling context in another thread or process, it is recorded below this
+ * context, else inside the thread's innermost call.
+ */
 public class TraceScope implements Closeable {
   private int cause = Recorder.NOTHING;
   private int call = Recorder.NOTHING;
@@ -28,7 +31,10 @@ public class TraceScope implements Closeable {
   /** Does nothing: annotations are discarded. */
   public void addTimelineAnnotation(String text) {}
 
-  /** The innermost call of this thread while the scope is open. */
+  /**
+   * The span of this scope. Unless the constructor got one, it is that of the thread's innermost
+   * call when this method is first called.
+   */
   public Span span() {
     if (span == null) {
       SpanContext context = SpanContext.of(Recorder.context());
