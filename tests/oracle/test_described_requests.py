@@ -52,8 +52,8 @@ def test_windows_are_those_of_the_kernel(size_bytes, call_bytes):
 
 
 def cost(system, workload, operation="", **keys):
-    """Returns the cost of the operation of a workload that has only one. The constants have their
-    default values."""
+    """Returns the cost of the only operation of a workload. The constants have their default
+    values."""
     if operation:
         keys["operation"] = operation
     given = situation_of(system, workload, **keys)
@@ -62,7 +62,7 @@ def cost(system, workload, operation="", **keys):
 
 
 def demand_s(demands, place, kind="cpu"):
-    """Returns the total seconds of those demands whose station is of the kind `kind` at the place
+    """Returns the sum, in seconds, of the demands at all stations of the kind `kind` at the place
     `place`."""
     return sum(
         s for station, s in demands.items() if (station.place, station.kind) == (place, kind)
