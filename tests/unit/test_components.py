@@ -168,7 +168,8 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(reported, cached=cached)).time_s - simulate(whole).time_s
         # In the replay, the client opens the file after the manager has admitted the client, and
-        # ends when the close of the file has ended. The opening is the difference.
+        # the replay ends with the close of the file. So the replay takes longer by one open: two
+        # client calls, one call of the manager and two network latencies.
         h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)

@@ -320,7 +320,8 @@ def test_an_ignored_signal_stays_ignored_while_clean_up_is_protected():
 
 
 def test_a_testbed_that_its_process_forgot_is_taken_down_at_the_end_of_the_process(tmp_path):
-    """A second interrupt may end the clean-up that the first one began."""
+    """A testbed that is still up when its process ends is taken down at that time. A testbed can
+    remain up in this way if a second interrupt ends the clean-up that the first interrupt began."""
     owner = in_other_process(tmp_path, "ends")
     testbed_id = owner.communicate(timeout=120)[0].strip()
     assert owner.returncode == 0
