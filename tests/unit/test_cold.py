@@ -26,7 +26,7 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts. Once clients have started, its count of bytes read from
+    """A fake testbed of two client hosts. From the second reading on, its count of bytes read from
     disks is larger by `given_bytes`."""
 
     cluster = None

@@ -19,7 +19,7 @@ from dfslab.method import RunFailed
 from support.clock import ManualClock
 from support.waiting import wait_until
 
-# Only ends what hangs.
+# Time limit in seconds. It only ends a test that hangs.
 HANGS_S = 300
 
 

@@ -82,8 +82,9 @@ def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
 
 
 def test_a_wait_for_a_direct_read_is_a_limit_of_the_disk():
-    """A request of a single stream occupies the disk for a small part of its time only. The rest is
-    waiting for the disk, which a faster disk shortens."""
+    """A direct read of a single stream occupies the disk for only a small part of its time. In the
+    rest it waits for the answer of the disk. A faster disk would shorten this wait, so the disk is
+    named as the limit."""
     limits = limits_of(*described(MEASURED, 1, cache="direct", **SMALL))
     assert limits[0].name == "machine.disk"
     assert limits[0].share > 0.9

@@ -51,9 +51,9 @@ def scenario():
 
 
 def result(point, repetition, noise=1.0):
-    """Returns a result of the planted law: the response time is proportional to x ln x for x
-    clients, and four times as long at a quarter of a core. For a peak of arrivals, the response
-    time follows the fluid formula. `noise` multiplies the time."""
+    """Returns a result of the planted law: the mean latency is proportional to x ln x for x
+    clients, and four times as long at a quarter of a core. `noise` multiplies this latency. For a
+    peak of arrivals, the mean response time follows the fluid formula, without noise."""
     requested, share = point.scenario.workload, point.scenario.deployment.node[0].share
     clients = requested.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
