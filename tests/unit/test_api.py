@@ -98,8 +98,8 @@ def test_wrong_input_is_one_line():
 
 
 def test_the_package_is_imported_before_it_is_installed(monkeypatch):
-    """The set-up imports the package from its sources before it is installed, when it has no
-    metadata yet."""
+    """The set-up imports the package from its sources before the package is installed, when it has
+    no metadata yet. The import then succeeds, and only reading `__version__` fails."""
 
     def absent(name):
         raise metadata.PackageNotFoundError(name)

@@ -142,8 +142,8 @@ def test_a_traces_own_times_hold_calls_back():
     last_s = ends_s([0.1 * at for at in range(11)])
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
-    # The scheduled time of a whole-file operation delays the first of its calls; the other calls
-    # follow without one.
+    # A whole-file operation becomes several calls. Its scheduled time is that of the first call;
+    # the other calls have no scheduled time (0) and follow at once.
     whole = calls_of([ExecutedOperation(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 

@@ -232,7 +232,8 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
 
 
 def test_an_interrupted_probe_of_calls_leaves_no_file(tmp_path, monkeypatch):
-    """The threads stop before their folder is removed: none creates a file in it afterwards."""
+    """After an interrupt, the threads of the probe end before their folder is removed, so no thread
+    creates a file in it afterwards."""
     fsync, calls, ended = os.fsync, itertools.count(), []
 
     def interrupting(file: int) -> None:

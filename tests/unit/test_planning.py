@@ -71,7 +71,8 @@ def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
 
 
 def test_a_deployment_holds_its_data():
-    """A target with a low rate but much data needs as many servers as the data require."""
+    """If the target has a low rate but much data, the planned number of servers is the smallest one
+    whose disks can store the data."""
     layout = glusterfs()
     sized = fewest_servers(layout, 1, parse_targets("read >= 1 MB/s, 100 M files of 16 MiB"))
     assert not isinstance(sized, str)

@@ -26,8 +26,9 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """Starts a process that starts a testbed, prints the testbed's id, and then executes the Python
-    statements in `action`."""
+    """Starts a process that starts a testbed and prints the testbed's id. If `action` is "outlive",
+    the testbed may outlive the process. If it is "wait", the process waits for a minute before it
+    ends. With any other text, the process ends at once."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})

@@ -173,7 +173,9 @@ def test_the_best_setting_of_the_grid_is_reached_in_three_runs(plan):
 
 
 def test_a_wrong_description_is_corrected_by_measurements(plan):
-    """If one setting does the opposite of its prediction, later runs avoid this setting."""
+    """A setting is measured to halve the rate, contrary to its prediction. Then no combination with
+    this setting has a higher predicted gain than before, and the search chooses another combination
+    next."""
     planned = plan(runs=4)
     known = predicted_law(planned)
     first, _ = tuned(plan(runs=1), Planted(law_of(known)))
