@@ -193,9 +193,9 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def check(wheel: Path, folder: Path, report: Path | None, record: bool = False) -> None:
-    """Tries the wheel by all commands, and prints the seconds that each command takes. Writes the
-    report if `report` is a folder. Raises SystemExit if a command fails or the check takes longer
-    than LIMIT_S."""
+    """Installs the wheel without and then with extras, runs the commands of BASE and WITH_EXTRAS,
+    and prints the seconds that each command takes. Writes the report if `report` is a folder.
+    Raises SystemExit if a command fails or the check takes longer than LIMIT_S."""
     check_platform(wheel)
     began_s = time.monotonic()
     environment = Environment(folder)

@@ -29,9 +29,9 @@ STREAMS = [name for name in WORKLOADS if discover.workload(name).command is None
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
-    """Returns a scenario on the smallest legal deployment of the file system `system`. If `apart`,
-    each role is on a separate node, else all roles are on one node. `keys` are further tables of
-    the scenario."""
+    """Returns a scenario on the file system `system`, with the default number of instances of each
+    role. If `apart` is true, each instance is on a separate node; otherwise all are on one node.
+    `keys` are further keys of the workload."""
     described = discover.file_system(system)
     if apart:
         nodes = [
