@@ -21,13 +21,14 @@ myst_heading_anchors = 3
 man_pages = [
     ("docs/reference/commands", "dfslab", "performance laboratory for file systems", "", 1)
 ]
-# Documents of the repository begin below the first level where a table of recordings follows.
+# Sphinx does not warn of pages whose headings begin below the first level or skip a level. Warnings
+# are errors.
 suppress_warnings = ["myst.header"]
 # Languages of code blocks that Pygments does not colour.
 PLAIN = ("mermaid", "promela")
 
 
 def setup(app: Sphinx) -> None:
-    """Shows code blocks of further languages as plain text."""
+    """Makes Sphinx show code blocks in the languages PLAIN as plain text."""
     for language in PLAIN:
         app.add_lexer(language, TextLexer)

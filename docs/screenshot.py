@@ -37,7 +37,8 @@ class Shot:
     """What a picture shows: the top of a page, or one section of it.
 
     `section`: id of the section's element (empty: the top of the page). `width` and `height`: size
-    of the browser's window in CSS pixels.
+    of the browser's window in CSS pixels. `scheme`: whether the page has its light or its dark
+    colours.
     """
 
     section: str = ""
@@ -47,8 +48,9 @@ class Shot:
 
 
 def open_page(page: Page, source: Path | str) -> list[str]:
-    """Opens a page in a browser's tab: a file, or an address. Returns the errors of the console,
-    and the addresses of requests to other servers than the page's own."""
+    """Opens `source`, a file or an address, in the browser's tab `page`. Returns a list of
+    complaints: the error messages of the console, and the addresses of requests to other servers
+    than that of the page. Later complaints are added to the same list."""
     address = source.resolve().as_uri() if isinstance(source, Path) else source
     own = urljoin(address, "/")
     complaints: list[str] = []

@@ -138,8 +138,8 @@ def is_tagged(schema: Mapping[str, Any]) -> bool:
 
 
 def with_tags(structs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Returns the structs with the tags of the tagged unions as required fields of the structs
-    that the unions name."""
+    """Returns the structs by name, each with its tag as an additional required field if it belongs
+    to a tagged union. In the schema, the union contains the tag and refers to the struct."""
     found = dict(structs)
     for union in filter(is_tagged, structs.values()):
         for one in union["oneOf"]:

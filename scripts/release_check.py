@@ -113,7 +113,9 @@ class Output:
 
 
 class Environment:
-    """An empty Python environment, and an empty folder in which its commands run."""
+    """A new Python environment, and a folder in which its commands run. The folder has only an
+    empty folder `data` and two inputs of the commands: a strace trace and a trace of an HDFS
+    client."""
 
     def __init__(self, folder: Path) -> None:
         self.python = folder / "environment" / "bin" / "python"
@@ -132,9 +134,8 @@ class Environment:
         _run([*command, "--python", str(self.python), *packages], ROOT)
 
     def dfslab(self, one: Try) -> Output:
-        """Runs dfslab with the words of `one` and returns its output. Raises SystemExit with a
-        message if the exit code or the output is wrong.
-        """
+        """Runs dfslab with the words of the command `one` and returns its output. Raises SystemExit
+        with a message if the exit code or the output is wrong."""
         own = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         own |= {"COLUMNS": str(COLUMNS), "HOME": str(self.work), "TMPDIR": str(self.temporary)}
         command = [str(self.python.with_name("dfslab")), *one.words]
@@ -192,9 +193,9 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def check(wheel: Path, folder: Path, report: Path | None, record: bool = False) -> None:
-    """Tries the wheel by all commands, and prints the seconds that each command takes. Writes the
-    report if `report` is a folder. Raises SystemExit if a command fails or the check takes longer
-    than LIMIT_S."""
+    """Installs the wheel without and then with extras, runs the commands of BASE and WITH_EXTRAS,
+    and prints the seconds that each command takes. Writes the report if `report` is a folder.
+    Raises SystemExit if a command fails or the check takes longer than LIMIT_S."""
     check_platform(wheel)
     began_s = time.monotonic()
     environment = Environment(folder)

@@ -18,12 +18,15 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Sessions of read requests that arrive as an open workload, each with a separate file system.
+ * Sessions of read requests that arrive as an open workload. Each session opens a separate HDFS
+ * client.
  *
- * <p>The shape of AliCloud's load (Ren and others 2017): a rate of sessions times a factor,
- * lognormal times between them, a geometric number of requests in each, lognormal read sizes.
- * Settings come as words `key=value`; it says "ready" once its files are written and it has warmed
- * up, and begins when a line comes in.
+ * <p>The workload has the form of AliCloud's (Ren and others 2017): sessions arrive at a rate of
+ * {@code sessions_per_s} times {@code rate_factor}, the times between their arrivals are lognormal,
+ * the number of requests of a session is geometric, and the sizes of reads are lognormal.
+ *
+ * <p>The arguments are settings of the form {@code key=value}. The program writes its files, warms
+ * up and prints "ready". It begins the sessions when it reads a line from its standard input.
  */
 public final class HdfsSessions {
   private static final int BUFFER_BYTES = 64 * 1024;
@@ -71,7 +74,10 @@ public final class HdfsSessions {
     return new Path(folder + "/data-" + file);
   }
 
-  /** A request: which file, and how much of it from where; all of it if no size was requested. */
+  /**
+   * A request to read {@code bytes} bytes of a file from the offset {@code from}. If the setting
+   * {@code read_size} is 0, it reads the whole file.
+   */
   private record Request(int file, long from, long bytes) {}
 
   private Request request() {
@@ -89,7 +95,7 @@ public final class HdfsSessions {
     List<Future<Void>> all = new ArrayList<>();
     double atS = 0;
     for (int session = 0; session < count; session++) {
-      // A lognormal time whose mean is that of the rate.
+      // A lognormal time with the mean 1 / perSecond.
       atS += Math.exp(sigma * random.nextGaussian() - sigma * sigma / 2) / perSecond;
       List<Request> wanted = new ArrayList<>();
       do {
@@ -112,7 +118,7 @@ public final class HdfsSessions {
         try (FSDataInputStream in = system.open(path(one.file()))) {
           if (one.bytes() == fileBytes) {
             while (in.read(buffer) >= 0) {
-              // Only the reading counts.
+              // The content is not used.
             }
           } else {
             in.readFully(one.from(), new byte[(int) one.bytes()]);
@@ -124,7 +130,7 @@ public final class HdfsSessions {
     return null;
   }
 
-  /** Writes its files, warms up, waits for a line, and does what was requested. */
+  /** Writes the files, warms up, waits for a line on the standard input, and runs the sessions. */
   public static void main(String[] words) throws Exception {
     HdfsSessions load = new HdfsSessions(words);
     load.write();

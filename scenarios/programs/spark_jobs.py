@@ -1,8 +1,11 @@
-"""Seven Spark jobs in the style of HiBench on a file system: their inputs made, read, answered.
+"""Seven Spark jobs in the style of HiBench. Each writes its input to a file system, reads it and
+writes its output.
 
-Run as `spark_jobs.py JOB SIZE [FOLDER]` by a Python that has pyspark, with HADOOP_CONF_DIR set; JOB
-may be several, joined by commas. FOLDER/JOB-SIZE gets `in` and `out`. Every job first writes its
-input, so that what is traced holds both; all that is random has a seed.
+Run as `spark_jobs.py JOB SIZE [FOLDER]` by a Python that has pyspark, with HADOOP_CONF_DIR set. JOB
+may be several jobs, joined by commas. The input is written to FOLDER/JOB-SIZE/in and the output to
+FOLDER/JOB-SIZE/out; FOLDER is /spark by default. Because every job writes its own input, a trace of
+the job contains writes and reads. The random inputs have a fixed seed. The function of a job
+returns the number of records of its output.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Number of records of an input; HiBench's sizes are for clusters. HiBench's "huge" has ten times
-# the records of "large". Here it has the share HUGE_SCALE of that, so that a job ends in minutes on
-# two cores.
+# SIZES has the number of records of an input for each size. The sizes are smaller than those of
+# HiBench, which are for clusters. In HiBench, "huge" has ten times the records of "large". Here,
+# the factor is ten times HUGE_SCALE, so that a job ends in minutes on two cores.
 HUGE_SCALE = 0.2
 SIZES = {
     "least": 80,
@@ -32,21 +35,24 @@ Session = Any
 
 
 def words(part: int, count: int) -> Iterator[str]:
-    """Lines of eight words, common and rare as in any text."""
+    """Yields `count` lines of eight words each for the part `part` of an input. A few words are
+    common and most are rare, as in a natural text (Pareto distribution)."""
     drawn = random.Random(f"{SEED} {part}")
     for _ in range(count):
         yield " ".join(f"w{int(drawn.paretovariate(0.8)) % 5000}" for _ in range(8))
 
 
 def edges(part: int, count: int) -> Iterator[str]:
-    """Links between pages, few of which are linked often."""
+    """Yields `count` links "FROM TO" between pages. Few pages are the target of many links (Pareto
+    distribution)."""
     drawn = random.Random(f"{SEED} {part}")
     for _ in range(count):
         yield f"{drawn.randrange(count // 4)} {int(drawn.paretovariate(0.8)) % (count // 4)}"
 
 
 def points(part: int, count: int) -> Iterator[str]:
-    """A label and features around its centre."""
+    """Yields `count` lines with a label, 0 or 1, and FEATURES features. The features are normally
+    distributed around -1 for the label 0 and around 1 for the label 1."""
     drawn = random.Random(f"{SEED} {part}")
     for _ in range(count):
         label = drawn.randrange(2)
@@ -55,7 +61,8 @@ def points(part: int, count: int) -> Iterator[str]:
 
 
 def keyed(part: int, count: int) -> Iterator[str]:
-    """Records of TeraSort's shape: ten characters of key, ninety of value."""
+    """Yields `count` records in the form of TeraSort: a key of ten digits and a value of 88
+    characters."""
     drawn = random.Random(f"{SEED} {part}")
     for _ in range(count):
         yield f"{drawn.randrange(10**10):010}{'x' * 88}"
@@ -64,7 +71,8 @@ def keyed(part: int, count: int) -> Iterator[str]:
 def _written(
     spark: Session, folder: str, make: Callable[[int, int], Iterator[str]], count: int
 ) -> Any:
-    """An input on the file system, read back."""
+    """Writes `count` records, which `make` yields in PARTS parts, to the folder `in`. Returns the
+    Spark data set (RDD) that reads them from there."""
     context = spark.sparkContext
     each = count // PARTS
     made = context.parallelize(range(PARTS), PARTS).flatMap(lambda part: make(part, each))
@@ -73,7 +81,7 @@ def _written(
 
 
 def wordcount(spark: Session, folder: str, count: int) -> int:
-    """How often each word occurs."""
+    """Counts how often each word occurs."""
     lines = _written(spark, folder, words, count)
     counted = lines.flatMap(str.split).map(lambda word: (word, 1)).reduceByKey(lambda a, b: a + b)
     counted.saveAsTextFile(f"{folder}/out")
@@ -81,14 +89,14 @@ def wordcount(spark: Session, folder: str, count: int) -> int:
 
 
 def sort(spark: Session, folder: str, count: int) -> int:
-    """Lines in order."""
+    """Sorts the lines."""
     ordered = _written(spark, folder, words, count).sortBy(lambda line: line)
     ordered.saveAsTextFile(f"{folder}/out")
     return ordered.count()
 
 
 def terasort(spark: Session, folder: str, count: int) -> int:
-    """Records in the order of their keys, in ranges."""
+    """Sorts records by their keys. Each part of the output has one range of keys."""
     records = _written(spark, folder, keyed, count).map(lambda line: (line[:10], line[10:]))
     ordered = records.sortByKey(numPartitions=PARTS)
     ordered.map("".join).saveAsTextFile(f"{folder}/out")
@@ -96,7 +104,8 @@ def terasort(spark: Session, folder: str, count: int) -> int:
 
 
 def pagerank(spark: Session, folder: str, count: int) -> int:
-    """Ranks of pages by the ranks of those that link to them; links are read in every round."""
+    """Computes the rank of each page in ROUNDS rounds, from the ranks of the pages that link to it.
+    The links are not cached, so they are read again in every round."""
     links = _written(spark, folder, edges, count).map(lambda line: tuple(line.split())).groupByKey()
     ranks = links.mapValues(lambda _: 1.0)
     for _ in range(ROUNDS):
@@ -109,7 +118,8 @@ def pagerank(spark: Session, folder: str, count: int) -> int:
 
 
 def logistic_regression(spark: Session, folder: str, count: int) -> int:
-    """Weights by gradient descent; the points are read in every round, as without a cache."""
+    """Fits the weights of a logistic regression by ROUNDS rounds of gradient descent. The points
+    are not cached, so they are read again in every round."""
     told = _written(spark, folder, points, count).map(
         lambda line: [float(word) for word in line.split()]
     )
@@ -129,7 +139,8 @@ def logistic_regression(spark: Session, folder: str, count: int) -> int:
 
 
 def nweight(spark: Session, folder: str, count: int) -> int:
-    """Who is reached in two steps, and by how many ways."""
+    """Counts for each pair of pages how many paths of two links lead from the first page to the
+    second."""
     links = _written(spark, folder, edges, count).map(lambda line: tuple(line.split())).distinct()
     back = links.map(lambda link: (link[1], link[0]))
     two = back.join(links).map(lambda ways: (ways[1], 1)).reduceByKey(lambda a, b: a + b)
@@ -138,7 +149,8 @@ def nweight(spark: Session, folder: str, count: int) -> int:
 
 
 def bayes(spark: Session, folder: str, count: int) -> int:
-    """How often each word occurs under each label, and the labels themselves."""
+    """Fits a naive Bayes model: for each label and word, ln(occurrences of the word in lines with
+    the label / number of lines with the label)."""
     lines = _written(spark, folder, words, count)
     labelled = lines.map(lambda line: (len(line) % 5, line.split()))
     labels = labelled.mapValues(lambda _: 1).reduceByKey(lambda a, b: a + b).collectAsMap()
@@ -157,7 +169,8 @@ JOBS = {
 
 
 def main() -> None:
-    """Run jobs and say how many records the answer of each has."""
+    """Runs the jobs that the command line names, and prints the number of records in the output of
+    each."""
     jobs, size, folder = [*sys.argv[1:], "/spark"][:3] if 3 <= len(sys.argv) <= 4 else ("", "", "")
     if not set(jobs.split(",")) <= set(JOBS) or size not in SIZES:
         print(f"usage: spark_jobs.py {'|'.join(JOBS)} {'|'.join(SIZES)} [FOLDER]", file=sys.stderr)

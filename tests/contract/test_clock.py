@@ -31,7 +31,7 @@ READINGS = {
     "threading": {"Timer"},
 }
 # A module of the package can read the clock only if one of its import lines contains one of these
-# names. Modules without one are not parsed.
+# names. Modules without such an import are not parsed.
 IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\b", re.MULTILINE)
 
 

@@ -21,8 +21,8 @@ SEED = 3
 
 
 def situation(system: str, workload: str = "sequential_read", clients: int = 2) -> Situation:
-    """Returns a configuration with small files, in which each role of the file system is on a
-    separate node."""
+    """Returns a configuration with small files, in which each role of the file system is on four
+    separate nodes."""
     roles = discover.file_system(system).roles
     nodes = [{"name": one.name, "count": 4, "roles": {one.name: 1}} for one in roles]
     files = {"name": workload, "clients": clients}

@@ -61,7 +61,7 @@ def test_the_check_finds_a_new_constant_of_the_core(tmp_path):
 
 def test_functions_contain_no_numbers_that_should_be_constants():
     """Numbers within functions of models, of studies and of the replay are identities, halves,
-    units and guards against division by zero. Any other one is a constant with a name."""
+    units and guards against division by zero. Every other number is a named constant."""
     found = [
         f"{path.relative_to(constants.SOURCES)}:{line}: {value}"
         for room in constants.ROOMS

@@ -69,8 +69,8 @@ def results():
 
 
 def run(folder: Path, *methods: str) -> Path:
-    """Writes the folder of a run with the given methods besides "measure", and returns the folder's
-    path. The measurements come from a table instead of a real system."""
+    """Writes the folder of a run with the method "measure" and the given methods, and returns the
+    folder's path. The measurements come from a table instead of a real system."""
     folder.mkdir(exist_ok=True)
     csv_runs.write(results(), Output("-o", folder / "runs.csv"))
     laboratory = Laboratory()

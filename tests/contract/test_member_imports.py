@@ -1,5 +1,5 @@
-"""Tests that members, which discovery finds, are not imported by name. What several modules need
-from a member has a module of its own outside the folder of the members."""
+"""Tests that members (file systems, workloads, studies, …), which discovery finds, are not imported
+by name. Code that several modules need is in a separate module outside the members' folder."""
 
 from __future__ import annotations
 

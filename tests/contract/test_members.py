@@ -29,9 +29,9 @@ STREAMS = [name for name in WORKLOADS if discover.workload(name).command is None
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
-    """Returns a scenario on the smallest legal deployment of the file system `system`. If `apart`,
-    each role is on a separate node, else all roles are on one node. `keys` are further tables of
-    the scenario."""
+    """Returns a scenario on the file system `system`, with the default number of instances of each
+    role. If `apart` is true, each instance is on a separate node; otherwise all are on one node.
+    `keys` are further keys of the workload."""
     described = discover.file_system(system)
     if apart:
         nodes = [
@@ -71,8 +71,9 @@ def test_no_declared_parameter_is_idle(name):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_purpose_of_a_parameter_agrees_with_its_printed_id(name):
-    """Generic code asks for the purpose and tables print the id of Wu 2013, so both must name the
-    same parameters. At most one parameter sets the number of copies."""
+    """Generic code finds a parameter by its purpose, and tables print its id in Wu 2013, so both
+    must agree: Rp1 is the number of copies (or a mirror), Dap1 the block size. At most one
+    parameter of a file system sets the number of copies."""
     parameters = list(discover.file_system(name).parameters)
     printed = {"Rp1": "copies", "Dap1": "block size"}
     for one in parameters:

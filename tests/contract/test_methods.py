@@ -99,9 +99,9 @@ def outcome(work: Callable[[], Found]) -> Found | InputError | RunFailed:
 
 
 def usual(name: str) -> str:
-    """Returns the name of a configuration for which the model predicts a rate. The model
-    `components` has a net of PVFS only. The model `ideal` has no bound for a configuration without
-    declared hardware."""
+    """Returns the name of a configuration for which the model predicts a rate. Two models get the
+    configuration of PVFS: `components` has a net of PVFS only, and `ideal` needs declared hardware.
+    """
     return "reads of PVFS" if name in ("components", "ideal") else "reads"
 
 

@@ -77,10 +77,10 @@ def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def meaning(path: str) -> str:
-    """Returns a text that is equal for modules which may have the same name. Modules that discovery
-    finds by a fixed name in each file system's folder share one text, and so do modules of one name
-    in folders `formats`. A study and the section of the page that renders its result also share
-    one. For any other module the text is its path.
+    """Returns a text for the module with this path. Modules of the same name are allowed if their
+    texts are equal. Three kinds of modules have a common text for each name: modules that discovery
+    finds by a fixed name in each file system's folder, modules in folders `formats`, and a study
+    with the section of the page that renders its result. The text of any other module is its path.
     """
     *rooms, name = path.removesuffix(".py").split("/")
     if rooms[:1] == ["filesystems"] and len(rooms) == 2 and name in FIXED:

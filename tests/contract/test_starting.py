@@ -150,8 +150,8 @@ def test_a_prediction_imports_no_module_for_finished_runs(scenario, method):
 
 @pytest.mark.parametrize("library", ["json", "duckdb"])
 def test_a_command_ends_without_a_word(library):
-    """At its exit, a process prints nothing, even if it has loaded a library that reports objects
-    which Python did not collect."""
+    """A process prints nothing at its exit, even if it has loaded a library that reports objects
+    which Python has not freed by then."""
     program = f"from dfslab.cli import in_this_process as run; run(); import {library} as one"
     if library == "duckdb":
         program += "; one.sql('select 1').fetchall()"

@@ -99,8 +99,8 @@ def test_a_step_of_the_walk_is_a_function_of_exactly_that_signature(step):
     ],
 )
 def test_a_changed_signature_differs(changed):
-    """A parameter that is missing, additional, renamed, moved, of another type, or given by
-    position instead of by keyword makes another signature, and so does another returned type."""
+    """Two signatures differ if a parameter is missing, additional, renamed, moved, of another type,
+    or given by position instead of by keyword, and also if the returned type differs."""
     declared = ast.parse("def f(self, scenario: Scenario, *, path: Path | None) -> Plan: ...")
     other = ast.parse(changed)
     assert signature(declared.body[0]) != signature(other.body[0])

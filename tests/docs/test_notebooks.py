@@ -16,7 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
-# The notebook that measures nothing: its outputs are the same in every execution.
+# The notebook that reads a recorded trace and measures nothing. Its outputs are therefore the same
+# in every execution.
 OF_A_RECORDING = "where-does-an-hdfs-write-go"
 
 
@@ -35,7 +36,7 @@ def cells(name: str, kind: str) -> list[dict]:
 
 
 def shape(cell: dict) -> list[tuple[str, list[str]]]:
-    """Returns for each output of a cell (kind of output, its formats)."""
+    """Returns (kind of output, sorted MIME types of its data) for each output of a cell."""
     return [(one["output_type"], sorted(one.get("data", {}))) for one in cell["outputs"]]
 
 

@@ -154,8 +154,9 @@ def test_a_single_configuration_without_models_is_shown():
 
 
 def test_results_without_a_rate_are_borne(study):
-    """The page of a run with a baseline without an upper bound and with a failed run is written
-    without an error. It shows a dash for each missing rate."""
+    """The baseline `ideal` has no rate, because no hardware is declared, and one result is of a
+    failed run without metrics. The page nevertheless has all sections, and the table of results has
+    a row for the failed run."""
     failed = study.results[0].model_copy(update={"metrics": {}, "complete": False})
     compared = Findings.of(study.find(Comparison))
     changed = FinishedRun(study.scenario, [failed, *study.results], compared)

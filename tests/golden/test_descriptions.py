@@ -106,10 +106,9 @@ def cases(given):
 
 
 def of_case(given, tree, values):
-    """Returns three times of the operation `tree` in seconds, at the parameter values `values`: its
-    latency, the total time for which it keeps resources busy, and the total time for which its
-    background work keeps resources busy after it has ended.
-    """
+    """Returns three times in seconds of the operation `tree` at the parameter values `values`: its
+    latency, the sum of its demands at all resources, and the sum of the demands of the background
+    work that continues after the operation has ended."""
     cost = TreeReader(given.placement, values, given.client, 0.5).read(tree)
     front, behind = (math.fsum(work.values()) for work in (cost.demands, cost.background))
     return [float(f"{one:.10g}") for one in (cost.latency_s, front, behind)]

@@ -78,8 +78,9 @@ PLAN = (
 
 
 def scenario(name: str, workload: dict, run: dict | None = None, **how: str) -> Scenario:
-    """Returns a scenario in which clients read whole files, with as many nodes of each role as the
-    file system needs."""
+    """Returns a scenario in which clients read whole files, with six nodes of each data role and
+    one node of every other role. `workload` and `run` have further keys of these tables, and `how`
+    has the keys of the access."""
     nodes = [
         {"name": one.name, "count": 6 if one.kind == "data" else 1, "roles": {one.name: 1}}
         for one in SYSTEMS[name].roles

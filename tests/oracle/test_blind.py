@@ -81,7 +81,8 @@ def measurement(name="nfs-1-1", rate=100.0, others=0.0, failed=""):
 
 
 def planted(folder, predictions, measurements):
-    """Writes a campaign with these predictions and measurements to a folder. Returns its files."""
+    """Writes a campaign with these predictions and measurements to a folder. Returns the paths of
+    the campaign's files."""
     files = CampaignFiles("blind-0", folder)
     frozen.write(files.frozen, predictions)
     about = About(
@@ -252,7 +253,8 @@ class Planted:
     RunFailed at the first point and refuses all later points with InputError."""
 
     clock: ManualClock
-    # The session of the last run. Each testbed has another session.
+    # The instrument session of the last run. A campaign opens one session for each testbed, so a
+    # run with another session is the first run on its testbed.
     session: access.InstrumentSession | None = None
 
     def run(self, point, session):

@@ -57,9 +57,9 @@ def test_the_rate_solves_the_balance_equations(clients, delay_s, demand_s, gain)
 
 
 def planted(clients, delays_s, demands_s, share, gain):
-    """Returns the exact measurements of a mix of reads and writes at one station: for each of both
-    operations its rate, and the mean and the 0.99 quantile of its response time. `share` is the
-    share of reads."""
+    """Returns the exact measurements of a mix of reads and writes at one station. For each of the
+    two operations, these are its rate and the mean and 0.99 quantile of its response time; the
+    quantile is four times the mean. `share` is the share of reads."""
     shares = {"read": share, "write": 1 - share}
     delay_s = sum(shares[kind] * delays_s[kind] for kind in shares)
     demand_s = sum(shares[kind] * demands_s[kind] for kind in shares)

@@ -66,8 +66,8 @@ def database(managers: int) -> str:
 @pytest.mark.parametrize("managers", [2, 3, 4])
 def test_the_distributed_database(managers: int):
     """The state space of Jensen's database for n managers has the published size (Jensen 1996): 1 +
-    n 3^(n-1) markings and 2n (1 + (n-1) 3^(n-2)) arcs. One marking is a home marking and none is
-    dead."""
+    n 3^(n-1) markings and 2n (1 + (n-1) 3^(n-2)) arcs. Every marking is a home marking, none is
+    dead, and all four transitions are live."""
     report = engine.state_space(cpn.read(database(managers)))
     n = managers
     assert report.markings == 1 + n * 3 ** (n - 1)

@@ -157,7 +157,8 @@ def test_the_small_write_of_lustre_stays_in_the_clients_cache():
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
     """A push of B bytes through R replicas at rate T takes B/T + R L, where L is the latency
-    between two servers. 1 MB at 100 Mbit/s takes about 80 ms (Ghemawat 2003, section 3.2)."""
+    between two servers. 1 MB at 100 Mbit/s takes about 80 ms (Ghemawat 2003, section 3.2). The
+    description forwards data in units of u bytes, which adds (R - 1) u/T."""
     size_bytes, rate, latency_s, unit_bytes = 1e6, 1.25e7, 1e-4, 16384
     given = situation(
         "gfs",

@@ -16,11 +16,12 @@ SLOW = {"network": {"latency": "10 ms"}, "servers": 3}
 
 
 def naive_windows(size_bytes, call_bytes):
-    """Returns the number of requests of the kernel's read-ahead, window by window, as in
-    mm/readahead.c with at most 32 pages."""
+    """Returns the number of requests that the kernel's read-ahead makes for a sequential read: one
+    for each window, whose sizes are computed as in mm/readahead.c, with a largest window of 32
+    pages."""
     most = WINDOW_BYTES // PAGE_BYTES
     pages, called = -(-size_bytes // PAGE_BYTES), -(-call_bytes // PAGE_BYTES)
-    # get_init_ra_size
+    # The size of the first window, as in get_init_ra_size.
     rounded = 1 << (called - 1).bit_length()
     if rounded <= most // 32:
         window = rounded * 4
@@ -32,7 +33,7 @@ def naive_windows(size_bytes, call_bytes):
     while pages > 0:
         count += 1
         pages -= window
-        # get_next_ra_size
+        # The size of the next window, as in get_next_ra_size.
         window = window * 4 if window < most // 16 else min(most, window * 2)
     return count
 
@@ -52,8 +53,8 @@ def test_windows_are_those_of_the_kernel(size_bytes, call_bytes):
 
 
 def cost(system, workload, operation="", **keys):
-    """Returns the cost of the operation of a workload that has only one. The constants have their
-    default values."""
+    """Returns the cost of the only operation of a workload. The constants have their default
+    values."""
     if operation:
         keys["operation"] = operation
     given = situation_of(system, workload, **keys)
@@ -62,7 +63,7 @@ def cost(system, workload, operation="", **keys):
 
 
 def demand_s(demands, place, kind="cpu"):
-    """Returns the total seconds of those demands whose station is of the kind `kind` at the place
+    """Returns the sum, in seconds, of the demands at all stations of the kind `kind` at the place
     `place`."""
     return sum(
         s for station, s in demands.items() if (station.place, station.kind) == (place, kind)

@@ -167,7 +167,8 @@ def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
 
 def test_cold_reads_of_a_mount_are_cold_if_caches_of_client_processes_are_emptied():
     """ceph-fuse keeps 200 MiB of file data in its own process, and the kernel does not drop this
-    data with its caches. Where nobody empties this cache, no link and no disk limits cold reads."""
+    data with its caches. If this cache is not emptied, cold reads are served from it, and neither a
+    link nor a disk limits them."""
     made = scenario_of(place("cephfs"), Probed(copy_bytes_per_s=4e9), DeclaredHardware())
     kept, emptied = (planned(made.busy, 30.0, empties_clients=one) for one in (False, True))
     for at, one in enumerate(emptied):
@@ -186,8 +187,8 @@ def test_cold_reads_of_a_mount_are_cold_if_caches_of_client_processes_are_emptie
 
 
 def test_assumed_hardware_is_listed_with_its_value_and_option():
-    """Hardware that nobody reported is listed with the option that declares it. A testbed declares
-    all of its hardware."""
+    """Hardware whose value is assumed is listed with this value and the option that declares it. A
+    testbed declares all of its hardware, so nothing is listed for it."""
     unknown = scenario_of(place("nfs", known=False), Probed(), DeclaredHardware())
     text = unknown.commented_toml()
     assert "server disk 500 MB/s (assumed; --server-disk declares it)" in text

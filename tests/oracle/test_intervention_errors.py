@@ -28,10 +28,10 @@ def planted(active_sd, idle_sd, common_sd, factors=None, operations="data", seed
     of SYSTEMS file systems. Each change doubles a value. Half of the changes have a predicted gain
     of 2 (active), the others a predicted gain of 1 (idle).
 
-    Errors are normal errors of ln gain with these standard deviations: `common_sd` of an error that
-    all changes of a trial share, `idle_sd` of an error of every change, and `active_sd` of an
-    additional error of active changes. `factors` multiplies the variance of a change by a factor
-    for its kind.
+    The error of ln(gain) is a sum of independent normal errors with mean 0. All changes of a trial
+    share one error with standard deviation `common_sd`. In addition, each change has an error with
+    the variance factor * idle_sd^2 if it is idle, or factor * (idle_sd^2 + active_sd^2) if it is
+    active. `factors` has the factor for each kind of change; the default is 1.
     """
     random = np.random.default_rng(seed)
     found = []
@@ -103,8 +103,8 @@ def test_the_tables_of_the_package_are_those_of_the_recordings():
 
 
 def widths_of(found):
-    """Returns a dictionary from each file system to the standard deviations of its judged
-    predictions."""
+    """Returns a dictionary from each file system to a list: for each judged prediction of a gain on
+    this file system, its standard deviation."""
     widths = {}
     for one, predicted in learning.judged(found):
         widths.setdefault(one.predicted.file_system, []).append(predicted.sd)

@@ -117,7 +117,8 @@ def test_large_aligned_transfers_by_equal_processes_need_no_change():
 
 def test_unaligned_calls_are_named_when_they_cost_a_second_stripe():
     """Calls of one stripe that begin inside a stripe need two requests. The saving is known only
-    roughly, because the counters do not divide the time between requests and bytes."""
+    roughly, because the counters do not divide the time between requests and bytes. The interval
+    must contain the true saving for at least three quarters of the storage systems."""
     before = Application(
         processes=1,
         active=1,

@@ -46,14 +46,16 @@ def test_a_slope_agrees_contradicts_or_cannot_tell():
     ],
 )
 def test_no_effect_needs_an_interval_within_the_margin(value, half, verdict):
-    """An interval that merely contains 0 does not show that faster disks have no effect."""
+    """The verdict "no effect" (as in the paper) needs the whole interval of the slope within the
+    margin around 0. An interval that contains 0 but exceeds the margin is inconclusive."""
     (found,) = kumar_claims.signs([slope("disk_write", value, half)])
     assert found.verdict == verdict
 
 
 def test_no_effect_is_over_the_whole_range_of_a_factor():
-    """A slope of at most 0.06 for each doubling is no effect for a factor whose two levels are one
-    doubling apart. For a factor whose levels span twelve doublings, the slope may be an effect."""
+    """The margin of "no effect" applies to the change over the whole range of a factor. A slope of
+    at most 0.06 for each doubling is no effect if the levels of the factor span one doubling. With
+    the same slope, a factor whose levels span twelve doublings may have an effect."""
     near, far = (slope("block_size", 0.01, 0.05) for _ in range(2))
     far.doublings = 12.0
     assert (near.direction, far.direction) == ("no effect", "inconclusive")

@@ -1,5 +1,6 @@
-"""Tests that "saturated" and "latency-bound" limits are what a prediction with more clients says:
-more clients raise the rate of a latency-bound configuration, and not that of a saturated one."""
+"""Tests that the bounds "saturated" and "latency" of a limit agree with predictions for more
+clients. With twice as many clients, the predicted rate of a latency-bound configuration rises, and
+that of a saturated configuration hardly rises."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def doubled(scenario):
 
 
 def first_limits(file):
-    """Yields (scenario, first limit) of each configuration of a scenario's file."""
+    """Yields (scenario of one configuration, its first limit) for each configuration of a scenario
+    file that has a limit."""
     scenario = read(SCENARIOS / file)
     for point in evidence_of_description(scenario, SCENARIOS / file).points:
         given = Situation(point.scenario)
@@ -64,8 +66,8 @@ def test_one_client_waits_for_a_disk_that_many_clients_saturate(clients, bound):
 
 @pytest.mark.parametrize("file", FILES)
 def test_advice_never_adds_clients_to_a_saturated_limit(file):
-    """Two sentences must not contradict each other: a saturated limit is not relieved by more
-    clients."""
+    """If the advice is to double the clients and this change has a gain, the limit in the same row
+    of the advice is not called saturated, because more clients do not relieve a saturated limit."""
     scenario = read(SCENARIOS / file)
     advice = recommend(evidence_of_description(scenario, SCENARIOS / file), "rate", prices_of())
     for row in advice.rows:

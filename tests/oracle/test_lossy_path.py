@@ -29,7 +29,7 @@ def test_a_path_without_loss_and_jitter_is_as_declared():
 
 def test_reno_has_the_window_of_its_sawtooth():
     """Between two losses, the window grows from W/2 to W by one segment in each round trip. Of all
-    segments that are sent between two losses, one is lost."""
+    segments that are sent from one loss to the next, exactly one is lost."""
     for peak in (10, 40, 200):
         sent = sum(range(peak // 2, peak))
         mean = sent / (peak / 2)

@@ -93,8 +93,9 @@ def test_a_number_of_repetitions_may_differ_between_sets():
 
 
 def test_the_limits_of_hdfs_evaluate_its_trees_a_few_times(monkeypatch):
-    """How often HDFS waits for TCP windows depends on latencies and rates, so it differs between
-    changes of resources. All changes are nevertheless computed by one evaluation of the trees."""
+    """A change of a resource may change how often HDFS waits for TCP windows, because this number
+    depends on latencies and rates. All changes are nevertheless computed by one evaluation of the
+    trees."""
     given = situation("hdfs", 2)
     reads = []
 

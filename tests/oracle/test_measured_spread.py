@@ -26,9 +26,9 @@ def constants(file_system: str, half: str) -> dict[str, float]:
 
 
 def log_sd(without: frozenset[str] = frozenset()) -> float:
-    """Returns the standard deviation of the natural logarithm of a constant between two profiles,
-    over all constants except those in `without`. Each constant of each file system contributes half
-    of the squared difference between its logarithms in the two profiles to the mean variance."""
+    """Returns the standard deviation of ln(constant) between repeated profiles, sqrt(mean(d^2)/2).
+    The mean is over both file systems and over all constants except those in `without`. For each of
+    them, d is the difference between the natural logarithms of the constant in the two profiles."""
     halves = [
         math.log(first[key] / second[key]) ** 2 / 2
         for first, second in (

@@ -50,8 +50,9 @@ def test_whole_stripes_are_in_memory():
 
 
 def test_a_phase_of_pvfs_finds_what_earlier_phases_left_in_memory():
-    """Each task of a program reads what the task before has written. If the run begins with empty
-    caches, only the first task reads from disks."""
+    """Each task of a program reads the file that the task before it has written. In a run with cold
+    caches, only the first task reads from disks; in a warm run, no task does. Direct reads are
+    never served from memory."""
     found = situation_of("pvfs", "program", cache="cold", tasks=3)
     reads = [at for at, phase in enumerate(found.phases) if "read" in phase.mix]
     setups = [setup_of(found.alone(at)) for at in reads]

@@ -180,8 +180,8 @@ def test_the_real_target_did_the_same_bytes(tmp_path):
 
 
 def test_a_replica_costs_the_clients_adapter_twice():
-    """If the client sends every replica itself, two replicas halve the rate: 256 MiB at 1 Gbit/s
-    reach at most 117.7 MB/s with one replica."""
+    """If the client sends every replica itself, two replicas halve the rate. With one replica, a
+    client with an adapter of 1 Gbit/s writes files of 256 MiB at no more than 117.7 MB/s."""
     rates = {}
     for copies in (1, 2):
         nodes = [

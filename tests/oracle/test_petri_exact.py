@@ -189,8 +189,8 @@ def test_a_quorum_goes_on_without_the_slowest():
 
 
 def test_a_held_thread_lets_in_as_many_as_there_are():
-    """Four clients that each hold one of two threads for one second finish in two rounds, after one
-    and two seconds."""
+    """Each of four clients holds one of two threads for one second. Therefore two clients finish
+    after one second, and the other two after two seconds."""
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.hold_thread("client", 2, op.delay("client", 1.0))
@@ -218,7 +218,7 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
         net, watched = job.net("later", 1, stream)
         (report,) = fire(net, seed=1, replications=1)
         assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(1.0)
-        # The first deferred write starts after one second. There are four of them, and each
+        # The first deferred write starts after one second. Each of the four deferred writes
         # occupies the disk for 3 s multiplied by `share`.
         assert report.end_time_ns / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
 

@@ -22,7 +22,7 @@ WORKLOADS = ("sequential_read", "random_read", "mixture", "ior_easy", "iozone", 
 def table(system, name, memory_gib=8.0, **workload):
     """Returns a scenario on the file system `system` with the workload `name`, as nested
     dictionaries. Data roles have three nodes where the file system allows several, and disks are
-    slow compared with the network. `workload` holds further keys of the workload."""
+    slow compared with the network. `workload` has further keys of the workload."""
     described = discover.file_system(system)
     disk = {"read_rate": "50 MB/s", "write_rate": "50 MB/s", "latency": "1 ms"}
     memory = {"memory": f"{memory_gib} GiB", "disk": disk}
@@ -139,7 +139,8 @@ def test_dirty_pages_of_one_phase_delay_the_next():
     busy = written_back("0 s")
     assert busy[0] == 0.0
     assert busy[1] > 0.2
-    # If each task computes for 60 s, the disk writes the 128 MiB of the task before meanwhile.
+    # If each task computes for 60 s, the disk writes the 128 MiB of the task before it during this
+    # time.
     assert written_back("60 s") == [0.0] * 4
 
 

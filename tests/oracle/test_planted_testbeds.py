@@ -65,8 +65,9 @@ def test_figures_judge_healthy_testbeds_and_planted_faults_apart(monkeypatch):
 
 
 def test_a_testbed_without_a_metadata_server_counts_as_healthy(monkeypatch, capsys):
-    """No server of GlusterFS can be a late metadata server, so such a recording is one of a healthy
-    testbed. A new recording of this kind is refused."""
+    """GlusterFS has no metadata server, so the fault "late metadata server" cannot be planted on
+    it. A recording that states this fault for GlusterFS counts as a recording of a healthy testbed,
+    and the command refuses to make a new one."""
     lines = [comparison("late metadata server", "", (10.0,), "glusterfs")]
     assert lines[0].planted == "none"
     assert comparison("late metadata server", "").planted == "late metadata server"

@@ -164,7 +164,8 @@ def test_a_name_costs_round_trips(system, operation, trips, observed):
 
 def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
     """A small file is read in one round trip if the lookup returns its content. Otherwise lookup,
-    open, read and flush take a round trip each. The latency is 2 ms one way."""
+    open, read and flush take a round trip each. If the lookup returns the content but `open_behind`
+    is off, lookup, open and flush take a round trip each. The latency is 2 ms one way."""
     cases = [
         ({}, "64 KiB", 1),
         ({}, "65 KiB", 4),
@@ -191,7 +192,7 @@ def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
 
 def test_a_window_is_written_once_a_round_trip():
     """Write-behind sends one window per round trip: 1 MiB at a round trip of 10 ms gives 100 MiB/s
-    on a link of 119 MiB/s. Without a window, one request is sent per round trip."""
+    on a link of 119 MiB/s. Without a window, one call of 128 KiB is sent per round trip."""
     rates = {}
     for key, parameters in (
         ("ahead", {}),

@@ -56,7 +56,7 @@ def test_five_philosophers():
 
 
 def test_without_the_deadlock_everything_is_live_and_home():
-    """If one philosopher takes the right stick first, no marking is dead, every transition is live,
+    """If the philosophers take both sticks at once, no marking is dead, every transition is live,
     and every marking is a home marking."""
     net = philosophers(3)
     left, right, done = net.transitions

@@ -1,4 +1,6 @@
-"""Tests of the predictions of published measurements, compared with the committed figures."""
+"""Tests of the figures that judge predictions of published measurements. The computed figures equal
+the committed ones, and a measurement is predicted without the measurements of its own group (object
+size, organisation or institution)."""
 
 from __future__ import annotations
 

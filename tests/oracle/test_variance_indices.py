@@ -192,9 +192,9 @@ def test_tied_factors_against_the_double_sum():
 
 
 def test_a_regime_that_ties_factors_keeps_their_shared_effect():
-    """In the regime x0 <= x1, a part of the legal configurations, each factor restricts the other.
-    The first-order indices of both equal those of an enumeration of this part, although the factors
-    are independent in the whole legal set."""
+    """A regime is a part of the legal configurations, here those with x0 <= x1. The two factors are
+    independent in the whole legal set, but within the regime each restricts the other. The computed
+    first-order indices equal those of a full enumeration of the regime."""
     allowed = legal(2, 6)
     regime = variance.RegimeRows("tied", lambda row: row[0] <= row[1], frozenset([0, 1]))
     rows = np.array([row for row in allowed.rows() if row[0] <= row[1]])

@@ -148,8 +148,9 @@ def test_a_headline_that_moves_by_more_than_a_tenth_matters_and_one_within_round
 
 
 def test_figures_of_different_parts_are_different_headlines():
-    """A headline averages a figure over recordings, but not over parts such as file systems. Only
-    the errors of steps are summarised over the steps, by their median."""
+    """A headline is the average of a figure over recordings. Each part, such as a file system, has
+    a separate headline. Only the errors of steps have one headline for all steps, which is their
+    median."""
     nfs = Figure("interventions", "first", "interventions.coverage", "nfs", 0.1, 9)
     hdfs = replace(nfs, part="hdfs", value=0.5)
     later = replace(nfs, recording="second", value=0.3)

@@ -212,8 +212,8 @@ def test_10_is_of_write_request_and_not_of_create():
 
 
 def test_every_symbol_of_an_invocation_is_in_its_dependence_set():
-    """The dependence sets of the paper contain exactly those of its parameters that occur in the
-    formulas."""
+    """Each of the paper's parameters Dap1, Dap2, Dp7, Dp8 and Dp9 that occurs in the formula of an
+    invocation is in the dependence set of this invocation."""
     for operation in ("read", "write", "append"):
         for one in invocations(HDFS, operation):
             ids = dependences(HDFS, operation, one, whole=True)

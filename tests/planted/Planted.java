@@ -71,7 +71,11 @@ public final class Planted {
     return new Job();
   }
 
-  /** Makes every path of the counting tests; 4 threads at a time, {@code waves} times. */
+  /**
+   * Makes the calls whose counts the tests know. {@code waves} times, four concurrent threads call
+   * {@code top} with 1, 2, 3 and 4 middles of ten leaves each. Then the calling thread makes one
+   * call of {@code named} and ten calls of {@code fails}, of which five throw.
+   */
   static void count(int waves) throws InterruptedException {
     for (int wave = 0; wave < waves; wave++) {
       Thread[] threads = new Thread[4];
@@ -115,7 +119,10 @@ public final class Planted {
     sink += jobs.length;
   }
 
-  /** Makes calls that each have a different path: 2 + 4 + 8 ... */
+  /**
+   * Makes 2 + 4 + 8 + ... + 2^{@code depth} calls of {@code left} and {@code right}, each with a
+   * different call path.
+   */
   static void fork(int depth) {
     if (depth > 0) {
       left(depth - 1);
@@ -131,7 +138,10 @@ public final class Planted {
     fork(depth);
   }
 
-  /** The number of bytes allocated in a million calls, after a warm-up. */
+  /**
+   * Returns the bytes that this thread allocates in a million calls of {@code leaf}, after a
+   * warm-up.
+   */
   static long allocated() {
     ThreadMXBean bean = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long id = Thread.currentThread().getId();
@@ -147,7 +157,8 @@ public final class Planted {
   }
 
   /**
-   * The least time in ns of a call over several rounds, and of two readings of the clock, as text.
+   * Returns two times in ns as text: that of a call of {@code leaf} and that of two readings of the
+   * clock. Each is the smallest of twelve means over two million repetitions.
    */
   static String speed() {
     double call = Double.MAX_VALUE;
@@ -181,7 +192,10 @@ public final class Planted {
     }
   }
 
-  /** Makes slow calls, and calls of threads that end; once the file exists, quick calls only. */
+  /**
+   * Makes calls of threads that end, and five slow calls of 50 ms. Then it waits until the file
+   * exists and makes twenty quick calls of 1 ms.
+   */
   static void warmUp(Path file) throws InterruptedException {
     count(2);
     for (int i = 0; i < 5; i++) {
@@ -208,7 +222,8 @@ public final class Planted {
   }
 
   /**
-   * Makes calls whose argument is locked all the time; a snapshot is taken after the first call.
+   * Makes calls whose argument this thread keeps locked. After the first call it pauses for 500 ms,
+   * in which the agent takes a snapshot.
    */
   static void locked(int calls) throws InterruptedException {
     Busy busy = new Busy();
@@ -232,7 +247,7 @@ public final class Planted {
       left = calls;
     }
 
-    /** Counts a call of the path; one of fifty calls fails. */
+    /** Counts a call of the path. With a probability of 1/50, the call fails. */
     void on(String path) {
       left--;
       int[] counts = countsByPath.computeIfAbsent(path, absent -> new int[2]);
@@ -243,7 +258,7 @@ public final class Planted {
       }
     }
 
-    /** Makes random calls below a path, many at the top and fewer with increasing depth. */
+    /** Makes random calls below a path. The greater the depth, the fewer calls are made. */
     void below(String path, int depth) {
       while (left > 0 && random.nextInt(2000) > Math.max(0, depth - 1) * 500) {
         try {
@@ -272,8 +287,8 @@ public final class Planted {
   }
 
   /**
-   * Runs walks in threads one after the other; prints the number of calls and failures of every
-   * path.
+   * Runs random walks one after the other, each in a new thread, with the seeds 1, 2, and so on.
+   * Prints for every path of each walk the numbers of its calls and failures.
    */
   static void wander(int walks, int calls) throws InterruptedException {
     for (int seed = 1; seed <= walks; seed++) {

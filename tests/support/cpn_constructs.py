@@ -56,8 +56,8 @@ class Row:
     """One construct of CPN ML, the language of CPN Tools: an example, the net around the example,
     and how this net behaves.
 
-    `served` lists the tokens in the output place when no transition is enabled any more. `refused`
-    is part of the error message if the file is refused.
+    `served` lists the tokens that are in the output place at the end, when no transition is enabled
+    any more. `refused` is part of the error message if the file is refused.
     """
 
     construct: str

@@ -3,7 +3,7 @@
 `python -m support.fuzzing TARGET SECONDS SEED FOLDER` changes valid files at random, reads each
 with the reader TARGET, and prints how many files it read. Before each read, the input is stored as
 FOLDER/input, so that the input is known if the process dies. A correct reader returns a result or
-raises an error of one line.
+raises an error with a message of one line.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ def sweep(
     """Returns the results of `methods` at every configuration of a scenario, and stores them in
     `store`. `options` are those of each measurement.
 
-    `more` and `named` are the further arguments of `dfslab.studies.runs.sweep.sweep`.
+    `more` and `named` are the further positional and keyword arguments of
+    `dfslab.studies.runs.sweep.sweep`.
     """
     with access.session() as session:
         plan = sweeps.SweepPlan(scenario, methods, store, session, options)

@@ -20,9 +20,9 @@ Processes = Iterable[tuple[str, list[dict[str, Any]]]]
 def step(
     above: int, name: str, total: int, below: int = 0, kind: str = "service"
 ) -> dict[str, Any]:
-    """Returns the profile entry of ten equal calls of the step `name`. `total` is the total time of
-    all ten calls in ms. `below` is the part of this time, in ms, that calls made by the ten calls
-    take. `above` is the index of the entry of the calling step."""
+    """Returns the profile entry of ten equal calls of the step `name`. `total` is the time of all
+    ten calls in ms. `below` is the part of `total`, in ms, that is spent in calls which the ten
+    calls make. `above` is the index of the profile entry of the calling step."""
     each = total * MS // 10
     return {
         "above": above,

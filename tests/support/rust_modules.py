@@ -110,7 +110,7 @@ def use_tree(tokens: list[str], at: int) -> tuple[list[tuple[tuple[str, ...], st
 
 
 class Reader:
-    """Reads one source file into the modules that it holds."""
+    """Reads one source file, and adds the modules that the file defines to `crate`."""
 
     def __init__(self, crate: Crate, path: tuple[str, ...], file: str, text: str) -> None:
         self.crate, self.file = crate, file

@@ -1,5 +1,5 @@
-"""A FUSE file system that never answers a call, with which tests check what dfslab then does. It
-needs root.
+"""A FUSE file system that never answers a call. Tests use it to check what dfslab does on such a
+file system. The mount needs root rights.
 
 The protocol is that of the kernel's include/uapi/linux/fuse.h: a request begins with (length,
 operation, unique number) and an answer with (length, error, unique number).

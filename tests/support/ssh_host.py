@@ -47,9 +47,10 @@ known_hosts = "{known_hosts}"
 class SshHost:
     """An SSH server on the loopback address that runs requested commands as sshd does.
 
-    Each command runs in a shell in a new session and receives the signals that its client sends.
-    When the connection is closed, the command's standard input ends, but the command continues. If
-    `deaf` is true, the server ignores the client's signals, as OpenSSH before 7.9 does.
+    Each command runs in a shell in a new session (setsid) and receives the signals that its client
+    sends. When the connection is closed, the command's standard input ends, but the command
+    continues. If `deaf` is true, the server ignores the client's signals, as OpenSSH before 7.9
+    does.
     """
 
     def __init__(self, folder: Path):

@@ -51,7 +51,8 @@ def operation(point: Point) -> str:
 
 def measured(point: Point, rate: float, repetition: int = 0, method: str = "measure") -> Result:
     """Returns a result of one configuration with the same fields as a measured result. `rate` is in
-    operations per second. The latency is the number of clients divided by `rate`."""
+    operations per second. By Little's law, the latency is the number of clients divided by `rate`.
+    """
     name = operation(point)
     latency = point.scenario.workload.clients / rate
     return Result(

@@ -49,8 +49,8 @@ if sys.argv[1] != "outlive":
 
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
-    """Provides a separate state folder for testbeds of this module, and asserts that the folder is
-    empty at the end."""
+    """Provides a separate state folder for testbeds of this module. Asserts at the end that the
+    tests have left no testbed in it, and that no process uses it."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))

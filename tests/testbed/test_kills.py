@@ -116,7 +116,7 @@ def test_ten_kills_leave_what_testbed_down_cleans(nothing_left, tmp_path):
     """After ten kills of dfslab while it starts, uses or takes down testbeds, `testbed down --all`
     cleans the machine.
 
-    Stored results of killed runs are complete files.
+    The JSON files that killed runs have stored are complete.
     """
     rng = random.Random(5)
     (tmp_path / "killed.toml").write_text(RUN)

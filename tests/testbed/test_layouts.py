@@ -33,7 +33,7 @@ def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case)
     assert observed.verified_bytes > 0
     kinds = {check.quantity for check in observed.hardware}
     assert kinds >= {"link rate", "round trip"}
-    # The testbed started, so its measured hardware agreed with the declared one. It remains to
+    # A testbed starts only if its measured hardware agrees with the declared one. It remains to
     # check that the link rate was among the compared quantities.
     links = {check.declared for check in observed.hardware if check.quantity == "link rate"}
     assert links == {LINK_BYTES_PER_S}

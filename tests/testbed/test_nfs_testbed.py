@@ -72,8 +72,8 @@ def test_every_operation_is_verified_over_the_link_and_leaves_nothing(testbed):
     assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
     assert report["steps"]["write/fsync"]["count"] == report["operations"]["write"]["count"]
     written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
-    # The client sends all data that it writes, in the run and in the preparation of files before
-    # it, and only few bytes more, for headers and calls.
+    # The client sends the data that it writes in the run and in the preparation of files before the
+    # run. For headers and calls, it sends only few bytes more.
     prepared = 3 * 6 * SIZE_BYTES
     sent = sent_bytes(testbed.clients[0]) - before
     assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20

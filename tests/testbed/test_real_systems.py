@@ -432,8 +432,8 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
 
 def test_object_stores_forget_what_they_read(case):
     """A second read of an object is served from the object store's memory. After its caches are
-    emptied, the read comes from the disks. The object that empties the caches is attached to the
-    running testbed, as in another process."""
+    emptied, the read comes from the disks. The caches are emptied through a testbed object that was
+    attached to the running testbed, as another process would do."""
     known, session = case
     testbed = session.running_testbed
     if known.name != "cephfs":
@@ -457,7 +457,7 @@ def test_object_stores_forget_what_they_read(case):
         requested("rm", "remembered")
     whole = Path("/bin/bash").stat().st_size
     # Meanwhile, another testbed may empty the machine's caches. The object store then reads parts
-    # of its database again, so `again` need not be 0.
+    # of its database again, so the number of bytes in `again` need not be 0.
     assert again < whole / 2
     assert emptied >= whole
 

@@ -1,5 +1,5 @@
-"""Tests that dfslab reports a file system that never answers, exits with 1, and does not wait for
-its calls to end."""
+"""Tests that dfslab reports a file system that never answers and exits with 1. It does not wait for
+the end of its calls to this file system."""
 
 from __future__ import annotations
 

@@ -226,9 +226,10 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     option = java_option(
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
     )
-    # The program's thread holds the lock that the argument's `toString` needs, and every 512 calls
-    # it takes the agent's lock on its call tree. A snapshot must not hold one of the locks while it
-    # waits for the other.
+    # Two locks are involved. The program's thread holds the lock that the argument's `toString`
+    # needs, and every 512 calls it also takes the agent's lock on its call tree. Therefore a
+    # snapshot must not hold one of these locks while it waits for the other: a deadlock could
+    # result.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 

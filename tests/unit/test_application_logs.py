@@ -239,8 +239,9 @@ shares = st.floats(0, 1)
 def test_savings_of_random_applications_are_finite_and_have_intervals(
     processes, files, shared, calls, mean_bytes, times_s, metadata, adjacent, stripes, slow
 ):
-    """No saving exceeds the I/O time, no interval has zero width or misses the expected saving's
-    side, and the order is that of the savings."""
+    """For random counters, every saving is at least the share WORTH of the I/O time of the slowest
+    process and at most this I/O time. Every interval is finite, is wider than zero and ends at or
+    below the I/O time. The changes are sorted by saving, the largest first."""
     opens, stats, seeks, syncs, switches, unaligned = metadata
     reads, writes = (
         DirectionCounters(n, n * size, time, int(n * adjacent), int(n * adjacent), n * size)

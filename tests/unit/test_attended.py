@@ -14,7 +14,7 @@ from dfslab.cli.live.stop_signals import REPEATED_S, StopRequests
 from support.clock import ManualClock
 from support.waiting import wait_until
 
-# Only ends what hangs.
+# Time limit in seconds. It only ends a test that hangs.
 HANGS_S = 300
 PROGRAM = """
 import os, signal, sys, time

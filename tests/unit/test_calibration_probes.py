@@ -1,5 +1,5 @@
-"""Tests of the probes of a calibration on hardware with planted properties: a disk with a burst, a
-clock that counts, a stream that fills the path."""
+"""Tests of the probes of a calibration on hardware with planted properties: a disk with a burst,
+clocks with planted readings, a stream that fills the path."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from support.clock import ManualClock
 
 
 class TokenBucket:
-    """A disk to which a probe writes: it accepts `burst_bytes` without a wait, and then `rate`
-    bytes per second.
-    """
+    """A disk to which a probe writes. The disk accepts `burst_bytes` without a wait, and all
+    further bytes at `rate` bytes per second."""
 
     def __init__(self, clock: ManualClock, rate: float, burst_bytes: float) -> None:
         self._clock, self._rate, self._credit = clock, rate, burst_bytes
@@ -55,9 +54,8 @@ def test_reads_in_flight_follow_littles_law(tmp_path):
     path.write_bytes(bytes(1 << 20))
 
     class Counting(ManualClock):
-        """A clock whose time advances by 2 s before each reading. A quarter of it is processor
-        time.
-        """
+        """A clock whose time advances by 2 s before each reading. A quarter of this time is
+        processor time."""
 
         def monotonic_s(self) -> float:
             self.advance(2.0)

@@ -116,8 +116,8 @@ def test_every_run_judges_itself():
 
 
 class SteppedClock:
-    """A clock whose date jumps: the date moves forward by five seconds while only one second
-    passes."""
+    """A clock whose date jumps. At each reading of the date, one second passes, but the date moves
+    forward by six seconds."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -229,8 +229,8 @@ def test_kendall_is_exact():
     assert kendall([1, 2, 3, 4, 5])[1] == pytest.approx(2 / 120)
     assert kendall([5, 4, 3, 2, 1])[0] == -1
     assert kendall([1, 1, 1, 1]) == (0.0, 1.0)
-    # Kendall's test is two-sided. Of the 6 orders of three values, all have a coefficient of at
-    # least 1/3 in absolute value.
+    # Kendall's test is two-sided. All 6 orders of three values have a coefficient whose absolute
+    # value is at least 1/3, that of the tested order. So the probability is 1.
     assert kendall([1, 3, 2])[1] == 1.0
 
 

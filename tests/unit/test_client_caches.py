@@ -21,10 +21,10 @@ from support.clock import ManualClock
 
 
 class Client:
-    """A fake client process (ceph-fuse) that holds `names` names, of which the kernel uses `used`.
-    One second after the size of its cache was set to 0, it drops the other names; another second
-    later, it releases their inodes. If `busy` is true, an application opens further files all the
-    time."""
+    """A fake client process (ceph-fuse) with `names` names in its cache, of which the kernel uses
+    `used`. One second after the size of the cache was set to 0, the process drops the names that
+    the kernel does not use; two seconds after, it releases the inodes of these names. If `busy` is
+    true, an application opens further files all the time."""
 
     def __init__(self, clock: ManualClock, names: int, used: int, busy: bool = False) -> None:
         self._clock, self._names, self._used, self._busy = clock, names, used, busy

@@ -64,7 +64,8 @@ def test_a_slower_step_is_found_among_them():
 
 
 def test_a_change_is_found_where_no_single_context_has_enough_calls():
-    """A slower disk is found although each of its many calling contexts has only a few calls."""
+    """A slower disk is found although each of its calling contexts has only two calls, because the
+    calls of one step in all contexts are also compared together."""
 
     def tree(took_s: list[float]) -> TreeNode:
         whole_s = sum(took_s)

@@ -26,7 +26,7 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts. Once clients have started, its count of bytes read from
+    """A fake testbed of two client hosts. From the second reading on, its count of bytes read from
     disks is larger by `given_bytes`."""
 
     cluster = None
@@ -223,8 +223,8 @@ def test_a_testbed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, mo
 
 
 def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):
-    """A phase that reads from memory is found even if another phase only rewrites one record, as a
-    test of Iozone does."""
+    """A phase that reads from memory is refused even if another phase of the run only rewrites one
+    record, as a test of Iozone does."""
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 0 came off a disk"):
         measured(TestbedOfPhases(), point("iozone"), tmp_path, monkeypatch)
 

@@ -80,8 +80,8 @@ def test_a_program_works_in_the_given_directory(tmp_path):
 
 
 def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
-    """Studies that need operation streams skip a run of an external program, and the page shows the
-    run."""
+    """An external program has no operation stream. Studies that need one skip the run of such a
+    program, and the page shows the run without them."""
     laboratory = Laboratory()
     plan = laboratory.plan(build(Scenario, table("true")))
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)

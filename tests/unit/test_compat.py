@@ -117,7 +117,7 @@ export DFS_PERF_JAVA_OPTS+="
 
 
 def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
-    """The configuration files of DFS-Perf are read unchanged.
+    """DFS-Perf's own configuration files can be given to `dfslab compat` as they are.
 
     DFS-Perf's test case "Metadata" becomes a scenario with a time limit and with one client for
     each thread.

@@ -142,8 +142,8 @@ def test_a_traces_own_times_hold_calls_back():
     last_s = ends_s([0.1 * at for at in range(11)])
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
-    # The scheduled time of a whole-file operation delays the first of its calls; the other calls
-    # follow without one.
+    # A whole-file operation becomes several calls. Its scheduled time is that of the first call;
+    # the other calls have no scheduled time (0) and follow at once.
     whole = calls_of([ExecutedOperation(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, 1.0, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
@@ -168,7 +168,8 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(reported, cached=cached)).time_s - simulate(whole).time_s
         # In the replay, the client opens the file after the manager has admitted the client, and
-        # ends when the close of the file has ended. The opening is the difference.
+        # the replay ends with the close of the file. So the replay takes longer by one open: two
+        # client calls, one call of the manager and two network latencies.
         h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)

@@ -188,7 +188,9 @@ def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
     assert found.settling
     assert "dfslab measure" in found.settling[0]
     assert "withheld" in found.sentences()[0]
-    # The run measured a real directory. Nobody is asked to buy hardware to settle a question.
+    # The run measured a real directory. To settle the withheld gain of more cores, no measurement
+    # is proposed, because it would require new hardware. To settle that of more clients, one is
+    # proposed.
     assert whatif(evidence, ["cores x2"]).settling == []
     (settling,) = whatif(evidence, ["clients x2"]).settling
     assert "--set 'workload.clients=2'" in settling

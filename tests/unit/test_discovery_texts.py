@@ -36,8 +36,8 @@ GRAPH = ["data-client-0", "data-client-1", "data-client-2", "data-client-3", "da
 
 
 class Commands:
-    """Answers commands with recorded outputs. The output is chosen by the first words of the
-    command, and is empty for any other command."""
+    """Answers commands with recorded outputs. A keyword is a text that the command line contains,
+    and its value is the output of this command. The output of any other command is empty."""
 
     def __init__(self, **outputs: str) -> None:
         self.outputs, self.asked = outputs, []

@@ -75,8 +75,9 @@ def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, monkeypatch):
 
 
 def test_outputs_are_checked_before_the_probes(tmp_path, monkeypatch):
-    """An output that exists already is refused before anything is probed, also the one whose name
-    comes from the place."""
+    """An output that cannot be written is refused before anything is probed. For `init`, it is a
+    scenario file that exists already, with the name that `init` derives from the path of the place.
+    For `expect`, it is the folder `runs`, in whose place there is a file."""
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     place = tmp_path / "place"
     place.mkdir()
@@ -107,9 +108,9 @@ def test_a_folder_of_runs_is_checked_before_the_file_system_is_reached(
 
 
 def test_a_time_too_short_for_a_disk_is_refused_before_the_probes(tmp_path, monkeypatch):
-    """If the time is too short for the operations on a disk, the command is refused before the
-    probes. The cold reads of a disk need more time than a directory in memory, which has no cold
-    reads."""
+    """If the given time is too short for the operations on a disk, the command is refused before
+    the probes. A directory on a disk needs more time than a directory in memory, because only on a
+    disk are cold reads measured."""
     monkeypatch.setattr(DiscoveredPlace, "is_in_memory", False)
     monkeypatch.setattr(probes, "memory", lambda directory: pytest.fail("probed first"))
     done = dfslab("expect", tmp_path, "--time", "15s", "-q", cwd=tmp_path)
@@ -198,8 +199,8 @@ def test_declared_hardware_is_read_as_people_write_it():
     assert exact is not None
     assert kind is not None
     assert exact.rate_bytes_per_s == 3e9
-    # If the user gives only the kind of a disk, its rate is more uncertain than a rate that the
-    # user gives.
+    # If the user gives only the kind of a disk (such as nvme), dfslab assumes a rate, which is more
+    # uncertain than a rate that the user gives.
     assert kind.log_sd > exact.log_sd
     with pytest.raises(InputError, match="kind of disk"):
         declared_disk("--server-disk", "floppy")
@@ -250,8 +251,8 @@ def test_only_the_refusal_of_direct_io_leaves_the_disk_out(probe, tmp_path, monk
 
 
 class SharedClock(ManualClock):
-    """A clock of which each reading of the time takes 10 ms. The process gets `share` of a
-    processor meanwhile."""
+    """A clock that advances by 10 ms at each reading of the time. Of all time that has passed, the
+    share `share` is processor time of the process."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
@@ -269,5 +270,7 @@ class SharedClock(ManualClock):
     ("share", "found"), [(0.25, 0.25), (1.0, 1.0), (2.0, 1.0), (0.0, probes.LEAST_SHARE)]
 )
 def test_the_share_of_a_processor_is_what_a_computing_thread_gets(share, found):
-    """The share of a process with priority is larger than the load of the machine shows."""
+    """The share is measured by a computing thread instead of derived from the load of the machine,
+    because a process with priority gets more than the load suggests. The result is limited to
+    LEAST_SHARE from below and to 1 from above."""
     assert probes.processor_share(SharedClock(share)) == pytest.approx(found, rel=0.05)

@@ -134,8 +134,9 @@ def test_a_target_that_is_not_there_is_refused_before_the_load():
 
 
 def curve_of(rate, until_s):
-    """Returns the times at which operations end, in the histogram format of the load generator.
-    `rate(time)` is the number of operations per second at a time in seconds."""
+    """Returns the curve of rates until the time `until_s`. It is computed, as for a real run, from
+    the load generator's histogram of the times at which operations end. `rate(time)` is the planted
+    number of operations per second at a time in seconds."""
     buckets: dict[int, int] = {}
     at_s = 0.0
     while at_s < until_s:

@@ -85,7 +85,7 @@ def test_a_page_of_a_comparison_needs_two_runs(tmp_path: Path):
 
 def disagreeing() -> FinishedRun:
     """Returns a run in which the repetitions of one configuration differ by a factor of nine, and
-    those of all others hardly."""
+    the repetitions of every other configuration hardly differ."""
     results = synthetic.planted(noise=0.02)
     first = results[0]
     outlier = synthetic.measured(first.point, 9 * first.value(), 1)

@@ -33,8 +33,10 @@ def test_printed_names_and_their_definitions_make_the_original_expressions(name)
 
 
 def _restored(value, definitions):
-    """Returns the expression with each printed name replaced by its definition, and without the
-    names that the description gives. A switch of a condition is a symbol compared with 0."""
+    """Returns the expression `value` with each printed name replaced by its definition, and each
+    operation `named` replaced by its operand. `definitions` maps a printed name to its definition.
+    A condition with a printed name occurs as the comparison `name > 0`, which is replaced as a
+    whole by the condition."""
     if not isinstance(value, Expr) or value.is_leaf:
         found = definitions.get(str(value))
         return value if found is None else _restored(found, definitions)

@@ -248,8 +248,8 @@ def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
 
 @pytest.mark.parametrize(("lot", "pairs"), [(LOT, 10), (20, 5)])
 def test_a_square_is_found(lot, pairs):
-    """Quadratic work is found even if it is a small part of all work: one call for every `pairs`
-    pairs of configurations, in addition to a hundred calls for each configuration."""
+    """Quadratic work is found even if it is a small part of all work. The planted work for n
+    configurations makes 100 n + n^2 / `pairs` calls."""
 
     def steps_of(count):
         return lambda: [one.bit_length() for one in range(100 * count + count**2 // pairs)]

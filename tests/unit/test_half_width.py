@@ -14,8 +14,9 @@ def drawn(random, groups, rows=8):
     """Returns three sequences with one item for each training row: its error, its cell and the
     number of its group.
 
-    A cell is a class of rows with the same spread of errors, here "calm" or "wild". Half of the
-    variance of a row's error is shared by all rows of its group.
+    A cell is a class of rows with the same spread of errors, here "calm" or "wild". The error of a
+    row is spread * (g + r) / sqrt(2), where g is a standard normal value that all rows of the group
+    share, and r one that is drawn for this row.
     """
     cells = [str(random.choice(list(SPREAD))) for _ in range(groups * rows)]
     shared = np.repeat(random.normal(size=groups), rows)

@@ -111,7 +111,8 @@ def test_the_rate_of_a_program_is_one_run_in_its_time():
 
 
 def test_clients_of_a_replayed_trace_are_those_that_were_recorded():
-    """The scenario of a replayed trace may state fewer clients than the trace has."""
+    """The scenario of a replayed trace may state fewer clients than the trace has. More clients in
+    the result than in the scenario are therefore no contradiction."""
     result = with_values(honest(), {MEAN: 0.01})
     clients = [ClientReport.model_construct(count=COUNT // 4)] * 4
     load = result.load.model_copy(update={"per_client": clients})

@@ -73,7 +73,8 @@ def test_a_warm_up_that_fails_is_not_repeated(monkeypatch):
 
 
 def test_a_closed_session_needs_no_warm_up(warmed):
-    """The warm-up that a closed testbed needed is not run on the next file system."""
+    """If a testbed is closed before its warm-up was run, the warm-up is not run on the file system
+    that the session uses next."""
     with access.session() as session:
         session.use(testbed(), is_warm=False)
         session.close()

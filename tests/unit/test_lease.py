@@ -19,7 +19,7 @@ from dfslab.method import RunFailed
 from support.clock import ManualClock
 from support.waiting import wait_until
 
-# Only ends what hangs.
+# Time limit in seconds. It only ends a test that hangs.
 HANGS_S = 300
 
 
@@ -80,8 +80,8 @@ def test_a_scheduler_closes_after_its_last_client_has_gone(monkeypatch):
     assert reasons == ["the controller is gone"]
 
 
-# A module that starts a child process, which inherits the module's standard input. The import of
-# the module then does not end.
+# A module that starts a child process, prints its PID and then sleeps, so the import of the module
+# does not end during the test. The child inherits the module's standard input.
 IMPORTING = """
 import subprocess
 import time

@@ -1,5 +1,5 @@
-"""Tests of progress messages in a log file: none in the first seconds, and then at most one line
-every fifteen seconds."""
+"""Tests of progress messages in a log file: none in the first fifteen seconds, and then at most one
+line every fifteen seconds."""
 
 from dfslab.cli.live.lines import LineReporter
 

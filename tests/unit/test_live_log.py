@@ -161,8 +161,9 @@ def full_disk(*_):
 
 
 def test_operations_of_another_run_are_not_counted(log, clock, tmp_path):
-    """The measurements of two runs alternate. Each run has another log, whose watch only the
-    measurements of that run call, while both logs receive the progress."""
+    """The measurements of two runs alternate, and each run has a separate live log. Both logs
+    receive the progress of both runs. The measurements of a run report their counts to the log of
+    this run only, so the other log has no rates from them."""
     other, folder = LiveLog(clock), tmp_path / "other"
     folder.mkdir()
     other.open(folder)

@@ -82,8 +82,9 @@ def test_many_streams_of_direct_reads_are_limited_by_the_requests_of_the_disk():
 
 
 def test_a_wait_for_a_direct_read_is_a_limit_of_the_disk():
-    """A request of a single stream occupies the disk for a small part of its time only. The rest is
-    waiting for the disk, which a faster disk shortens."""
+    """A direct read of a single stream occupies the disk for only a small part of its time. In the
+    rest it waits for the answer of the disk. A faster disk would shorten this wait, so the disk is
+    named as the limit."""
     limits = limits_of(*described(MEASURED, 1, cache="direct", **SMALL))
     assert limits[0].name == "machine.disk"
     assert limits[0].share > 0.9
@@ -231,7 +232,8 @@ def test_a_rate_that_is_not_determined_is_no_key_of_the_profile():
 
 
 def test_an_interrupted_probe_of_calls_leaves_no_file(tmp_path, monkeypatch):
-    """The threads stop before their folder is removed: none creates a file in it afterwards."""
+    """After an interrupt, the threads of the probe end before their folder is removed, so no thread
+    creates a file in it afterwards."""
     fsync, calls, ended = os.fsync, itertools.count(), []
 
     def interrupting(file: int) -> None:

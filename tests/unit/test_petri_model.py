@@ -68,8 +68,8 @@ def test_littles_law_holds_for_what_is_reported():
     here = point("sequential_read", clients=8, operations_per_client=100)
     result = petri.make("petri").run(here)
     inside = result.value("rate_per_s") * result.value("latency_s_mean.read")
-    # The clients do not end at the same time, so on average slightly fewer than all eight are
-    # active.
+    # By Little's law, rate x latency is the mean number of active clients. The clients do not end
+    # at the same time, so this is slightly less than eight.
     assert 0.93 * 8 <= inside <= 8 * 1.001
 
 

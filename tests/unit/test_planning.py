@@ -71,7 +71,8 @@ def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
 
 
 def test_a_deployment_holds_its_data():
-    """A target with a low rate but much data needs as many servers as the data require."""
+    """If the target has a low rate but much data, the planned number of servers is the smallest one
+    whose disks can store the data."""
     layout = glusterfs()
     sized = fewest_servers(layout, 1, parse_targets("read >= 1 MB/s, 100 M files of 16 MiB"))
     assert not isinstance(sized, str)
@@ -111,7 +112,7 @@ def test_descriptions_declare_which_file_systems_a_plan_compares():
 
 
 def test_copies_switch_a_mirror_on():
-    """BeeGFS has a switch, not a number: 0 stores one copy, 1 stores two."""
+    """BeeGFS has no number of copies but the switch `mirrored`: 0 stores one copy, 1 stores two."""
     for copies, mirrored in ((1, 0), (2, 1)):
         layout = next(iter(layouts(("beegfs",), copies)))
         scenario = scenario_of(layout, 8, 1, {"name": "sequential_write"})
@@ -121,7 +122,9 @@ def test_copies_switch_a_mirror_on():
 
 
 def test_a_latency_without_a_rate_of_its_operation_is_planned():
-    """No rate of creates is given, so the call queue of the NameNode has no load from them."""
+    """A target may limit the latency of an operation without stating a rate of this operation. Here
+    no rate of creates is given, so the plan assumes that creates put no load on the NameNode's call
+    queue."""
     layout = next(iter(layouts(("hdfs",), 3)))
     targets = parse_targets("write >= 200 MB/s, p99 create <= 20 ms")
     assert fewest_servers(layout, 1, targets)
@@ -136,7 +139,8 @@ def test_a_plan_says_which_numbers_of_copies_there_are():
 
 @pytest.mark.parametrize(("copies", "servers"), [(1, 4), (2, 8)])
 def test_a_plan_has_the_servers_that_a_stripe_needs(copies, servers):
-    """One server is fast enough, but BeeGFS stripes a file over four targets or four pairs."""
+    """One server would be fast enough, but BeeGFS stripes a file over four targets, or with two
+    copies over four pairs of targets. A plan therefore has four or eight servers."""
     layout = next(iter(layouts(("beegfs",), copies)))
     found = fewest_servers(layout, 1, parse_targets("write >= 1 MB/s"))
     assert not isinstance(found, str)
@@ -165,7 +169,8 @@ def _log_width(low, high):
 
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_a_plan_is_as_uncertain_as_a_prediction_of_its_deployment(factor):
-    """The links limit, so their uncertainty widens both intervals alike."""
+    """The links are the bottleneck of the planned deployment, so their uncertainty widens the
+    interval of the plan as much as that of a prediction of this deployment."""
     stated = HardwareUncertainty(client_link=factor, server_link=factor)
     target = "write >= 1 GB/s"
     (row, *_) = plan(target, parse_targets(target), ["glusterfs"], 1, prices_of(), stated).rows

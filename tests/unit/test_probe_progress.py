@@ -7,8 +7,9 @@ from support.clock import ManualClock
 
 
 def reported(is_local, slowness):
-    """Runs all probes, each of which takes `slowness` times its usual seconds, and returns their
-    reports: for each, (part done, seconds left, seconds that the probes then took)."""
+    """Runs all probes, each of which takes `slowness` times its usual seconds. Returns their
+    progress reports, each as (share done, reported seconds left, seconds from the report to the end
+    of all probes)."""
     clock, found = ManualClock(), []
 
     def report(done, total, text, *remaining_s):

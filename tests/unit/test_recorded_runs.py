@@ -132,7 +132,8 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
     assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)
     assert waited_s(given, "create", "nothing of the kind") == 0
     results = []
-    # At these two short latencies, the difference of the network's waits is smaller than the noise.
+    # The fit gets measurements at two short latencies. The waits for the network at these latencies
+    # differ by less than the noise.
     for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
         one = scenario(clients=number + 1).with_values(
             {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}

@@ -11,8 +11,8 @@ from dfslab.testbeds.hosts.score import score
 
 
 class Here:
-    """A host that is this machine. If `says` is given, commands are not run, and their output is
-    `says`."""
+    """A host that is this machine. If `says` is empty, commands are run. Otherwise no command is
+    run, and the output of each is `says`."""
 
     name = "here"
 

@@ -51,9 +51,9 @@ def scenario():
 
 
 def result(point, repetition, noise=1.0):
-    """Returns a result of the planted law: the response time is proportional to x ln x for x
-    clients, and four times as long at a quarter of a core. For a peak of arrivals, the response
-    time follows the fluid formula. `noise` multiplies the time."""
+    """Returns a result of the planted law: the mean latency is proportional to x ln x for x
+    clients, and four times as long at a quarter of a core. `noise` multiplies this latency. For a
+    peak of arrivals, the mean response time follows the fluid formula, without noise."""
     requested, share = point.scenario.workload, point.scenario.deployment.node[0].share
     clients = requested.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
@@ -117,8 +117,9 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 
 def test_the_weights_allow_for_runs_that_differ():
-    """If repeated runs differ by 20 %, the mean times at eight numbers of clients do not
-    distinguish similar laws. If repeated runs agree, the same means distinguish the laws."""
+    """The same mean times at eight numbers of clients are fitted twice. If it is known that
+    repeated runs differ by 20 %, similar laws get similar weights. Without this knowledge, the law
+    from which the means were made gets almost all weight."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)
@@ -143,13 +144,13 @@ def test_the_between_run_deviation_is_pooled_over_the_curve():
 
 
 def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
-    """A law is a formula for the response time as a function of the number of clients. q is the
-    capacity of the server, predicted by each law for processor shares to which the law was not
-    fitted.
+    """A law is a formula for the response time as a function of the number of clients. Each law is
+    fitted at some processor shares and then predicts the capacity q of the server at the held-out
+    shares.
 
-    If the law with the largest weight also predicts q best, the conclusion says so. If the server
-    is twice as fast as the law at 128 clients, the law does not predict q best, and the conclusion
-    says that.
+    The law with the largest weight is x ln x. For runs of this law, the conclusion says that it
+    also predicts q best. If the rates at 128 clients are doubled, the conclusion says that it does
+    not predict q best.
     """
     found = server_law(runs())
     assert found.capacity[0].law == "x ln x"

@@ -42,9 +42,10 @@ def model_runs(monkeypatch) -> Counter[str]:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_moved_slider_runs_the_queueing_model_five_times(source, model_runs):
-    """A moved slider needs five runs of the queueing model for the changed configuration: with all
-    draws of the constants, with the estimated constants, and three for the limit: unchanged, with
-    all changed resources, and with twice as many clients. The present configuration is predicted
+    """After a move of a slider, the queueing model runs five times for the changed configuration.
+    Two runs are for the rate: one with all draws of the constants, one with the estimated
+    constants. Three runs are for the limit: with unchanged resources, with each resource changed
+    (all in one run), and with twice as many clients. The configuration before any move is predicted
     for the first answer only."""
     board = board_of(Path(), source)
     whatif_board.answer(board, WhatIfRequest(source=source, positions={CLIENTS: 1}))

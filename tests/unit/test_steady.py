@@ -73,8 +73,9 @@ def test_a_workload_without_parts_and_an_unreachable_precision_need_the_whole():
 @pytest.mark.parametrize(("clients", "block"), [(1, 256 * KIB), (4, MIB), (8, 16 * MIB)])
 def test_rates_of_pvfs_are_those_of_whole_files(operation, clients, block):
     """The time that follows from simulated parts of the files agrees, within the requested
-    precision, with the time of a simulation of the whole files. The memory of 512 MiB is smaller
-    than the files, so the page cache fills up."""
+    precision, with the time of a simulation of the whole files. Each client has a file of 256 MiB.
+    The memory is only 512 MiB, so that the limits of the page cache take effect with several
+    clients."""
     hardware = PaperHardware(memory_bytes=512 * MIB)
     setup = Setup(
         operation, clients, file_size=256 * MIB, block_size=block, grain="chunk", hardware=hardware

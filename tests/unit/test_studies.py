@@ -177,8 +177,9 @@ def test_an_interrupted_sweep_leaves_what_was_finished(tmp_path):
 
 
 class Recording(Instrument):
-    """An instrument whose first measurement fails. Each other one writes the file `options.record`
-    if it gets one. `requested` has the names of the files, "" for none."""
+    """An instrument whose first measurement fails. Every later measurement writes the file
+    `options.record` if this option is set. `requested` has the name of this file for each
+    measurement, "" if the option is not set."""
 
     def __init__(self):
         super().__init__()

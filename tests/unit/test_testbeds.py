@@ -26,8 +26,9 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """Starts a process that starts a testbed, prints the testbed's id, and then executes the Python
-    statements in `action`."""
+    """Starts a process that starts a testbed and prints the testbed's id. If `action` is "outlive",
+    the testbed may outlive the process. If it is "wait", the process waits for a minute before it
+    ends. With any other text, the process ends at once."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
@@ -320,7 +321,8 @@ def test_an_ignored_signal_stays_ignored_while_clean_up_is_protected():
 
 
 def test_a_testbed_that_its_process_forgot_is_taken_down_at_the_end_of_the_process(tmp_path):
-    """A second interrupt may end the clean-up that the first one began."""
+    """A testbed that is still up when its process ends is taken down at that time. A testbed can
+    remain up in this way if a second interrupt ends the clean-up that the first interrupt began."""
     owner = in_other_process(tmp_path, "ends")
     testbed_id = owner.communicate(timeout=120)[0].strip()
     assert owner.returncode == 0

@@ -40,8 +40,8 @@ def span(trace, number, parent, name, begin, end, failed=False):
 
 @pytest.fixture
 def otlp(tmp_path):
-    """Writes a trace of three writes with one, two and three attempts of 100 ns each, of which the
-    last succeeds. Returns the file's path."""
+    """Writes a file of three traces. Each is one write, with one, two or three attempts of 100 ns,
+    of which the last succeeds. Returns the file's path."""
     spans = []
     for trace in (1, 2, 3):
         spans.append(span(trace, 1, 0, "write", 0, 1000))

@@ -303,7 +303,8 @@ def test_an_altered_prediction_is_found_and_a_torn_line_is_skipped(source, tmp_p
 
 
 def test_a_prediction_of_a_version_that_had_fewer_fields_is_read(source, tmp_path):
-    """The recorded digest covers the fields that the version which wrote the record had."""
+    """A record has a digest of all fields that it had when it was written. A record of an earlier
+    version, which lacks fields of today, therefore agrees with its digest and can be read."""
     verified(source, Planted(links), tmp_path, 1)
     path = tmp_path / "records.jsonl"
     first, *rest = path.read_text().splitlines()

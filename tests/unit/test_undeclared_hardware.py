@@ -34,7 +34,8 @@ name = "sequential_write"
 [run]
 methods = ["sequence"]
 """
-# The declared values are the usual ones: only the declaration counts, not the value.
+# The declared values equal the assumed defaults. They must not be listed as undeclared: only the
+# declaration counts, not the value.
 ALL = 'cores = 2\nfrequency = "2.5 GHz"\nmemory = "8 GiB"'
 
 

@@ -52,8 +52,8 @@ def test_an_agent_gives_up_as_well(tmp_path):
 
 
 def test_a_stopped_run_waits_no_longer_than_the_grace(tmp_path):
-    """While the target does not answer, Ctrl-C ends a run without a time limit. The run waits for
-    the target at most for the grace time."""
+    """Ctrl-C ends a run even if the target does not answer and the run has no time limit. After
+    Ctrl-C, the run waits for the target at most for the grace time."""
     wanted = silent(tmp_path, 1, time_limit_s=None)
     calls = []
 
