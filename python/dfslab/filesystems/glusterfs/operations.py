@@ -102,7 +102,8 @@ def _ask(
     )
 
 
-# `cold` is the probability that a lookup misses the bricks' caches.
+# A lookup that misses the bricks' caches takes `cold_lookup_cpu` seconds longer. `cold` is the
+# probability of this.
 _lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
 # On a replicated volume, a lock keeps the replicas consistent. The client does not wait until the
 # lock is released. It sends a request to mark a change on the bricks only if the change fails. The
@@ -363,7 +364,7 @@ _written = seq(
 
 def _forced(size_bytes: Expr, *waits: Node) -> Node:
     """Returns the step that forces `size_bytes` of a file to disk on one set of bricks. `waits` are
-    additional steps at the client."""
+    additional steps of each brick."""
     return par(
         call(
             "brick",
