@@ -221,8 +221,8 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# Whether the open call is sent to the bricks. It is not sent only if the content of the file came
-# with the lookup and the option open-behind delays the open call.
+# Whether the open call is sent to the bricks. It is sent unless the content of the file came with
+# the lookup and the option open-behind delays the open call.
 _eager = ~(quick & P.open_behind)
 # Number of seconds for which the client's kernel remembers the names of files that it wrote. Reads
 # of such a file are answered from the kernel's page cache. The open call goes to the client's own
