@@ -29,7 +29,8 @@ TIMED = {"components", "petri"}
 # Keys of `workload` that only the load generator obeys. They cannot be imposed on an external
 # program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
-# Models that treat an open workload's arrivals as Poisson, whatever its arrival process is.
+# Models that can predict open workloads. They compute with steady Poisson arrivals, so they accept
+# neither another arrival process nor a ramp.
 OF_POISSON = frozenset({"sequence"})
 
 

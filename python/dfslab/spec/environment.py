@@ -149,7 +149,8 @@ def network_effects(scenario: Scenario) -> NetworkEffects:
 
 
 def payload_share(scenario: Scenario) -> float:
-    """Returns the share of an adapter's bytes that are payload of a TCP stream."""
+    """Returns the fraction of the bytes through an adapter that are payload of TCP streams, as
+    opposed to headers."""
     return SEGMENT_BYTES / network_effects(scenario).frame_bytes
 
 

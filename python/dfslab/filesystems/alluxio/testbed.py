@@ -364,8 +364,8 @@ class Testbed(MountedTestbed, Traceable):
         name = f"worker-{number}"
         memory = host.folder / f"{name}-memory"
         memory.mkdir()
-        # The memory file system also holds the folders of the blocks, so it is a little larger than
-        # the tier.
+        # The memory file system also contains the folders of the blocks, so it is a little larger
+        # than the memory tier.
         size_bytes = int(self.parameters["memory_tier"]) + 16 * MIB
         host.run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "dfslab", str(memory))
         own = {

@@ -32,8 +32,8 @@ class PoolSize(Document):
 
 
 class StoreCounts(Document):
-    """The reply to `ceph osd stat`: the number of OSDs that exist, and the number of those that
-    run."""
+    """The reply to `ceph osd stat`: the number of OSDs that exist, and the number of OSDs that
+    are up."""
 
     num_osds: int = 0
     num_up_osds: int = 0

@@ -107,7 +107,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         this data, because OSDs read their disks with direct I/O.
         """
         for number, host in enumerate(self.hosts.of("osd")):
-            # An OSD that a fault killed caches nothing; one that a fault suspended does not answer.
+            # An OSD that a fault has killed caches nothing, and an OSD that a fault has suspended
+            # does not answer.
             if self.is_running(f"osd-{number + 1}"):
                 self._daemon_command(host, f"osd.{number}", "cache", "drop")
 

@@ -102,7 +102,8 @@ def _ask(
     )
 
 
-# `cold` is the probability that a lookup misses the bricks' caches.
+# A lookup that misses the bricks' caches takes `cold_lookup_cpu` seconds longer. `cold` is the
+# probability of this.
 _lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
 # On a replicated volume, a lock keeps the replicas consistent. The client does not wait until the
 # lock is released. It sends a request to mark a change on the bricks only if the change fails. The
@@ -220,8 +221,8 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# Whether the open call is sent to the bricks. It is not sent only if the content of the file came
-# with the lookup and the option open-behind delays the open call.
+# Whether the open call is sent to the bricks. It is sent unless the content of the file came with
+# the lookup and the option open-behind delays the open call.
 _eager = ~(quick & P.open_behind)
 # Number of seconds for which the client's kernel remembers the names of files that it wrote. Reads
 # of such a file are answered from the kernel's page cache. The open call goes to the client's own
@@ -363,7 +364,7 @@ _written = seq(
 
 def _forced(size_bytes: Expr, *waits: Node) -> Node:
     """Returns the step that forces `size_bytes` of a file to disk on one set of bricks. `waits` are
-    additional steps at the client."""
+    additional steps of each brick."""
     return par(
         call(
             "brick",

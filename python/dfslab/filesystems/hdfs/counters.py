@@ -38,7 +38,8 @@ KINDS: dict[str, CostClass] = {
     PROCESSING: "service",
     "Syncs": "disk",
 }
-# Times that are parts of the processing time if the same bean reports the processing time.
+# Names of times that are parts of the processing time (PROCESSING) if the same bean also reports
+# the processing time.
 PARTS = ("RpcLockWaitTime",)
 UNITS_NS = {"Nanos": 1.0, "Micros": 1e3}
 MS_NS = 1e6

@@ -187,8 +187,8 @@ class _AccessLog:
         raw.unlink()
 
     def _mark(self, raw: Path, name: str, clock: Clock = REAL) -> None:
-        """Looks up the missing file `name` repeatedly until the lookup appears in the log. All
-        earlier calls then are in the log, too."""
+        """Looks up the file `name`, which does not exist, until a lookup appears in the log. All
+        earlier calls are then in the log, too. Raises TestbedError after MARK_LIMIT_S seconds."""
         deadline = clock.monotonic_s() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
             if clock.monotonic_s() > deadline:

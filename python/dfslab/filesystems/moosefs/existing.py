@@ -1,5 +1,5 @@
-"""Recognises a mount of MooseFS by its source, since its type is plain `fuse`, and reads
-chunkservers and copies from the tools of MooseFS."""
+"""Recognises a mount of MooseFS by its type (`fuse.mfs`) or, because the type may be plain `fuse`,
+by its source. Reads chunkservers and copies from the tools of MooseFS."""
 
 from __future__ import annotations
 

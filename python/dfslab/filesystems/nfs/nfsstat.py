@@ -19,8 +19,8 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str) -> list[Counters]:
-    """Returns the counters of every table. Each table is shown as a separate process. Raises
-    NotUnderstood where the number of names differs from the number of counters."""
+    """Returns the counters of every table; each table counts as a separate process. Raises
+    NotUnderstood if a line of names and its line of counts differ in length."""
     found: list[Counters] = []
     names: list[str] = []
     service, instance, rows = "", "", list[Counted]()

@@ -1,5 +1,5 @@
-"""Files that commands write: new files, durable and written completely or not at all. "-" is
-standard output."""
+"""Files that commands write. A file is written durably, and either completely or not at all. An
+existing file is only replaced if the user permits this. "-" is standard output."""
 
 from __future__ import annotations
 
