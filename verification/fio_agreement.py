@@ -193,9 +193,10 @@ def measured(
     name: str, directory: Path, pairs: int, seconds: int, causes: dict[str, Conditions]
 ) -> tuple[Agreement, Agreement, list[Agreement]]:
     """Runs both tools in pairs; the tool that runs first changes from pair to pair. Returns three
-    results, each with ratios of dfslab to fio. The first has the rates under equal conditions, the
-    second the processor times per transfer under equal conditions. The third is a list with the
-    rates of dfslab under equal conditions and of fio under each of the conditions in `causes`."""
+    results, all of them ratios of dfslab to fio, one for each pair: of the rates under equal
+    conditions; of the processor times per transfer under equal conditions; and, for each of the
+    conditions in `causes`, of the rate of dfslab under equal conditions to the rate of fio under
+    these conditions."""
     job, common = JOBS[name], [*COMMON, f"--runtime={seconds}"]
     conditions = job.equal_conditions()
     rates: dict[str, list[float]] = {cause: [] for cause in causes}

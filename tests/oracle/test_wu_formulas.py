@@ -121,9 +121,9 @@ def test_invocations_of_different_times_have_different_symbols(system):
 
 
 def test_write_is_the_corrected_6():
-    """The description's write time equals Wu's formula (6) as corrected. It is the sum of the self
-    times of create, write and close, one create (or append) call, one addBlock and one writeRequest
-    for each of B blocks, and one complete (errata W9, W13)."""
+    """The description's write time equals Wu's formula (6) as corrected (errata W9, W13). For a
+    file of B blocks, it is T_create_self + T_rpc_create + B (T_addBlock + T_writeRequest) +
+    T_write_self + T_close_self + T_complete."""
     derived = of_whole_blocks(total(invocations(HDFS, "write")))
     own = {name: one.own for name, one in by_name("write").items()}
     # In the description, the wait for a block's last acknowledgement is part of the self times of

@@ -1,8 +1,9 @@
-"""Gives instruments access to a file system through a directory, an address, or a testbed that is
-started once and shared.
+"""Gives instruments access to the file system of a scenario: through an address, through a
+directory, or through a testbed.
 
-A session owns what it opened (testbeds, temporary directories) until the session ends. The session
-then removes all of this, also after an error or an interruption.
+An `InstrumentSession` lasts for one command. It starts a testbed once for all runs that the testbed
+can serve. At its end, also after an error or an interruption, the session removes what it opened:
+testbeds and temporary directories.
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ def residual(one: Judged, machine: MachineProfile) -> Residual:
 
 
 def learnt_sd(found: Sequence[Residual], confidence: float = CONFIDENCE) -> float:
-    """Returns a standard deviation of the description's own error: the smallest one in TRIED with
-    which the 90 % intervals contain the measured rates of at least the share `confidence` of the
-    points. If none does, returns the largest one in TRIED."""
+    """Returns the smallest standard deviation of the description's own error, among TRIED, with
+    which at least the share `confidence` of the measured rates are inside the 90 % intervals of
+    their predictions; the largest of TRIED if there is none."""
     return next(
         (sd for sd in TRIED if fmean(one.is_inside(sd) for one in found) >= confidence), TRIED[-1]
     )

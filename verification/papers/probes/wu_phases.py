@@ -42,12 +42,14 @@ def _runs(operation: str) -> list[Result]:
 def curve(
     operation: str, steps: Sequence[str], phase: tuple[float, float], latency: str = EVEN
 ) -> Curve:
-    """Returns a curve for one phase: for each file size, (file size in bytes, total seconds of the
-    steps over all files).
+    """Returns the curve of one phase: for each file size, (file size in bytes, total seconds of the
+    steps). Runs with the same file size are combined by their geometric mean.
 
-    `steps` has the names of steps whose times are added; the times of a step whose name begins with
-    "-" are subtracted. Phases I and II use the tests with several clients, Phase III those with one
-    client.
+    `steps` has the names of the steps whose times are added; the time of a step is subtracted if
+    its name begins with "-". `phase` is the smallest and the largest file size in bytes, `latency`
+    the network latency of the deployment. Phases I and II use the tests with several clients, and
+    their seconds are totals over all files. Phase III uses the tests with one client, and its
+    seconds are those of one file.
     """
     times: dict[float, list[float]] = {}
     for result in _runs(operation):

@@ -78,8 +78,9 @@ def _add_stripes(record: FileRecord, content: LogContent) -> None:
 
 
 def _record_lines(text: str) -> Iterator[tuple[str, int, str, str, float]]:
-    """Yields module, rank, file, name of the counter without its module, and value of each line of
-    a record. The file has the name that Darshan printed."""
+    """Yields (module, rank, file name, counter, value) for each line that gives the value of one
+    counter of one file. The counter's name lacks its module: BYTES_READ for POSIX_BYTES_READ. The
+    file's name is as Darshan printed it."""
     known = {"POSIX": "POSIX", "MPI-IO": "MPIIO", "MPIIO": "MPIIO", "STDIO": "STDIO"}
     known["LUSTRE"] = "LUSTRE"
     for line in text.splitlines():

@@ -1,8 +1,8 @@
-"""Short measurements of hardware: round trips, memory, and a local disk. An expectation is based on
-them.
+"""Short measurements of hardware: round trips, memory, and a local disk. `dfslab expect` computes
+the expected performance of a file system from them.
 
-The operations of the file system are not measured. So an expectation is independent of the results
-with which it is compared.
+The operations of the file system are not measured here. The expected performance is therefore
+independent of the measured performance with which it is compared later.
 """
 
 from __future__ import annotations

@@ -140,9 +140,9 @@ def _has_aicc(name: str, clients: Floats) -> bool:
 
 
 def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> FittedLaw:
-    """Fits one law to mean response times `y` in seconds at `x` clients. `known` is the variance of
-    the error of each mean. `repeated` is the number of runs in addition to one run for each
-    mean."""
+    """Fits one law to mean response times `y` in seconds at `x` clients. `known` has the variances
+    of the relative errors of the means. `repeated` is the number of runs minus that of the
+    means."""
     law, count = LAWS[name]
     used = _used(name, x)
     x, y, known = x[used], y[used], known[used]

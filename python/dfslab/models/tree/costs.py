@@ -131,13 +131,15 @@ def station_bound_s(demands: Demands) -> float:
 
 
 def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """Returns how long one of several concurrent branches waits, in seconds. The result is the
-    branch's longest wait at any station, at least 0.
+    """Returns how long the branch with the cost `own` waits for the concurrent `branches`, in
+    seconds: its longest wait at one station, at least 0.
 
-    The wait at a station is A - d - l. A is the demand of all branches (`together`) there, divided
-    by the number of servers of all copies, and d is the branch's demand there. The branch with the
-    cost `own` reaches the station l seconds later than the first of `branches`, and in this time a
-    part of the other branches' work is already done.
+    The wait at a station is A - d - l.
+    A: the time that the station needs for the work of all branches. It is their demand there
+    (`together`), divided by the number of servers of all copies.
+    d: the demand of this branch there.
+    l: how much later this branch reaches the station than the first of `branches` that use it. In
+    this time the station already does a part of the other branches' work.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:

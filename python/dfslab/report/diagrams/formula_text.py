@@ -27,9 +27,12 @@ INDENT = "    "
 
 
 def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
-    """Returns the response times of the named operations as text: for each operation, a formula
-    that sums over its invocations, a formula for each step, and the definitions of the names that
-    these formulas use. Times are in seconds, sizes in bytes, rates in units per second.
+    """Returns the response times of the named operations as text. Times are in seconds, sizes in
+    bytes, rates in units per second.
+
+    The text has for each operation: its response time as one formula, and as a sum over the steps
+    that the operation invokes; for each invocation, the parameters that determine its time; a
+    formula for each step; and the definitions of the names that these formulas use.
 
     If `operations` is empty, all operations are included.
     """

@@ -90,8 +90,8 @@ class GainEstimate(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """The certainty of the reported statement, as a word. It is at most "low" if the hardware
-        makes the gain uncertain."""
+        """The certainty of the reported statement, as a word. It is at most "low" if uncertain
+        values of the hardware decide the gain (`is_doubted`)."""
         found = sureness(self.right)
         return "low" if self.is_doubted and found in ("high", "medium") else found
 

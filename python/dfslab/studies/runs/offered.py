@@ -1,4 +1,5 @@
-"""Runs a scenario once at an offered rate, as a probe of the search for the highest rate."""
+"""Runs a scenario once at a given offered rate. The rate search calls this for each rate that it
+tries, to find the highest rate that the system sustains."""
 
 from __future__ import annotations
 
