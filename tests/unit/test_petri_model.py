@@ -156,13 +156,13 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
             situation,
             situation.constants,
             firings=4_000,
-            goal=petri.Goal("rate_per_s", precision, most),
+            goal=petri.PrecisionGoal("rate_per_s", precision, most),
         )
         for precision, most in ((0.9, 64), (0.02, 256), (1e-9, 6))
     )
     assert loose.replications == petri.REPLICATIONS
     assert tight.replications > loose.replications
-    assert tight.half_width(petri.Goal("rate_per_s", 0.02, 256)) <= 0.02
+    assert tight.half_width(petri.PrecisionGoal("rate_per_s", 0.02, 256)) <= 0.02
     assert few.replications == 6
     # The simulation was begun with few replications and continued to six. It gives the same result
     # as a simulation that has six replications from the start.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from dfslab.cli.quick.directory import Transfers, scenario
+from dfslab.instruments.discovery.directory import Transfers, scenario
 from dfslab.report.sections import throughput
 from dfslab.result import Result
 from dfslab.spec.check import check

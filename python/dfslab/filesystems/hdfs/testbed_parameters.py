@@ -113,6 +113,16 @@ class TestbedParameters(CheckedModel):
                 )
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def _described_switches(cls, table: Any) -> Any:
+        """Reads the numbers 0 and 1, by which the description of HDFS states its two switches, as
+        false and true."""
+        if not isinstance(table, Mapping):
+            return table
+        given = {key: table[key] for key in ("fair_lock", "block_sync") if key in table}
+        return {**table, **{key: bool(one) for key, one in given.items() if one in (0, 1)}}
+
 
 def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
     """Parses parameters from a command line. A key with a dot is a Hadoop property.

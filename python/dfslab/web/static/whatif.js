@@ -32,7 +32,7 @@ function label(slider) {
 
 function sentence(found, isChanged) {
   if (!isChanged) return `Now: ${rate(found.before_per_s)}. Move a slider.`;
-  if (found.gain === null) return "What this change gains is withheld.";
+  if (found.withheld.length) return "What this change gains is withheld.";
   const interval = `90 %: ${found.low.toFixed(2)} to ${found.high.toFixed(2)}`;
   return `× ${found.gain.toFixed(2)} (${interval}), how sure: ${found.sureness}`;
 }
@@ -42,8 +42,8 @@ function shown(found, isChanged) {
   const when = isChanged ? "then" : "now";
   element("limit").textContent = found.limit ? `What limits ${when}: ${found.limit}` : "";
   show(element("withheld"), found.withheld.length ? `Why: ${found.withheld[0]}` : "");
-  const figures = [["now", rate(found.before_per_s)]];
-  if (found.after_per_s !== null) figures.push(["changed", rate(found.after_per_s)]);
+  const after = found.withheld.length ? "withheld" : rate(found.after_per_s);
+  const figures = [["now", rate(found.before_per_s)], ["changed", after]];
   element("figures").replaceChildren(...figures.map(([name, value]) => {
     const box = document.createElement("div");
     box.append(made("dt", name), made("dd", value));
