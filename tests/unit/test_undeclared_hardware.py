@@ -42,8 +42,8 @@ ALL = 'cores = 2\nfrequency = "2.5 GHz"\nmemory = "8 GiB"'
 @pytest.mark.parametrize(
     ("declared", "assumed"),
     [
-        ("", "cores 2, frequency 2.5 GHz, memory 8 GiB"),
-        ("cores = 2", "frequency 2.5 GHz"),
+        ("", "cores 2, memory 8 GiB, frequency 2.5 GHz"),
+        ("cores = 2", "memory 8 GiB, frequency 2.5 GHz"),
         (ALL, ""),
     ],
     ids=["nothing", "cores", "all"],
@@ -61,7 +61,7 @@ def test_predict_lists_what_is_not_declared(declared, assumed, tmp_path):
     (note,) = found
     assert f"assumed of server, client: {assumed}" in note
     assert note in shown
-    assert "--set deployment.node.server.memory=VALUE" in note
+    assert "--set deployment.node.server.frequency=VALUE" in note
 
 
 def test_what_init_assumes_is_not_written_as_declared():
@@ -76,6 +76,6 @@ def test_what_init_assumes_is_not_written_as_declared():
     written = build(Scenario, tomllib.loads(build(Scenario, table).brief_toml()))
     assert written.deployment.node[0].cores == 2
     assert "cores" in written.deployment.node[0].model_fields_set
-    assert "assumed of machine: frequency 2.5 GHz, memory 8 GiB" in " ".join(
+    assert "assumed of machine: memory 8 GiB, frequency 2.5 GHz" in " ".join(
         undeclared(written.deployment, "client")
     )

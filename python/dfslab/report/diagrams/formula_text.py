@@ -224,7 +224,7 @@ def rewritten(node: Node, change: Callable[[Expr], Expr]) -> Node:
         if isinstance(value, tuple):
             return tuple(map(copied, value))
         if isinstance(value, Node | Resource):
-            given = {one.name: copied(getattr(value, one.name)) for one in fields(value)}
+            given = {one.name: copied(vars(value)[one.name]) for one in fields(value)}
             return type(value)(**given)  # type: ignore[arg-type]
         return value
 

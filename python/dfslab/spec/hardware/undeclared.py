@@ -8,8 +8,9 @@ from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import CheckedModel
 
-# The units of the keys that are listed, in this order.
-NODE_UNITS = {"cores": "1", "frequency": "Hz", "memory": "B"}
+# The units of the keys that are listed, in this order. The last listed key is the example of an
+# option, so a key that predictions depend on most is last.
+NODE_UNITS = {"cores": "1", "memory": "B", "frequency": "Hz"}
 DISK_UNITS = {"read_rate": "B/s", "write_rate": "B/s", "latency": "s"}
 ADAPTER_UNITS = {"bandwidth": "B/s"}
 
@@ -48,7 +49,7 @@ def _is_only(group: NodeGroup, roles: Collection[str]) -> bool:
 
 def _missing(part: CheckedModel, wanted: dict[str, str], prefix: str) -> Iterator[tuple[str, str]]:
     """Yields (key, assumed value as text) of each value that a part of the hardware lacks."""
+    values = dict(part)
     for key, unit in wanted.items():
         if key not in part.model_fields_set:
-            value = float(getattr(part, key))
-            yield f"{prefix}{key}", units.text(value, unit, 3).strip()
+            yield f"{prefix}{key}", units.text(float(values[key]), unit, 3).strip()
