@@ -11,6 +11,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
 use super::plan::{CellLayout, ClusterTable};
+use super::table::Table;
 use crate::cluster::LANES_MAX;
 use crate::compiled::Key;
 use crate::marking::bucket::NONE;
@@ -56,10 +57,10 @@ pub(super) struct Directory {
 /// All cells of a run.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Table<Cell>,
     /// For each cell, its cluster and its key.
     keys: Vec<(u32, Key)>,
-    pub(super) directories: Vec<Directory>,
+    pub(super) directories: Table<Directory>,
 }
 
 impl Cells {

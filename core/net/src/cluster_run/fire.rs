@@ -88,6 +88,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     /// Makes the tokens of all output arcs of a firing.
     #[inline(always)]
     pub(super) fn put_all(&mut self, this: &Move, firing: Firing<'_>) -> Result<(), Failed> {
+        if this.immediate && !self.has_laws {
+            return self.put_at_once(this, firing);
+        }
         let mut pending = Pending {
             first: NONE,
             last: NONE,
@@ -104,10 +107,51 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         if pending.first != NONE {
             self.schedule(&pending);
         }
-        for &arc in &this.released {
-            self.release(firing.chosen[usize::from(arc)]);
-        }
+        self.release_all(this, firing.chosen);
         Ok(())
+    }
+
+    /// Makes the tokens of a firing without delays (`Move::immediate`). All of them arrive at once.
+    #[inline(always)]
+    fn put_at_once(&mut self, this: &Move, firing: Firing<'_>) -> Result<(), Failed> {
+        for (arc, put) in this.puts.iter().enumerate() {
+            let token = self.written((arc, put), firing)?;
+            let position = match put.target {
+                Target::Same(lane) if firing.permanent => position_of(firing.cell, lane),
+                Target::Late => UNKNOWN,
+                _ => self.position(token, &put.seat, put.place)?,
+            };
+            self.arrive(token, position, put.place)?;
+        }
+        self.release_all(this, firing.chosen);
+        Ok(())
+    }
+
+    /// Frees the tokens of the binding `chosen` that no output arc forwards.
+    #[inline(always)]
+    fn release_all(&mut self, this: &Move, chosen: &[u32]) {
+        for &arc in &this.released {
+            self.release(chosen[usize::from(arc)]);
+        }
+    }
+
+    /// Returns the token of an output arc, with its fields set: a new token, or one of the binding
+    /// if the arc forwards it.
+    #[inline(always)]
+    fn written(&mut self, (arc, put): (usize, &Put), firing: Firing<'_>) -> Result<u32, Failed> {
+        let Firing {
+            transition, chosen, ..
+        } = firing;
+        let token = match put.forwards {
+            Some(from) => chosen[usize::from(from)],
+            None => self.make(),
+        };
+        for (field, value) in &put.written {
+            let word = self.value(value, transition, (arc, *field), chosen)?;
+            self.records
+                .set_word(token, HEADER + usize::from(*field), word);
+        }
+        Ok(token)
     }
 
     /// Removes the tokens of a transition's binding from a cell, writes their numbers to `bound`,
@@ -204,14 +248,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         let Firing {
             transition, chosen, ..
         } = firing;
-        let token = match put.forwards {
-            Some(from) => chosen[usize::from(from)],
-            None => self.make(),
-        };
-        for (field, value) in &put.written {
-            let word = self.value(value, transition, (arc, *field), chosen)?;
-            self.records[token as usize][HEADER + usize::from(*field)] = word;
-        }
+        let token = self.written((arc, put), firing)?;
         let mut delay_ns = firing.delay_ns;
         match &put.delay {
             Delay::Constant(more_ns) => delay_ns += more_ns,

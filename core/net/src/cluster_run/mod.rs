@@ -17,6 +17,7 @@ mod plan;
 mod planning;
 mod separate;
 mod service;
+mod table;
 mod transfer;
 mod update;
 mod waiting;
@@ -31,6 +32,7 @@ use crate::expression::Values;
 use crate::marking::bucket::NONE;
 use cells::{Cells, State, Turn, Turns};
 pub(crate) use plan::ClusterPlan;
+use table::Table;
 
 /// Number of words of a token's record before its field values.
 const HEADER: usize = 2;
@@ -88,12 +90,12 @@ struct ClusterRun<'e, 'n, const N: usize> {
     /// The records of all tokens. Word 0 is the arrival number of a waiting token, or the position
     /// of a token in transit. Word 1 is the next token of a linked list (low half) and the place
     /// (high half); a freed token has the place NONE. The field values follow.
-    records: Vec<[u64; N]>,
+    records: Table<[u64; N]>,
     free_token: u32,
     live: usize,
     arrivals: u64,
     cells: Cells,
-    states: Vec<State>,
+    states: Table<State>,
     turns: Turns,
     events: EventList,
     /// For each place, whether the number of its tokens is counted.

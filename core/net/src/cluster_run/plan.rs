@@ -1,6 +1,7 @@
 //! The data that a run over clusters reads about each transition: a compact copy of its arcs, with
 //! the cell and the lane of each output token resolved as far as they are known before the run.
 
+use super::table::Table;
 use crate::cluster::LANES_MAX;
 use crate::expression::{Formulas, Value};
 
@@ -12,13 +13,13 @@ use crate::expression::{Formulas, Value};
 #[derive(Debug)]
 pub(crate) struct ClusterPlan {
     /// One entry for each transition of the net.
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: Table<Move>,
     /// For each cluster of the net, the values that all its cells have in common.
     pub(super) layouts: Vec<CellLayout>,
     /// The tables of all clusters, one after the other. The index in a cluster's table is the set
     /// of a cell's lanes that have tokens, as bits. The entry is the set of the members whose input
     /// arcs all find tokens in these lanes, as bits.
-    pub(super) able: Vec<u32>,
+    pub(super) able: Table<u32>,
     /// The transitions that are the members of each cluster, one cluster after the other.
     pub(super) members: Vec<u32>,
     /// One entry for each place of the net.
@@ -52,6 +53,8 @@ pub(super) struct Move {
     pub(super) masks: [u32; LANES_MAX],
     pub(super) delay: Delay,
     pub(super) puts: Box<[Put]>,
+    /// Whether neither the transition nor an output arc has a delay or a number of tokens.
+    pub(super) immediate: bool,
     /// The input arcs whose tokens no output arc forwards.
     pub(super) released: Box<[u16]>,
     /// The form by which a run fires the transition in fewer steps, if it has such a form.

@@ -5,6 +5,7 @@ use super::plan::{
     CellLayout, ClusterPlan, ClusterTable, Delay, Move, PlaceSeat, Put, Range, RangedSeat, Service,
     Shape, Step, Target, Update, Word,
 };
+use super::table::Table;
 use crate::clock::nanoseconds;
 use crate::cluster::{Cluster, LANES_MAX};
 use crate::compiled::{
@@ -41,7 +42,7 @@ impl ClusterPlan {
                 .map(|one| move_of(one, net))
                 .collect(),
             layouts: Vec::with_capacity(net.clusters.len()),
-            able: Vec::new(),
+            able: Table::default(),
             members: Vec::new(),
             seats: net.places.iter().map(|one| seat_of(one, net)).collect(),
         };
@@ -168,6 +169,7 @@ fn move_of_separate(transition: &Transition, net: &CompiledNet) -> Move {
         masks: [0; LANES_MAX],
         delay: delay_of(transition.delay.as_ref()),
         puts: outputs.map(|one| put_of(one, transition, net)).collect(),
+        immediate: false,
         released: transition.released.clone(),
         shape: Shape::General,
         formulas: None,
@@ -211,12 +213,17 @@ fn move_of_member(transition: &Transition, (number, local): (u32, u32), net: &Co
         single: arcs.iter().all(|mask| mask.is_power_of_two()),
         has_locals: !transition.locals.is_empty(),
         masks,
+        immediate: is_zero(&delay) && puts.iter().all(|put| is_zero(&put.delay) && !put.counted),
         delay,
         puts,
         released: transition.released.clone(),
         shape,
         formulas: None,
     }
+}
+
+fn is_zero(delay: &Delay) -> bool {
+    matches!(delay, Delay::Constant(0))
 }
 
 fn delay_of(delay: Option<&Value>) -> Delay {
@@ -336,7 +343,7 @@ fn update_of(output: &Output, transition: &Transition, arcs: &[u32], net: &Compi
     let place_seat = seat_of(place, net);
     let is_in_lane = !matches!(place_seat, PlaceSeat::Other);
     let is_single = one.is_power_of_two() && other.is_power_of_two() && one != other;
-    let has_delay = !matches!(delay_of(output.delay.as_ref()), Delay::Constant(0));
+    let has_delay = !is_zero(&delay_of(output.delay.as_ref()));
     let stays = keeps_key(output, seat, transition, &net.places);
     if !is_in_lane || !is_single || has_delay || !stays {
         return Shape::General;

@@ -50,7 +50,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
             self.position_after(sent[0], (index, permanent), first)?,
             self.position_after(sent[1], (index, permanent), second)?,
         ];
-        let records = &mut self.records[..];
+        let records = &mut self.records;
         let record = &mut records[sent[0] as usize];
         let after_first = record[1] as u32;
         (record[0], record[1]) = (positions[0], links(first.place, sent[1]));

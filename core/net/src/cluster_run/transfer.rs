@@ -133,7 +133,7 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             pending.push((event, chain));
         }
         let mut waiting = Vec::new();
-        for (token, record) in (0u32..).zip(&records) {
+        for (token, record) in (0u32..).zip(records.iter()) {
             let place = (record[1] >> 32) as u32;
             tokens
                 .rows

@@ -42,7 +42,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         };
         for (field, value) in &put.written {
             let word = self.value(value, transition as usize, (0, *field), &chosen)?;
-            self.records[state as usize][HEADER + usize::from(*field)] = word;
+            self.records
+                .set_word(state, HEADER + usize::from(*field), word);
         }
         let next_trigger = match trigger == last_trigger {
             true => NONE,

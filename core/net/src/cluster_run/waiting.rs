@@ -350,7 +350,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     #[inline(always)]
     pub(super) fn field(&self, token: u32, field: u16) -> u64 {
-        self.records[token as usize][HEADER + usize::from(field)]
+        self.records.word(token, HEADER + usize::from(field))
     }
 
     #[inline(never)]
