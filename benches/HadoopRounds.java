@@ -36,8 +36,8 @@ public final class HadoopRounds {
   }
 
   /**
-   * TestDFSIO's write loop without its status texts. Sleeps {@code pauseMs} before each file and
-   * prints MiB per second, without the sleeps.
+   * Runs TestDFSIO's write loop without its status texts. Sleeps {@code pauseMs} before each file.
+   * Prints the throughput in MiB per second; the sleeps do not count.
    */
   private static void write(int files, long bytes, int transfer, long pauseMs) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
@@ -62,8 +62,8 @@ public final class HadoopRounds {
   }
 
   /**
-   * TestDFSIO's read loop without its status texts. Sleeps {@code pauseMs} before each file and
-   * prints MiB per second, without the sleeps.
+   * Runs TestDFSIO's read loop without its status texts. Sleeps {@code pauseMs} before each file.
+   * Prints the throughput in MiB per second; the sleeps do not count.
    */
   private static void read(int files, int transfer, long pauseMs) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
@@ -84,7 +84,7 @@ public final class HadoopRounds {
   }
 
   /**
-   * Opens empty files. If {@code calls}, makes only the call to the NameNode that
+   * Opens empty files. If {@code calls} is true, makes only the call to the NameNode that
    * NNThroughputBenchmark makes, else opens and closes the files as an application does.
    */
   private static void open(int threads, int each, boolean calls) throws Exception {
@@ -151,9 +151,8 @@ public final class HadoopRounds {
    * Reads lines such as "dfsio -write -nrFiles 4 ..." or "namenode -op create ..."; prints "done
    * CODE" after each.
    *
-   * <p>MapReduce in one process leaves thread pools behind that wait for work for ever and would
-   * keep the Java machine alive, so the program exits explicitly, after its input ends and after an
-   * error.
+   * <p>MapReduce in one process leaves thread pools behind, whose threads keep the Java machine
+   * alive. So the program exits explicitly, after its input ends and after an error.
    */
   public static void main(String[] words) {
     try {

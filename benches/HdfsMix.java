@@ -65,7 +65,7 @@ public final class HdfsMix {
 
   /**
    * Reads lines such as "write 8 1048576", "read 8", "small 20 4096" or "metadata 100", and prints
-   * the seconds that each of them took. The program's arguments are settings of the client.
+   * the seconds that each command took. The program's arguments are settings of the client.
    */
   public static void main(String[] words) throws Exception {
     Configuration configuration = new Configuration();

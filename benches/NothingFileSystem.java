@@ -14,8 +14,8 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 /**
- * A Hadoop file system that does nothing. The time of a call is therefore only that of passing it
- * from the load generator to Java.
+ * A Hadoop file system that does nothing. The time of a call is therefore only the time of passing
+ * the call from the load generator to Java.
  */
 public final class NothingFileSystem extends FileSystem {
   private static final long DIRECTORY = -1;

@@ -6,10 +6,13 @@ import java.util.Map;
 
 /**
  * Sends commands such as "pause 12 34" from its input to the tracing agents of running JVMs, whose
- * process ids follow the command. Prints "done" after each.
+ * process ids follow the command. Prints "done" after each command.
  */
 public final class Switch {
-  /** Attaches to each process at its first command; the argument is the agent's jar. */
+  /**
+   * Attaches to a process when a command names the process for the first time. The program's
+   * argument is the path of the agent's jar.
+   */
   public static void main(String[] words) throws Exception {
     Map<String, VirtualMachine> joined = new HashMap<>();
     BufferedReader input = new BufferedReader(new InputStreamReader(System.in));

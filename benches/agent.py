@@ -4,10 +4,10 @@ agent, without it, and with the OpenTelemetry agent (the peer).
 Two traced and two untraced testbeds run at the same time and take turns, each round in another
 order. Two JVMs compile the same program differently, and the difference exceeds the cost of
 tracing. So a traced testbed takes two consecutive turns, recording and paused, in either order: the
-cost of recording is then that of the same compiled code in the same second. The remaining cost of a
-paused instrumentation point is measured in a loop and added for every call of a file. The results
-also compare traced with untraced testbeds, and testbeds of one kind with each other, which shows
-differences that tracing does not cause.
+cost of recording is then that of the same compiled code in the same second. A paused
+instrumentation point still has a cost, which is measured in a loop and added once for each traced
+call that a file needs. The results also compare traced with untraced testbeds, and testbeds of one
+kind with each other, which shows differences that tracing does not cause.
 
 The steady state is compared. A fresh JVM compiles during its first tens of thousands of calls, so
 all testbeds warm up concurrently before any round counts. With half as much warm-up, the first
@@ -69,9 +69,8 @@ class Load:
 
 
 LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
-# A client often closes a file before the DataNode's report of its last block has arrived, at
-# random. The client then retries the close; with a short retry delay, the time of a file varies
-# little.
+# By chance, a client may close a file before the DataNode has reported the file's last block. The
+# client then retries the close; with a short retry delay, the time of a file varies little.
 TESTBED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
 # Number of the kernel's clock that measures the processor time of one process, including threads
@@ -176,8 +175,8 @@ class OwnTime:
 
     def so_far_s(self) -> float:
         """Returns the processor seconds that all processes have used so far, without their compiler
-        threads. The time that a compiler thread used between its last reading and its end is not
-        known and is included.
+        threads. The time that a compiler thread used between its last reading and its end is
+        unknown, so it is not subtracted.
         """
         spent = sum(time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK) for pid in self._pids)
         for pid in self._pids:
@@ -260,10 +259,10 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """If `recording`, makes the agents of `contender` record calls, else makes them pause. The
-        command is sent before every turn of a traced testbed, even if the mode stays the same, so
-        that all turns have the cost of the command. An untraced testbed has no agents, so no
-        command is sent.
+        """If `recording` is true, makes the agents of `contender` record calls, else makes them
+        pause. The command is sent before every turn of a traced testbed, even if the mode stays the
+        same, so that all turns have the cost of the command. An untraced testbed has no agents, so
+        no command is sent.
         """
         if not contender.traced:
             return
@@ -306,7 +305,8 @@ def raise_testbed(
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
     """Warms up all testbeds at the same time, so that the compilers of their JVMs use every core.
-    Each testbed runs at least two rounds, and begins further rounds for `limit_s` x SCALE seconds.
+    Each testbed runs at least two rounds, and begins further rounds for `limit_s` x SCALE seconds
+    (SCALE is set by the environment variable DFSLAB_BENCH_SCALE).
 
     A traced testbed records in every second round, so that the code with and without recording is
     compiled.
@@ -335,8 +335,9 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """Runs `rounds` x SCALE counted rounds, at least two, after one uncounted round. Returns for
-    each counted round a dictionary from the name of each team to its cost in this round.
+    """Runs one uncounted round, then `rounds` x SCALE counted rounds, at least two (SCALE is set by
+    the environment variable DFSLAB_BENCH_SCALE). Returns for each counted round a dictionary from
+    the name of each team to its cost in this round.
 
     The first round is not counted, because all testbeds have worked at the same time just before
     it.
@@ -365,9 +366,9 @@ def turns(
 def compared(
     measured: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
-    """Returns two ratios of the teams `ours` to the teams `theirs`: that of their wall-clock times
-    per file, and that of their processor times per file. `measured` has for each round the cost
-    of each team.
+    """Returns two ratios of the teams `ours` to the teams `theirs`: the ratio of the wall-clock
+    times per file, and the ratio of the processor times per file. `measured` has for each round the
+    cost of each team.
     """
     wall = [{name: took.wall_s for name, took in one.items()} for one in measured]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in measured]

@@ -2,8 +2,9 @@
 peer's figure in the same run.
 
 An absolute bar, in ns or spans per second, was set on one machine, but other machines may be
-several times as fast or slow. The bar's ratio to a peer's figure on that machine is valid on every
-machine. A figure is checked against both bars, and both results are reported.
+several times as fast or slow. Each absolute bar is therefore also stated as a ratio to a peer's
+figure on that machine; the ratio is valid on every machine. A figure is checked against both bars,
+and both results are reported.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Pair:
 
     @property
     def bars(self) -> dict[str, Bar]:
-        """Returns both bars, that of the absolute figure and that of the ratio, by the names of
-        their figures.
+        """Returns two bars by the names of their figures: the bar of the absolute figure, and the
+        bar of the ratio.
         """
         beside = Bar(self.bar.limit / self.peer_then, self.bar.sense)
         return {self.absolute: self.bar, self.ratio: beside}

@@ -1,5 +1,6 @@
-"""Measures the error of predictions for a real HDFS from descriptions that were not calibrated. The
-error is compared with the error of a baseline that predicts the mean of the measurements.
+"""Measures the error of predictions for a real HDFS whose hardware is described by nominal values,
+without calibration. The error is compared with the error of a baseline that predicts the mean of
+the measurements.
 
 The bench runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a figure misses its
 bar (pass criterion); the last line is one JSON object. The machine should be otherwise idle.
@@ -20,8 +21,8 @@ import tomlkit
 ROOT = Path(__file__).parents[1]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 METHODS = ("sequence", "petri")
-# Upper limits of median relative errors: the error for held-out configurations that read or write
-# files, and the error for the fitted configurations.
+# Upper limits of two median relative errors: LARGE_FILES for the held-out configurations that read
+# or write files, and FITTED for the fitted configurations.
 LARGE_FILES, FITTED = 0.6, 0.3
 LIMIT_S = 1800.0
 
@@ -48,9 +49,9 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
     """Returns JSON data with each median relative error and its bar, a value that the error must
     stay below.
 
-    The error of the sequence model must be below that of the mean of the measurements in a
-    cross-validation over all configurations. Held-out files alone would not do: all have 4 MB, in
-    the middle of the fitted sizes, where even the mean may be right by chance.
+    In a cross-validation over all configurations, the error of the sequence model must be below the
+    error of a baseline that predicts the mean of the measurements. The held-out files alone do not
+    suffice: all have 4 MB, a middle size, for which even the mean may be right by chance.
     """
     left_out = document["cross_validated"]
     rows = {}

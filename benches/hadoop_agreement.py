@@ -5,13 +5,13 @@ Three programs take turns: TestDFSIO and NNThroughputBenchmark in one Java machi
 the same calls in a second one, and our load generator in a third. All keep running, so that none
 compiles its code while it is timed. A run benefits from what the previous run left in caches, which
 changed the rates of reads by a fifth. The order in a round is therefore ours, theirs, theirs, ours.
-A figure is the middle of the rounds' ratios of ours to theirs (`paired.middle` of their logarithms)
-with its 95 % interval, since rounds differ by a third.
+A figure is the middle of the rounds' ratios of ours to theirs, with its 95 % interval, since rounds
+differ by a third. The middle is the Hodges-Lehmann estimator (`paired.middle`) of the logarithms.
 
 Moving data between our process and Java costs time, mostly for a copy of each transfer. This cost
-of the border is measured with a file system that does nothing. An application, whose data is in
-Java already, does not have this cost, so data rates are reported with and without it. The last line
-is one JSON object.
+(the cost of the border) is measured with a file system that does nothing. An application, whose
+data is in Java already, does not have this cost, so data rates are reported with and without it.
+The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "9"))
 WARM_UP = 4
 FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
-# The size of one call in bytes, TestDFSIO's default.
+# The number of bytes of one read or write call, TestDFSIO's default.
 TRANSFER = 1_000_000
 # Pause before each file in seconds. In MapReduce, a task starts up to 0.4 s after the previous task
 # has ended: a job of four reads takes 1.7 s more than its reads.
@@ -94,8 +94,8 @@ BAR = 0.10
 # Verdicts from best to worst. ", unsure" means that the interval of the ratio contains a limit of
 # the allowed range.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
-# Time limit of a round in seconds. A round takes some seconds. If it takes minutes, it will never
-# end.
+# Time limit of a round in seconds. A round takes some seconds; a round that takes minutes will
+# never end.
 ROUND_LIMIT_S = 120.0
 END_LIMIT_S = 20.0
 
@@ -234,9 +234,9 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
 def our_dfsio(
     target: HadoopTarget, kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
 ) -> float:
-    """Returns the throughput of our load generator in MiB/s, computed as TestDFSIO does: only the
-    times of reads or writes (`kind`) and of closing count, not those of opening, creating and
-    pausing.
+    """Returns the throughput of our load generator in MiB/s, computed as TestDFSIO does: the times
+    of reads or writes (`kind`) and of closing count; the times of opening, creating and pausing do
+    not.
     """
     size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
@@ -341,8 +341,8 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
 
 
 def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Returns the middle ratio of our figure to theirs over the rounds (`paired.middle` of its
-    logarithms), and the lower and upper bound of its 95 % interval.
+    """Returns the middle of the rounds' ratios of our figure to theirs (`paired.middle` of the
+    ratios' logarithms), and the lower and upper bound of its 95 % interval.
     """
     logs = [math.log(ours / theirs) for ours, theirs in pairs]
     ratio, low, high = (math.exp(value) for value in middle(logs, NINETEEN_OF_TWENTY))
@@ -391,8 +391,8 @@ def agreement(
             without = [(1 / (1 / ours - spent), theirs) for ours, theirs in pairs]
             why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"
             figures[f"{name}_ratio_without_border"] = add_row(table, "", without, why)
-            # Of the two verdicts, with and without the cost of the border, the worse one is
-            # reported.
+            # One verdict is for the data rate with the cost of the border between our process and
+            # Java, one for the rate without it. The worse verdict is reported.
             verdicts = [figures[f"{name}_within"], within(without)]
             figures[f"{name}_within"] = max(verdicts, key=VERDICTS.index)
     same = [figures[f"{name}_within"] for name in SAME_WORK]

@@ -1,10 +1,12 @@
-"""Slows one part of a real HDFS after another, and checks the ranking of parts that is computed
-from traces. Does the ranking name the slowed part first, and is the predicted saving observed?
+"""Slows the parts of a real HDFS (disks, links, a processor) one after the other, and checks the
+ranking of parts that is computed from traces. Does the ranking name the slowed part first, and is
+the predicted saving observed?
 
 One traced testbed runs on hosts; one client repeats the same mixed workload. In every second round
 one disk, one link or the NameNode's processor is slowed. The ranking from this round's trace names
 a part and predicts the saving if that part were faster. The named part is compared with the slowed
-one, and the predicted saving with the difference to the rounds before and after.
+part. The predicted saving is compared with the difference between this round and the rounds before
+and after.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
 @dataclass(frozen=True)
 class Intervention:
     """A slowdown of one part: the `resource` ("disk", "link" or "processor") of the host `host`
-    becomes slower than declared by `factor`.
+    becomes `factor` times as slow as declared.
     """
 
     host: str
@@ -152,9 +154,9 @@ def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartR
 def judged(
     one: Intervention, slow_s: float, healthy_s: float, files: list[callprofile.File]
 ) -> dict[str, Any]:
-    """Compares the ranking's prediction with the observed times. `slow_s` is the time of the round
-    with the intervention, `healthy_s` that of the rounds around it, both in seconds. Returns the
-    prediction and the observation as JSON data.
+    """Compares the ranking's prediction with the observed times. `slow_s` is the time in seconds of
+    the round with the intervention, `healthy_s` the time of the rounds without intervention around
+    that round. Returns the prediction and the observation as JSON data.
     """
     found, undone = ranked(files), ranked(files, one.factor)
     gains = [row for row in undone.parts if row.part == one.part]

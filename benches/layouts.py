@@ -2,8 +2,8 @@
 prediction with a run.
 
 Nothing is fitted: the sequence model gets the declared hardware and the default constants. An error
-above 25 % must have an explanation in EXPLAINED, which is printed with it. The last line is one
-JSON object.
+above 25 % must have an explanation in EXPLAINED, which is printed with the error. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ ROOT = Path(__file__).parents[1]
 SCENARIOS = ("glusterfs", "moosefs", "cephfs", "juicefs", "nfs", "hdfs-hosts", "alluxio")
 LARGE = 0.25
 # The keys are (name of the scenario, workload). Each value is (lower bound, upper bound,
-# explanation). The bounds are those of the relative error with its sign, for which the explanation
-# holds.
+# explanation). The explanation holds for relative errors, with their sign, between the two bounds.
 EXPLAINED = {
     ("cephfs", "sequential_read"): (
         0.25,
@@ -80,7 +79,8 @@ def _labels(row: dict[str, Any]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Runs all scenarios, or those in `names`. Returns the exit code."""
+    """Runs the scenarios in `names`, or all scenarios if `names` is empty. Returns the exit
+    code."""
     console = Console(width=170)
     rows, failures = [], []
     for name in names or SCENARIOS:

@@ -5,13 +5,13 @@ by 3 N, so start-up has no effect. Our runs and the peer's alternate, and the mi
 ratios is reported, so that disturbances of the machine affect both. On a shared machine memory
 speed changes within seconds, so rounds are short and many, and both programs read the same file. A
 file that fits in the processor's cache shows the generator's cost beyond the raw reads; a larger
-file shows how much this cost matters when data come from memory. A middle (`paired.middle`) is
-reported with its 95 % interval and the quartiles of the rounds.
+file shows how much this cost matters when data come from memory. A middle (the Hodges-Lehmann
+estimator, `paired.middle`) is reported with its 95 % interval and the quartiles of the rounds.
 
 Rates by the wall clock are reported only as ratios. Times in ns are longer on a slower machine, so
 fio's cost of the same work is measured in alternation with ours and by the same difference. Each
-bar (pass criterion) in ns is also a bar as a share of fio's cost, and a figure is checked against
-both.
+bar (pass criterion) in ns is also stated as a ratio to fio's cost, and a figure is checked against
+both bars.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PAIRS = (
     Pair("null_ns_per_op", "null_vs_fio", Bar(45.0), "ns", "fio's", 92.0),
     Pair("pread_over_floor_ns", "pread_over_floor_vs_fio", Bar(60.0), "ns", "fio's", 263.0),
 )
-# The bars of processor times in ns, and the bars of ratios.
+# All bars (pass criteria): the bars of processor times in ns, and the bars of ratios.
 BARS = {
     **of_pairs(PAIRS),
     "iops_vs_fio": Bar(1.10, "at least"),
@@ -116,7 +116,7 @@ FIO_READ = ("--ioengine=psync", "--rw=randread")
 
 def null_s(count: int) -> float:
     """Returns the processor seconds of `count` random reads and writes on a target that does
-    nothing. The operations have an open schedule that is so fast that each is late.
+    nothing. The operations are scheduled at so high a rate (open workload) that each starts late.
     """
     mix = [{"operation": "pread", "weight": 4}, {"operation": "pwrite", "weight": 1}]
     stream = {"mix": mix, "access": {"order": "random"}, "arrival": {"open": {"rate_per_s": 1e9}}}
@@ -125,8 +125,8 @@ def null_s(count: int) -> float:
 
 def null_rounds() -> list[tuple[float, float]]:
     """Returns for each round two processor times in ns of an operation on a target that does
-    nothing: that of our generator and that of fio. Both have the same mix of operations. fio has no
-    schedule, as by default.
+    nothing: the time of our generator and the time of fio. Both have the same mix of operations.
+    fio has no schedule, as by default.
     """
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
@@ -169,7 +169,7 @@ def fio_job(count: int, *options: str) -> dict[str, Any]:
 
 def fio_s(*options: str) -> Callable[[int], float]:
     """Returns a function that runs fio with `options` and a given number of operations, and returns
-    fio's processor seconds, including those of its start.
+    fio's processor seconds, including those of fio's start-up.
     """
 
     def children_s() -> float:
@@ -187,9 +187,9 @@ def fio_s(*options: str) -> Callable[[int], float]:
 def over_floor_ns(
     program: Path, folder: Path, file_bytes: int, with_fio: bool = False
 ) -> list[list[float]]:
-    """Returns for each round of random reads of 4 KiB from one file two or three times in ns per
-    read: that of the raw call, what our generator needs in addition, and, if `with_fio`, what fio
-    needs in addition to the raw call.
+    """Each round makes random reads of 4 KiB from one file. Returns for each round a list of times
+    in ns per read: the time of the raw call, the time that our generator takes in addition, and, if
+    `with_fio`, the time that fio takes in addition to the raw call.
     """
     target = {"kind": "posix", "root": str(folder)}
     path = folder / DIRECTORY / "c0" / "f0"
@@ -217,8 +217,8 @@ def over_floor_ns(
 
 
 def two_threads(folder: Path) -> list[float]:
-    """Returns for each round the processor time per operation with two threads divided by that with
-    one thread.
+    """Returns for each round the ratio of two processor times per operation: with two threads, to
+    with one thread.
     """
     target = {"kind": "posix", "root": str(folder)}
 
@@ -258,8 +258,8 @@ def iops_ratios(folder: Path) -> list[float]:
 
 
 def names_ratios(program: Path, folder: Path) -> list[float]:
-    """Returns for each round the ratio of our processor time for create, stat and delete to that of
-    a C program that makes the same calls.
+    """Returns for each round the ratio of two processor times for create, stat and delete: the time
+    of our generator to the time of a C program that makes the same calls.
     """
     (folder / "c0").mkdir()
     target = {"kind": "posix", "root": str(folder)}

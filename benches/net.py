@@ -1,4 +1,4 @@
-"""Compares the speed of the net engine with that of a hand-written simulator, SimPy, simpn and
+"""Compares the speed of the net engine with the speed of a hand-written simulator, SimPy, simpn and
 SNAKES, as ratios within one run.
 
 Every figure is the median of several turns, with an interval. The last line is one JSON object. The
@@ -58,8 +58,8 @@ def last_json(command: list[str]) -> Figures:
 
 
 def with_peers(ours: Figures, peers: Figures) -> Figures:
-    """Returns our figures together with those of the other simulators: the rate of each in firings
-    per second, and the ratio of our rate to this rate."""
+    """Returns our figures together with the figures of the other simulators: the rate of each
+    simulator in firings per second, and the ratio of our rate to that rate."""
     values, intervals = dict(ours.values), dict(ours.intervals)
     rate, (low, high) = values["pvfs_exp_firings_per_s"], intervals["pvfs_exp_firings_per_s"]
     for name, peer in peers.values.items():

@@ -1,10 +1,10 @@
 """Measures pages and what-if sliders in a real browser (Chromium), each figure with its limit.
 
 For each kind of page, it measures the size and the time from the request to the first paint, also
-as a ratio to that of an empty page. For the sliders of `dfslab serve`, it measures the time from a
-movement to the answer of the queueing model, and from the end of the movement to the answer of the
-net. Times are medians over rounds. The last line is one JSON object. Figures that do not depend on
-time (sizes, requests, model runs) are also checked by tests.
+as a ratio to the time of an empty page. For the sliders of `dfslab serve`, it measures the time
+from a movement to the answer of the queueing model, and from the end of the movement to the answer
+of the net. Times are medians over rounds. The last line is one JSON object. Figures that do not
+depend on time (sizes, requests, model runs) are also checked by tests.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def paint_ms(browser: Browser, path: Path) -> float:
 
 def pages(browser: Browser, folder: Path) -> dict[str, float]:
     """Writes a page of each kind, and returns the figures of the pages by name: size, time until
-    the first paint in ms, and the ratio of this time to that of an empty page. The kinds are opened
-    in alternation."""
+    the first paint in ms, and the ratio of this time to the time of an empty page. The kinds are
+    opened in alternation."""
     paths = {EMPTY: written(folder / "empty.html", EMPTY_PAGE)}
     for kind, write in KINDS.items():
         (own := folder / kind).mkdir()
         paths[kind] = write(own)
-    paint_ms(browser, paths[EMPTY])  # the browser's first page is slower: the browser starts
+    paint_ms(browser, paths[EMPTY])  # not measured: the first page includes the browser's start
     times: dict[str, list[float]] = {kind: [] for kind in paths}
     for _ in range(ROUNDS):
         for kind, path in paths.items():
@@ -103,8 +103,8 @@ def sliders(browser: Browser, site: Served) -> dict[str, float]:
         tab.set_default_timeout(LONGEST_MS)
         tab.goto(f"{site.address}/whatif?source={source}")
         _answers(tab)
-        # The positions alternate, because a position that is already shown would not be computed
-        # again.
+        # The slider moves to and fro, because a position that is already shown would not be
+        # computed again.
         found = [_moved(tab, key) for _ in range(ROUNDS) for key in ("ArrowRight", "ArrowLeft")]
         figures[f"predicted_ms.{name}"] = median(one for one, _ in found)
         figures[f"simulated_ms.{name}"] = median(one for _, one in found)
@@ -147,7 +147,7 @@ def bars_of(figures: dict[str, float]) -> dict[str, Bar]:
 
 
 def main() -> None:
-    """Runs the bench. Prints each figure with its limit, and all of them as one JSON object on the
+    """Runs the bench. Prints each figure with its limit, and all figures as one JSON object on the
     last line."""
     print(f"load of this machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-page-") as name, chromium() as browser:

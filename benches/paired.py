@@ -51,12 +51,12 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
 
 def middle(values: Sequence[float], quantile: float) -> tuple[float, float, float]:
     """Returns (middle, lower bound, upper bound). The middle is the median of the means of all
-    pairs of values (the estimator of Hodges and Lehmann 1963); the bounds are those of its
-    interval.
+    pairs of values (the estimator of Hodges and Lehmann 1963); the bounds are the ends of its
+    confidence interval.
 
     Single bad rounds affect this estimator as little as the median of the values, and its standard
-    error is a fifth smaller than that of the median. The interval is that of Wilcoxon's signed
-    ranks; `quantile` is its normal quantile, such as 1.96 for 95 %.
+    error is a fifth smaller than the standard error of the median. The interval is based on
+    Wilcoxon's signed ranks; `quantile` is the normal quantile of its level, such as 1.96 for 95 %.
     """
     measured, count = np.array(values), len(values)
     means = np.sort((measured[:, None] + measured)[np.triu_indices(count)] / 2)

@@ -2,9 +2,9 @@
 
 1, 4 and 8 clients read and write 512 MB, at every level of network detail. The bench reports the
 cost of each level, and the error of its rates relative to the level of single packets. With
-`--precision 0.02`, every simulation is repeated, but ends as soon as its rate is steady and known
-to 2 %. The errors of the rates so found are relative to the rates over whole files. The last line
-is one JSON object.
+`--precision 0.02`, every simulation is repeated and then ends as soon as its rate is steady and
+known to 2 %. The error of such a rate is relative to the rate over the whole file. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
 
 
 def steady(setup: Setup, exact: list[dict[str, float]], precision: float) -> list[dict[str, float]]:
-    """Simulates the setup at every block size of the rows `exact`, until its rate is steady and
-    known to `precision`. Returns for each block size a row with the error of the rate relative to
-    the rate of whole files (the rate in `exact`), the half-width of the rate's interval, the number
-    of firings, and the processor time.
+    """Simulates the setup at every block size of the rows `exact`. A simulation ends when its rate
+    is steady and known to `precision`. Returns a row for each block size: the error of the rate
+    relative to the rate over the whole file (given in `exact`), the half-width of the rate's
+    interval, the number of firings, and the processor time.
     """
     rows = []
     for whole in exact:
@@ -85,8 +85,9 @@ def steady(setup: Setup, exact: list[dict[str, float]], precision: float) -> lis
 
 
 def steady_costs(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Returns the processor time, the firings and the errors of simulations that ended when the
-    rate was steady, summarised over the rows."""
+    """Returns figures over all `rows` of simulations that ended when the rate was steady: the
+    processor time, the number of firings, the largest error, and the number of rows whose error is
+    within its interval."""
     return {
         "slowest_point_cpu_s": max(row["cpu_s"] for row in rows),
         "cpu_s": sum(row["cpu_s"] for row in rows),
@@ -98,8 +99,8 @@ def steady_costs(rows: list[dict[str, float]]) -> dict[str, float]:
 
 
 def page(levels: dict[str, Rows], path: Path) -> None:
-    """Writes a page with six panels to `path`. The rates of the finest level of network detail have
-    the intervals of 20 % that Nguyen & Apon 2012 state.
+    """Writes a page with six panels to `path`. The rates of the finest level of network detail are
+    drawn with the interval of 20 % that Nguyen & Apon 2012 state.
     """
     panels = [
         Panel(

@@ -1,9 +1,9 @@
-"""Compares the speed of our load generator, sequence model and net engine with that of peers, as
-ratios within one run. The last line is one JSON object.
+"""Compares the speed of our load generator, sequence model and net engine with the speed of peers,
+as ratios within one run. The last line is one JSON object.
 
 Figures are differences in processor time between a short and a long run of the same work, so
-start-up and other programs on the machine have no effect. The peer of each is the smallest loop
-that does the same work with Python's standard library.
+start-up and other programs on the machine have no effect. The peer of each of the three is the
+smallest loop that does the same work with Python's standard library.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def predictions_per_s() -> float:
 
 
 def net_figures() -> dict[str, float]:
-    """Returns the figures of the bench of the net engine, which it prints as a JSON object on its
-    last line."""
+    """Runs the bench of the net engine. Returns its figures, which this bench prints as a JSON
+    object on its last line."""
     answer = subprocess.run(
         ["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net", "--bench", "firings"],
         cwd=ROOT,

@@ -3,9 +3,9 @@
 Each round runs every workload once with a sample and once without checks, in random order and for a
 fraction of a second. The files are in memory (/dev/shm); without /dev/shm they are in the folder of
 temporary files, which may be on a disk. The output says where the files are. The cost is the ratio
-of the times per operation with its 90 % interval, and its verdict says if the interval contains the
-bar. The ratio of the processor times is shown too, because other programs disturb processor times
-less. The last line is one JSON object.
+of the times per operation with its 90 % interval, and its verdict tells whether the interval
+contains the bar (the largest allowed ratio, MOST). The ratio of the processor times is shown too,
+because other programs disturb processor times less. The last line is one JSON object.
 
     python benches/sampled.py
 
@@ -93,8 +93,8 @@ def cost(stream: Stream, verify: Verify, folder: str) -> Cost:
 
 
 def _ratio(rounds: Sequence[Mapping[str, Cost]], figure: Callable[[Cost], float]) -> Ratio:
-    """Returns the ratio of the figure `figure` of the cost with a sample to the same figure without
-    checks."""
+    """Returns the ratio of a cost with a sample to the cost without checks. `figure` selects the
+    elapsed time or the processor time of a Cost."""
     figures = [{team: figure(one) for team, one in each.items()} for each in rounds]
     return ratio(figures, ["sample"], ["none"])
 

@@ -2,8 +2,8 @@
 retry delay saves.
 
 Two clients of one traced testbed take turns; each creates a file, writes 4 KiB and closes it. One
-client has Hadoop's defaults. The other retries after 10 ms instead of 400 ms when it closes a file
-before the DataNodes have reported the block.
+client has Hadoop's defaults. When a client closes a file before the DataNodes have reported the
+block, it retries the close: the first client after 400 ms, the other client after 10 ms.
 """
 
 from __future__ import annotations

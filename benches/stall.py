@@ -1,11 +1,11 @@
 """Measures the error of the response times that the load generator reports for requests during
 stalls. The true response times are known. The last line is one JSON object.
 
-A target stalls for the last half second of every two seconds, while two agents together send 1000
-requests per second, whether or not earlier requests have been answered. A generator that is never
-late, on an idle machine, would report the figures in `TRUTHS`. The middle of all rounds is compared
-with the bar, and no round is left out, so a busy machine can cause a miss: run this bench on an
-idle machine.
+A target stalls for the last half second of every two seconds, while two agents (processes that
+generate load) together send 1000 requests per second, whether or not earlier requests have been
+answered. A generator that is never late, on an idle machine, would report the figures in `TRUTHS`.
+The middle of all rounds is compared with the bar (pass criterion), and no round is left out, so a
+busy machine can cause a miss: run this bench on an idle machine.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Starts each real file system on hosts, checks its hardware, writes files and reads them back, and
 stops it.
 
-It prints start times, and declared and measured hardware. It fails when the hardware differs from
-its declaration, content differs, or anything remains on the machine. The last line is one JSON
-object.
+The bench prints start times, and declared and measured hardware. The bench fails when the hardware
+differs from its declaration, content differs, or anything remains on the machine. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ COUNTS = {"metadata": 1, "data": SERVERS, "client": 2}
 @dataclass(frozen=True)
 class Hardware:
     """The declared hardware of every node: rate of its link, rate of its disk and network delay.
-    `tolerance` is the relative difference to which a testbed must meet the declaration."""
+    `tolerance` is the largest allowed relative difference between measured and declared
+    hardware."""
 
     link: str
     disk: str
@@ -42,15 +43,16 @@ class Hardware:
     tolerance: float
 
     def node(self) -> dict[str, Any]:
-        """Returns the keys of a scenario's node that declare this link and disk."""
+        """Returns the keys, with values, by which a node of a scenario declares this link and this
+        disk."""
         disk = {"read_rate": self.disk, "write_rate": self.disk}
         return {"adapter": {"bandwidth": self.link}, "disk": disk}
 
 
 # Hardware that is so slow that a small idle machine can provide it. If a check of this hardware
-# fails, the testbed is at fault.
+# fails, the testbed is at fault, not the machine.
 FREE = Hardware("200 Mbit/s", "60 MiB/s", "1 ms", 0.05)
-# Hardware for a machine whose processors are mostly in use by others.
+# Hardware for a machine whose processors are mostly in use by other programs.
 BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)
 
 # Layouts of each file system that are tested in addition to the file system's default layout.
@@ -106,8 +108,8 @@ class Seen:
 
 
 def cases(names: Sequence[str] = ()) -> list[Case]:
-    """Returns one case for each layout of all file systems that have a testbed, or of those in
-    `names`.
+    """Returns one case for each layout of the file systems in `names`. If `names` is empty, the
+    cases are those of all file systems that have a testbed.
     """
     have = [
         name
@@ -118,8 +120,8 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
 
 
 def scenario(case: Case, declared: Hardware) -> Scenario:
-    """Returns a scenario for a case. Hosts have one kind of role each: metadata, data or client.
-    Two client hosts write files and read them back.
+    """Returns a scenario for a case. Each host has roles of one kind only: metadata, data or
+    client. Two client hosts write files and read them back.
     """
     system = discover.file_system(case.system)
     counts = {**COUNTS, **({"data": 1} if case.system == "nfs" else {})}
@@ -152,8 +154,9 @@ def scenario(case: Case, declared: Hardware) -> Scenario:
 
 
 def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
-    """Starts, checks, loads and stops one testbed, and returns its results. Raises TestbedError if
-    the testbed cannot be started or stopped, and RunFailed if the workload cannot run.
+    """Starts one testbed, checks its hardware, runs the workload on it and stops it. Returns the
+    results. Raises TestbedError if the testbed cannot be started or stopped, and RunFailed if the
+    workload cannot run.
     """
     before = holdings()
     point = scenario(case, declared).points()[0]
@@ -185,7 +188,8 @@ def _worst(checks: Sequence[Check], kind: str) -> Check | None:
 
 
 def main(names: list[str]) -> int:
-    """Tests all file systems that have a testbed, or those in `names`. Returns the exit code."""
+    """Tests the file systems in `names`, or all file systems that have a testbed if `names` is
+    empty. Returns the exit code."""
     console = Console(width=150)
     seen: dict[str, Seen] = {}
     failed: dict[str, str] = {}

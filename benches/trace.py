@@ -7,9 +7,9 @@ Every reader uses one thread, so its processor time is that of one core; the wal
 depends on other programs. The peers DuckDB and plain Python count the same spans and sum their
 times by name.
 
-Each bar (pass criterion) in spans per second is also a bar relative to the rate at which plain
-Python reads the JSON encoding, in processor time, and a figure is checked against both. The rate
-for protobuf is compared with this rate, too, since no peer reads protobuf.
+Each bar (pass criterion) in spans per second is also stated as a ratio to the rate at which plain
+Python reads the JSON encoding, per second of processor time. A figure is checked against both bars.
+The rate for protobuf is compared with the same rate of plain Python, since no peer reads protobuf.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 //! Shared test code: checks that the JSON Schema of a crate's Rust types equals the schema file in
 //! the repository. Each crate whose types are used from Python includes this module in a test.
 
-/// Panics unless the file `file`, relative to the crate's folder, holds the text of `schema` as
-/// JSON. If the environment variable DFSLAB_WRITE_SCHEMA is set, `schema` is written to the file
-/// first.
+/// If the environment variable DFSLAB_WRITE_SCHEMA is set, first writes `schema` as JSON to the
+/// file `file`, relative to the crate's folder. Then panics unless this file holds the text of
+/// `schema` as JSON.
 pub(crate) fn compare(schema: &schemars::Schema, file: &str) {
     let mut text = serde_json::to_string_pretty(schema).expect("plain data");
     text.push('\n');

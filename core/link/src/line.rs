@@ -23,7 +23,7 @@ pub struct LinkDirection {
     pub queue: u16,
     /// Mean delay of a packet, s.
     pub delay_s: f64,
-    /// Standard deviation of the delay, s. Packets keep their order even so.
+    /// Standard deviation of the delay, s. Jitter does not reorder packets.
     #[serde(default)]
     pub jitter_s: f64,
     /// Probability that a packet is dropped, from 0 to 1.

@@ -93,8 +93,8 @@ pub enum Received {
     Answer(i32),
 }
 
-/// Parses the bytes of one or more netlink messages. Ignores messages of other types than packets
-/// and replies, and stops at a truncated message.
+/// Parses the bytes of one or more netlink messages. Ignores messages that are neither packets nor
+/// replies, and stops at a truncated message.
 pub fn received(mut bytes: &[u8]) -> Vec<Received> {
     let mut found = Vec::new();
     while bytes.len() >= HEADER {

@@ -113,8 +113,8 @@ impl Queue {
         check(sent as libc::c_int).map(drop)
     }
 
-    /// Receives the messages of one datagram with the flags of `recv`. Returns None if MSG_DONTWAIT
-    /// is set and there is no datagram.
+    /// Receives the messages of one datagram; `flags` are those of the system call `recv`. Returns
+    /// None if MSG_DONTWAIT is set and there is no datagram.
     fn receive(&mut self, flags: libc::c_int) -> io::Result<Option<Vec<Received>>> {
         // SAFETY: the buffer is valid for its length.
         let length = unsafe {

@@ -1,4 +1,6 @@
-//! One client of a run: creates its files, tracks the state of each, and removes them at the end.
+//! One client of a run: a thread that executes file operations on the target (the file system under
+//! load). A client creates its files, tracks the state of each file, and removes the files at the
+//! end.
 
 mod empty_file;
 pub(crate) mod perform;
@@ -42,8 +44,8 @@ pub struct Made {
     pub generation: u32,
 }
 
-/// A client, its connection to the target, and the files that it created. A client removes no other
-/// files.
+/// A client, its connection to the target, and the files that it created. A client removes only
+/// files that it created.
 pub struct Client<'a> {
     pub number: u32,
     pub(crate) setup: &'a Setup<'a>,
@@ -65,8 +67,8 @@ pub struct Client<'a> {
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_start: usize,
-    /// Cache of one entry for `first_page`: the file (owner, number) last requested, and the number
-    /// of the page of the content pool with which that file begins.
+    /// Cache of one entry for `first_page`: the file (owner, number) that was requested last, and
+    /// the number of the page of the content pool at which this file begins.
     paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
     /// Metadata-server calls within the last step; empty if the target does not report such calls.
@@ -262,8 +264,8 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Opens the client's files before the timed part if all operations are single transfers or
-    /// syncs in open files, so that the time of opening is not part of the first transfers. Does
+    /// If all operations are single transfers or syncs in open files, opens the client's files
+    /// before the timed part. The time of opening is then not part of the first transfers. Does
     /// nothing with more than MOST_OPENED_BEFORE files.
     pub fn open_held(&mut self) -> Result<()> {
         let stream = &self.setup.plan.stream;
@@ -285,10 +287,10 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Drops the client's files from the page cache, one by one, only if the plan requests this
-    /// (`wants_cold` returns "files"). Leaves out files whose state is doubtful. In any case
-    /// returns the path and the size in bytes of at most `most` of the files, evenly chosen. The
-    /// caller then checks how many bytes of these files are still cached.
+    /// If the plan requests it (`wants_cold` returns "files"), drops the client's files from the
+    /// page cache, one by one, except files whose state is doubtful. In any case, returns the path
+    /// and the size in bytes of at most `most` files, evenly spaced. The caller then checks how
+    /// many bytes of these files are still cached.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();
@@ -394,8 +396,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns the number of the page of the content pool with which a file begins. The result for
-    /// the file that was requested last is cached.
+    /// Returns the number of the page at which a file's content begins in the content pool, from
+    /// which all files are filled. The result for the file that was requested last is cached.
     #[inline]
     pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
         match self.paged {

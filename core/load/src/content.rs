@@ -13,7 +13,7 @@ use dfslab_workload::draw;
 const PAGE: usize = 4096;
 /// Size of the pool in pages, after which the content of a file repeats. The number is prime. So
 /// two blocks of a power-of-two size in one file are equal only if they are a multiple of 1021
-/// blocks apart, and any other exchange of two blocks is detected.
+/// blocks apart. Every other exchange of two blocks is detected.
 const POOL_PAGES: usize = 1021;
 const POOL_BYTES: usize = POOL_PAGES * PAGE;
 

@@ -1,5 +1,5 @@
-//! Errors of operations on a target. Each has a kind, the operation, the path and the target's
-//! message.
+//! Errors of operations on a target (the file system under load). Each error has a kind, the
+//! operation, the path and the target's message.
 
 use std::fmt;
 

@@ -20,20 +20,19 @@ pub enum Verify {
     /// Content is never checked.
     #[default]
     None,
-    /// The ends of some reads are checked within the timed part; afterwards size, ends and last
-    /// write of some files. Nothing is checked where the content is not known: on a null target,
-    /// and in replays. Files are not checked afterwards where clients access files of other
-    /// clients.
+    /// Within the timed part, the first and last bytes of some reads are checked. Afterwards, the
+    /// size, the first and last bytes and the last writes of some files are checked. Nothing is
+    /// checked where the content is not known: on a null target, and in replays. Files are not
+    /// checked afterwards where clients access files of other clients.
     Sample,
-    /// All files that remain after the timed part are checked then.
+    /// After the timed part, the whole content of all remaining files is checked.
     After,
-    /// Content is checked after every read, within the timed part.
+    /// The content of every read is checked, within the timed part.
     Inline,
 }
 
 impl Verify {
-    /// Whether all content is checked, so that the byte range of every overwrite has to be
-    /// recorded.
+    /// Whether all content is checked. If so, the byte range of every overwrite has to be recorded.
     #[inline]
     pub fn checks_all(self) -> bool {
         matches!(self, Verify::After | Verify::Inline)

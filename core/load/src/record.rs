@@ -29,14 +29,14 @@ type ErrorKindName = &'static str;
 /// One client's measurements of one operation type in one phase.
 #[derive(Clone, Default)]
 pub struct Kind {
-    /// Latencies, counted from the actual start, of the operations that are not in `singles`: those
-    /// of several calls, and those of a single call whose step is not `single`.
+    /// Latencies, counted from the actual start, of the operations that are not in `singles`:
+    /// operations of several calls, and operations of a single call whose step is not `single`.
     pub all: Counted,
     /// Response times counted from the scheduled start; None unless the workload is open.
     pub response: Option<Box<Histogram>>,
     /// The step of the first operation that consisted of a single call; None if there was none.
-    /// `singles` has the latencies of all operations that consisted of only this step. These
-    /// latencies are also those of the step.
+    /// `singles` has the latencies of all operations that consisted of only this step. They are
+    /// also the latencies of the step.
     single: Option<Step>,
     singles: Counted,
     steps: Option<Box<Steps>>,
@@ -57,7 +57,7 @@ pub struct Part {
     /// Latencies since the client last published its counts.
     pub latencies: ClientLatencies,
     /// When derived figures are next brought up to date, ns of the monotonic clock: at the end of
-    /// the current second or of the current bucket of the histogram of end times.
+    /// the current second, or of the current bucket of `ends` if that is earlier.
     turn_at: u64,
     /// Histogram of operations' end times, ns after the start of the phase, without the operations
     /// in the current bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
@@ -170,8 +170,8 @@ impl Part {
         if let Some(scheduled) = one.scheduled {
             latency = end.saturating_sub(scheduled);
             of_responses(&mut kind.response).record(latency);
-            // The lateness is counted from the end of the previous operation if that is after the
-            // scheduled start, because the generator itself did not cause this part of the delay.
+            // If the previous operation ended after the scheduled start, the lateness is counted
+            // from that end, because the generator itself did not cause the delay until then.
             match start.saturating_sub(scheduled.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),
@@ -188,7 +188,7 @@ impl Part {
         self.kinds().map(|(_, kind)| kind.count()).sum()
     }
 
-    /// Returns the totals of this phase so far. The longest latency in the result is that of the
+    /// Returns the totals of this phase so far. The longest latency in the result covers the
     /// current second only.
     pub fn so_far(&self) -> Second {
         let mut all = Second {

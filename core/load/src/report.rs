@@ -1,5 +1,5 @@
 //! The types of the report of a run: counts, histograms, summaries and errors. An interrupted run
-//! has a report of the same shape.
+//! has a report with the same fields.
 
 mod merge;
 pub(crate) mod outcome;
@@ -113,7 +113,7 @@ pub struct CacheReport {
     /// Which caches were emptied: "none", "files" or "system".
     pub dropped: String,
     /// The check of what stayed in the page cache; none if the check was not requested or not
-    /// possible. Over several phases, its bytes are sums.
+    /// possible. Over several phases, the bytes are summed.
     #[serde(default)]
     pub proof: Option<Resident>,
 }
@@ -124,7 +124,7 @@ impl CacheReport {
         if self.dropped != other.dropped {
             self.dropped = "differently".to_string();
         }
-        // The merged check is unknown if one of the shards has none.
+        // The merged check is unknown if one of the shards has no check.
         self.proof = self.proof.zip(other.proof).map(|(one, two)| Resident {
             prepared_bytes: one.prepared_bytes + two.prepared_bytes,
             resident_bytes: one.resident_bytes + two.resident_bytes,
@@ -151,8 +151,8 @@ pub struct CpuReport {
     pub system: f64,
 }
 
-/// The cost of the load generator itself. It shows which part of the measured times is not the
-/// target's.
+/// The cost of the load generator itself. It shows how much of the measured times the load
+/// generator itself causes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorReport {
     /// Processor time of the generator for one operation, ns; measured by executing the same stream
@@ -258,8 +258,8 @@ pub struct Report {
     pub cpu_s: CpuReport,
     /// Number of spans that were not recorded because the plan's limit was reached.
     pub spans_dropped: u64,
-    /// Figures of each second after the common start. Empty in a run with several phases, each of
-    /// which has such a list.
+    /// Figures of each second after the common start. Empty in a run with several phases, where
+    /// each phase has a separate list.
     #[serde(default)]
     pub seconds: Vec<Second>,
     /// The steady part of the run, found by MSER-5; none for a run of fewer than 21 seconds.

@@ -1,5 +1,5 @@
-//! Targets of load runs: the interface of a target, its declared capabilities, and all
-//! implementations.
+//! Targets of load runs (the file systems under load): the interface of a target, its declared
+//! capabilities, and all implementations.
 
 mod calls;
 mod capabilities;

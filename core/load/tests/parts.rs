@@ -1,5 +1,5 @@
-//! Tests of runs in several shards: they start at a common instant, share a directory, and their
-//! reports merge without loss.
+//! Tests of runs in several shards, each of which runs some of the clients: the shards start at a
+//! common instant and share a directory, and their reports merge without loss.
 
 use std::fs;
 use std::path::PathBuf;
@@ -93,7 +93,8 @@ fn merged_reports_equal_the_report_of_one_recorder() {
         sum
     };
     let (forwards, backwards) = (merged(one, two), merged(two, one));
-    // `assert_eq` would print the 7424 numbers of a histogram on failure.
+    // `assert!` is used because `assert_eq!` would print the 7424 numbers of a histogram on
+    // failure.
     assert!(forwards == backwards);
     for (name, operation) in &forwards.operations {
         let mut whole = Histogram::new();

@@ -1,6 +1,6 @@
-//! Tests that the JSON Schemas in this folder are those of the Rust types. Python's types of the
-//! report are generated from its schema, and Python's types of the plan are compared with the
-//! plan's schema.
+//! Tests that the JSON Schemas in this folder equal the schemas of the Rust types. Python's types
+//! of the report are generated from the report's schema. Python's types of the plan are compared
+//! with the plan's schema.
 
 use schemars::generate::SchemaSettings;
 

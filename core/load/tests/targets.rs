@@ -286,7 +286,7 @@ fn what_others_put_into_the_run_directory_stays() {
         while other.progress().1 != "running" {
             std::thread::yield_now();
         }
-        // A foreign file has the path of the last file that the client is going to create.
+        // Another writer's file has the path of the last file that the client is going to create.
         fs::write(directory.join("f59"), "theirs").unwrap();
     });
     let outcome = run(&plan, &control).unwrap();
@@ -310,7 +310,7 @@ fn a_long_pause_is_cut_short() {
         r#""transfer_size_bytes":4096"#,
         r#""transfer_size_bytes":4096,"think_time_s":3600"#,
     );
-    // A think time comes only between two operations, so the pause needs a second operation.
+    // A think time comes only between two operations, so this test needs two operations per client.
     let text = text.replace(
         r#""operations_per_client":1,"#,
         r#""operations_per_client":2,"#,
@@ -481,7 +481,7 @@ fn an_overwrite_that_was_lost_is_found() {
         assert!(report.complete, "{:?}", report.errors);
         assert!(report.operations["overwrite"].bytes > 0 && report.verified_bytes > 0);
     }
-    // This run keeps its files. The content of each file must be that of the file's last overwrite.
+    // This run keeps its files. Each file must have the content that its last overwrite wrote.
     let kept = r#","keep":true,"verify":"after""#;
     let plan = Plan::parse(&plan_text(&place.0, &["overwrite"], kept)).unwrap();
     assert!(run(&plan, &Control::default()).unwrap().report.complete);

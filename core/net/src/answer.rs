@@ -1,5 +1,6 @@
-//! The engine's answers about a net that is not run: its sizes, its state space, and the states of
-//! its token game. `state_schema.json` is their JSON Schema, from which the Python types are made.
+//! The engine's answers about a net that is not simulated: its sizes, its state space (all
+//! reachable markings), and the states of its token game (firing single transitions by hand).
+//! `state_schema.json` is the JSON Schema of the answers, from which the Python types are made.
 
 use std::collections::BTreeMap;
 
@@ -49,14 +50,14 @@ pub(crate) struct NetSizes {
     pub(crate) transitions: usize,
 }
 
-/// A strongly connected component of a state space: a largest set of markings each of which can be
-/// reached from every other one.
+/// A strongly connected component of a state space: a maximal set of markings in which each marking
+/// can be reached from every other marking.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SccNode {
     pub(crate) markings: usize,
     /// The number of arcs between the markings of the component.
     pub(crate) firings: usize,
-    /// Whether the component is never left.
+    /// Whether no firing leads out of the component.
     pub(crate) terminal: bool,
     /// Whether the component is a single marking without an arc to itself.
     pub(crate) trivial: bool,
@@ -120,7 +121,8 @@ pub(crate) struct StateSpace {
     pub(crate) net: String,
     /// For each place the transitions of a shortest path to its largest number of tokens.
     pub(crate) paths_to_most: BTreeMap<String, Vec<String>>,
-    /// Left out if there are more than 2,000 components, too.
+    /// The graph of the strongly connected components. Left out if the state space is incomplete or
+    /// has more than 2,000 components.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scc_graph: Option<SccGraph>,
 }

@@ -1,4 +1,5 @@
-//! The compiled net, which the engine reads while it fires. Names are resolved to indices.
+//! The compiled net (a coloured Petri net), which the engine reads while it fires transitions.
+//! Names are resolved to indices.
 
 use std::borrow::Cow;
 
@@ -35,7 +36,8 @@ pub struct CompiledNet {
     pub(crate) library: Library,
     /// The lists in the initial tokens. Every run begins with a copy of these lists.
     pub(crate) lists: Lists,
-    /// Whether any value of the net is a list, so that a run has to free unused list cells.
+    /// Whether any value of the net is a list. If so, a run has to free list cells that are no
+    /// longer used.
     pub(crate) has_lists: bool,
     /// Length of a token's row of field values, in 64-bit words: the number of fields of the widest
     /// colour.
@@ -154,14 +156,15 @@ pub(crate) struct View {
     /// Position of the arc among the arcs of its transition that are joined by equal fields. None
     /// if the arc is not joined: all tokens of the view are then in one bucket.
     pub(crate) joined: Option<u32>,
-    /// The fields that are compared with those of the other joined arcs.
+    /// The fields of a token that are compared with fields of the other joined arcs' tokens.
     pub(crate) keys: Box<[u16]>,
-    /// The number of fields that select the bucket which a token enters: none, one or several.
+    /// The number of fields that select the bucket which a token enters: none, one or several. A
+    /// bucket has the tokens of the view with equal values of these fields.
     pub(crate) key_kind: KeyKind,
 }
 
-/// How many fields of a token are compared with those of other joined arcs: none, one (the most
-/// frequent case, with the index of the field) or several.
+/// How many fields of a token are compared with fields of the other joined arcs' tokens: none, one
+/// (the most frequent case, with the index of the field) or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     None,
@@ -355,7 +358,8 @@ impl CompiledNet {
     }
 
     /// Number of 64-bit words that a run needs for parameters: the largest number of locals of a
-    /// transition, plus one for `turn`, the number of a token among those of one output arc.
+    /// transition, plus one for `turn`, the number of a token among the tokens that one output arc
+    /// makes.
     pub(crate) fn parameters_max(&self) -> usize {
         let locals = self.transitions.iter().map(|one| one.locals.len());
         locals.max().unwrap_or(0) + 1

@@ -1,4 +1,4 @@
-//! The reasons for which a replication ends.
+//! The reasons for which a replication (one simulation of a net) ends.
 
 use schemars::JsonSchema;
 use serde::Serialize;

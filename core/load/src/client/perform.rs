@@ -1,4 +1,5 @@
-//! Executes operations on a target. Each operation is a sequence of timed calls.
+//! Executes operations on a target (the file system under load). Each operation is a sequence of
+//! timed calls.
 
 use dfslab_workload::{Operation, OperationKind, Order, Passage, TransferSequence};
 
@@ -11,7 +12,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// The permissions that chmod operations set alternately.
 const MODES: [u32; 2] = [0o600, 0o644];
-/// How far the execution of a batch of operations came.
+/// The result of executing a batch of operations: how many were executed, and when the last one
+/// began.
 pub struct Ran {
     /// Number of operations that were begun and have ended.
     pub begun: usize,
@@ -322,7 +324,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns the sequence of transfers, by offset and size, of an operation that opens its file.
+    /// Returns the sequence of transfers, by offset and size, of an operation that opens its file
+    /// itself, instead of using a file that is kept open.
     fn transfers(&self, operation: &Operation) -> TransferSequence<'a> {
         let access = &self.setup.rule(operation.phase, operation.kind).access;
         let stream = &self.setup.plan.stream;

@@ -76,8 +76,8 @@ impl Client<'_> {
         is_sparse(self.setup.plan) && can.truncate && can.pwrite
     }
 
-    /// Creates the files of a replay and writes only the byte ranges that its operations read or
-    /// overwrite.
+    /// Creates the files of a replay and writes only the byte ranges that the replay's operations
+    /// read or overwrite.
     pub(crate) fn prepare_sparse(
         &mut self,
         stop: &dyn Fn() -> bool,

@@ -7,8 +7,8 @@ use crate::{ErrorKind, Result, Status};
 
 impl Client<'_> {
     /// Removes the files and directories that this client created, and nothing else. Continues
-    /// after an error and returns the first error. Ends at a temporary error, since the target does
-    /// not answer, and returns this error.
+    /// after an error and returns the first error. Ends at a temporary error, which shows that the
+    /// target does not answer, and returns this error.
     pub fn clean_up(&mut self) -> Result<()> {
         self.slot.work(Work::CleanUp);
         self.held.clear();
@@ -17,8 +17,9 @@ impl Client<'_> {
         for file in self.own_files() {
             let made = std::mem::take(&mut self.files[file as usize]);
             self.go_to_name(file, made.renamed);
-            // A file in doubt may have either of its two names after a rename. It is checked which
-            // name exists, since object stores report no error when a missing object is deleted.
+            // If a change of a file failed, the file may have either of its two names. The code
+            // checks which name exists, since object stores report no error when a missing object
+            // is deleted.
             if made.doubtful && self.target.exists(&self.path).is_ok_and(|there| !there) {
                 self.go_to_name(file, !made.renamed);
             }
@@ -39,9 +40,9 @@ impl Client<'_> {
     }
 }
 
-/// Handles the outcome of a removal. A missing file is no error. A temporary error is returned,
-/// since the target does not answer. Any other error is stored in `first`, unless `first` already
-/// has an error.
+/// Handles the outcome of a removal. A missing file is no error. A temporary error, which shows
+/// that the target does not answer, is returned at once. Any other error is stored in `first`,
+/// unless `first` already has an error.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

@@ -16,19 +16,20 @@ use crate::{Error, ErrorKind, Result};
 
 /// Number of bytes that are compared at the start of a read, and likewise at its end.
 const END_BYTES: usize = 64;
-/// Number of files over all clients that are checked after the timed part. Each client checks at
-/// least one. In addition, each client checks the files of its last writes, at most LAST_WRITES.
+/// Number of files that all clients together check after the timed part. Each client checks at
+/// least one file. In addition, each client checks the files of its last writes, at most
+/// LAST_WRITES.
 const MOST_FILES: usize = 32;
 /// Number of bytes that are read, after the timed part, at the start and at the end of each checked
 /// file, and at the offset of each last write.
 const BLOCK_BYTES: u64 = 4096;
 
 impl Client<'_> {
-    /// Whether a file is known to have the bytes with which it was created. Two cases are unknown.
-    /// First, the preparation left the files empty. Second, this client has written to its own
-    /// file, or may have changed it: the bytes then depend on the order of the writes, which a
-    /// sample does not record. Files of other clients count as unchanged, since clients write to
-    /// these files only the bytes with which the files were created.
+    /// Whether a file certainly has the bytes with which it was created. This is uncertain if the
+    /// preparation left the files empty. It is also uncertain for this client's own file if the
+    /// client has written to it or may have changed it: the bytes then depend on the order of the
+    /// writes, which a sample does not record. Files of other clients count as unchanged, since
+    /// clients write to these files only the bytes with which the files were created.
     fn is_as_created(&self, (owner, file): (u32, u64)) -> bool {
         let begins_empty = self.setup.plan.stream.prepare == Prepare::Empty;
         let is_changed = |made: Made| made.doubtful || made.generation > 0;
@@ -81,7 +82,7 @@ impl Client<'_> {
         bytes
     }
 
-    /// The numbers of the files to check: some of the client's files, evenly chosen, and those with
+    /// The numbers of the files to check: some of the client's files, evenly spaced, and those with
     /// the client's last writes. Files whose last change may have failed are left out.
     fn sampled_files(&self) -> Vec<u64> {
         let mut files = self.own_files();
@@ -169,7 +170,7 @@ impl Client<'_> {
 }
 
 /// The offsets and lengths of the first and the last block of a file of `bytes` bytes. The blocks
-/// do not overlap: of a file with at most the bytes of one block, only the first block is returned.
+/// do not overlap. For a file no longer than one block, only the first block is returned.
 fn ends(bytes: u64, transfer: u64) -> impl Iterator<Item = (u64, u64)> {
     let first = BLOCK_BYTES.min(transfer).min(bytes);
     let last = first.max(bytes - first);

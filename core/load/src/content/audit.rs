@@ -1,4 +1,4 @@
-//! Checks that a client's files have the bytes expected after all overwrites.
+//! Checks that a client's files have the bytes that are expected after all overwrites.
 
 use crate::client::{Client, Made};
 use crate::content::generations::UNKNOWN;
@@ -37,7 +37,7 @@ impl Client<'_> {
 
     /// Records that overwrite number `generation` wrote the bytes [from, to) of one of the client's
     /// files. If `generation` is None, the write may have failed, and the bytes are marked as
-    /// unknown. Does nothing unless the plan checks all content, or if clients access files of
+    /// unknown. Does nothing if the plan does not check all content, or if clients access files of
     /// other clients.
     #[inline]
     pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
@@ -88,9 +88,9 @@ impl Client<'_> {
 
     /// Reads each of the client's files completely and compares it with its expected content. Files
     /// whose last change may have failed are left out. Counts the results in `audit`, calls `wrong`
-    /// with each error, and ends early once `stop` returns true. Returns the number of bytes read
-    /// in the files that are as expected. Once the target is unreachable, the remaining files count
-    /// as unreadable.
+    /// with each error, and ends early once `stop` returns true. Returns the number of bytes of the
+    /// files whose content is as expected. Once the target is unreachable, the remaining files
+    /// count as unreadable.
     pub fn verify_all(
         &mut self,
         stop: &dyn Fn() -> bool,

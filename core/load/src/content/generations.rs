@@ -1,5 +1,5 @@
-//! Tracks, for each byte of a file, which overwrite produced it. Overwrites of a file are numbered
-//! from 1 (the generation); 0 is the creation.
+//! Tracks, for each byte of a file, which overwrite produced it. The number of an overwrite is its
+//! generation: a file's first overwrite is number 1, and 0 stands for the creation of the file.
 
 use std::collections::BTreeMap;
 

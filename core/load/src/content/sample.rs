@@ -5,8 +5,8 @@ use crate::plan::{Plan, Verify};
 
 /// Number of a client's first reads that are all checked.
 const FIRST_READS: u64 = 64;
-/// After the first reads, one of this number of reads is checked. A check takes about 100 ns, so
-/// that the checks take less than 1 % of the time of reads that take 1 µs.
+/// After the first reads, one read in this number of reads is checked. A check takes about 100 ns,
+/// so that the checks take less than 1 % of the time of reads that take 1 µs.
 const READS_PER_CHECK: u64 = 64;
 /// Number of a client's last writes that are checked. One write is not enough: if all writes
 /// wrongly went to one offset, the last write may be the one that belongs there.

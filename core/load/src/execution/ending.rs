@@ -1,7 +1,8 @@
 //! Ends the run of one client: checks its files and removes them.
 //!
-//! During the checks and the removal, the watch of the run has the client's record, so that the
-//! record is reported even if the target does not answer any more.
+//! During the checks and the removal, the client's record is stored in the run's watch (the state
+//! that other threads observe). So the record is reported even if the target does not answer any
+//! more.
 
 use std::sync::atomic::Ordering;
 
@@ -79,7 +80,7 @@ fn check_some(client: &mut Client, record: Record, shared: &SharedState) -> Reco
 }
 
 /// Takes the client's record back from the watch of the run. If the run was given up and reported
-/// in the meantime, the record is empty, and nobody reads it.
+/// in the meantime, returns an empty record, which nobody reads.
 pub fn given_back(client: &Client, shared: &SharedState) -> Record {
     let lent = shared.control.watch().give_back(client.number);
     lent.unwrap_or_else(|| {

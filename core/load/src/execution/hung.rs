@@ -18,7 +18,7 @@ use crate::report::CpuReport;
 use crate::{Error, ErrorKind, Result};
 
 /// Bounds of the default grace, s. The grace is the time that a call may last beyond the time
-/// limit. The upper bound is the time for which clients of file systems retry, up to two minutes.
+/// limit. The upper bound covers the retries of file-system clients, which last up to two minutes.
 const LEAST_GRACE_S: f64 = 10.0;
 const MOST_GRACE_S: f64 = 120.0;
 /// The default grace is this number times the run's time limit, within the bounds above. Without a
@@ -42,8 +42,8 @@ impl Hung {
 }
 
 /// Returns the calls of a run that, at the time `now` (ns of the monotonic clock), have lasted
-/// longer than the plan allows. A call that began at t counts as hung from the following time, plus
-/// the grace:
+/// longer than the plan allows. A call that began at time t counts as hung as soon as the grace has
+/// passed after the following time:
 /// - in the timed part: the time limit of the phase, or t if that is later;
 /// - outside the timed part: t plus the length of the time limit;
 /// - if the run was stopped before that time: the stop, or t if that is later.
@@ -88,8 +88,8 @@ struct Allowed {
 }
 
 impl Allowed {
-    /// The time until which a call that began at `since` may last, both in ns of the monotonic
-    /// clock. None if it may last for ever.
+    /// The time until which a call that began at `since` may last; None if it may last for ever.
+    /// Both times are ns of the monotonic clock.
     fn until(&self, since: u64) -> Option<u64> {
         let planned = match self.is_timed {
             true => self.deadline.map(|deadline| deadline.max(since)),

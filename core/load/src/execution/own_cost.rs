@@ -14,8 +14,8 @@ use crate::record::Record;
 use crate::report::GeneratorReport;
 use crate::target::null::Null;
 
-/// Largest number of operations that are executed for the measurement. They take a fraction of a
-/// second and give three significant digits.
+/// Largest number of operations that are executed for the measurement. This number takes a fraction
+/// of a second, and gives the result three significant digits.
 const MOST_OPERATIONS: u64 = 20_000;
 const LONGEST: Duration = Duration::from_millis(20);
 const CALLS: u64 = 2_000;
@@ -24,8 +24,8 @@ const CALLS: u64 = 2_000;
 const MOST_FILES: u64 = 100_000;
 
 /// Measures the processor time that the generator needs for one operation of the plan's stream, and
-/// the processor time of the cheapest system call. Both are in nanoseconds. The former is 0 if the
-/// stream has more than MOST_FILES files.
+/// the processor time of the cheapest system call. Both are in nanoseconds. The time of an
+/// operation is 0 if the stream has more than MOST_FILES files.
 pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let stream = &setup.plan.stream;
     let number = setup.plan.clients().start;
@@ -39,7 +39,7 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
     }
     let mut client = Client::new(number, setup, Box::new(Null));
     client.verifies = false;
-    // The target that does nothing returns no content to compare.
+    // Nothing is checked, because the target that does nothing returns no content to compare.
     client.sample = Sample::none();
     client.pretend();
     let mut record = Record::new(number, monotonic_ns(), 0, 0);

@@ -88,8 +88,9 @@ impl<'a> Pace<'a> {
         let open = stream.arrival.is_open();
         let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
         let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
-        // A think time of a share of the mix is taken from the stream just before its operation.
-        // The starts of these operations cannot be computed in advance.
+        // If a share of the mix has a separate think time, this time is known only when the
+        // operation is taken from the stream. The starts of these operations cannot be computed in
+        // advance.
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
@@ -235,7 +236,7 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // Operations are counted between batches, when progress is published, and on errors.
+            // Operations are counted between batches, when progress is published and on errors.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {

@@ -127,8 +127,9 @@ fn files_to_prepare(plan: &Plan) -> u64 {
     prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.client_count())
 }
 
-/// The main thread's work from the end of the preparation to the end of the timed part: empties
-/// caches, sets the common start of every phase, and measures the processor time of all phases.
+/// Does the main thread's work from the end of the preparation to the end of the timed part:
+/// empties caches, sets the common start of every phase, and measures the processor time of all
+/// phases.
 fn conduct(shared: &SharedState, factory: &dyn Factory) -> CpuReport {
     let plan = shared.setup.plan;
     let mut spent = CpuReport::default();
@@ -273,8 +274,7 @@ fn one_client(mut client: Client, shared: &SharedState) -> Option<Record> {
     Some(end(&mut client, record, shared))
 }
 
-/// Runs all phases of one client, each of which starts at a barrier, and returns the client's
-/// record.
+/// Runs all phases of one client and returns the client's record. Each phase starts at a barrier.
 fn run_phases(client: &mut Client, shared: &SharedState) -> Record {
     let plan = shared.setup.plan;
     let limit = plan.spans.limit / plan.stream.clients as usize;

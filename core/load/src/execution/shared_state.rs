@@ -1,5 +1,5 @@
-//! The state that all client threads of a run share: its barriers, its common starts, and whether
-//! it goes on.
+//! The state that all client threads of a run share: the barriers, the common start of each phase,
+//! and whether further phases begin.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,8 +28,8 @@ pub struct SharedState<'a> {
     pub(super) prepared: Barrier,
     pub(super) started: Barrier,
     pub(super) finished: Barrier,
-    /// Barrier at the end of each phase, when all layers around the target are off. Checks and
-    /// removal of files begin after the barrier of the last phase.
+    /// Barrier at the end of each phase, when the layers that disturb calls on the target are off.
+    /// Checks and removal of files begin after the barrier of the last phase.
     pub(super) settled: Barrier,
     pub errors: AtomicU64,
     /// True if the preparation failed for a client or the caches could not be emptied; then no

@@ -18,7 +18,7 @@ const MOST_COPIED: usize = 64;
 const COPY_EVERY_NS: u64 = 250_000_000;
 const AT_ONCE: usize = 8;
 
-/// The work of a thread of a run outside the steps of operations.
+/// What a thread of a run does outside the steps of operations, such as checking or removing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     Begin,
@@ -160,7 +160,7 @@ impl Watch {
         }
     }
 
-    /// Copies a client's figures.
+    /// Copies a client's figures, however recent the last copy is.
     pub(crate) fn copy_now(&self, record: &mut Record) {
         locked(&self.copies).insert(record.client, record.figures());
     }

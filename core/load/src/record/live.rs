@@ -40,8 +40,8 @@ impl ClientLatencies {
     }
 }
 
-/// The latencies of all clients of a run since the start of the run. Several threads may add
-/// latencies at the same time.
+/// The latencies of all clients since the start of the run. Several threads may add latencies at
+/// the same time.
 pub struct SharedLatencies {
     counts: Vec<AtomicU64>,
 }

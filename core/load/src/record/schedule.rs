@@ -1,11 +1,11 @@
 //! Reports the rate of operations that the schedule of an open workload requested, and the backlog
-//! at its end.
+//! (lateness of the last operation) at the end of the schedule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The arrivals of one client's schedule in one phase whose operations were begun. All times are ns
-/// of the monotonic clock.
+/// The arrivals of one client's schedule in one phase, without arrivals whose operations were not
+/// begun. All times are ns of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
     /// Number of arrivals. An arrival is one operation, or a session of several operations.
@@ -35,13 +35,13 @@ pub struct ScheduleReport {
     pub last_s: f64,
     /// Actual start of the last arrival, seconds after the common start.
     pub begun_s: f64,
-    /// Time from the first to the last scheduled start, seconds. Over several phases, it is the
-    /// sum.
+    /// Time from the first to the last scheduled start, seconds. Over several phases, the sum of
+    /// the phases' times.
     pub span_s: f64,
     /// Operations per second that the schedule requested over `span_s`; 0 for a single arrival.
     pub offered_per_s: f64,
     /// Backlog at the end: actual minus scheduled start of the last arrival, seconds. Over several
-    /// phases, it is the sum.
+    /// phases, the sum of the phases' backlogs.
     pub behind_s: f64,
 }
 
@@ -119,8 +119,8 @@ impl ScheduleReport {
     fn settle(&mut self) {
         self.span_s = self.last_s - self.first_s;
         self.behind_s = self.begun_s - self.last_s;
-        // Between n arrivals there are n - 1 gaps, so the offered rate is computed from n - 1
-        // arrivals.
+        // The n arrivals have n - 1 gaps between them, so the offered rate is (n - 1) x (operations
+        // per arrival) / span.
         let gaps = self.arrivals.saturating_sub(1) as f64;
         let each = self.operations as f64 / self.arrivals.max(1) as f64;
         self.offered_per_s = over(gaps * each, self.span_s);
@@ -157,7 +157,8 @@ mod tests {
             (whole.first_s, whole.span_s, whole.behind_s),
             (0.0, 10.0, 1.0)
         );
-        // There are 99 gaps between sessions of two operations each.
+        // The 100 sessions have 99 gaps, and each session has two operations: 99 x 2 / 10 s = 19.8
+        // per second.
         assert!((whole.offered_per_s - 19.8).abs() < 1e-12, "{whole:?}");
         let apart = clients.map(|one| ScheduleReport::of(S, [one].into_iter()));
         assert_eq!(ScheduleReport::merged(apart[0], apart[1]), Some(whole));

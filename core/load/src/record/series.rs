@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_warm_up_is_cut_off() {
-        // The planted warm-up lasts 20 s, in which the rate rises from 100 to 1000 a second. After
-        // it the rate is steady with small noise.
+        // The synthetic warm-up lasts 20 s, in which the rate rises from 100 to 1000 a second.
+        // After it the rate is steady with small noise.
         let ramp = (0..20u64).map(|s| 100 + 45 * s);
         let noise = (0..81u64).map(|s| 1000 + dfslab_workload::draw(3, s, 0, 0) % 21 - 10);
         let found = steady(&of(&ramp.chain(noise).collect::<Vec<_>>())).unwrap();

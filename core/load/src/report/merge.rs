@@ -12,8 +12,7 @@ use crate::report::{
 };
 
 /// A run is on time if 99 % of its operations start late by at most 1 % of the median response
-/// time, or by at most this time in ns if it is longer. No scheduler wakes threads more precisely
-/// than this.
+/// time, or by at most this time (ns). No scheduler wakes threads more precisely than this.
 const BEARABLE_NS: u64 = 100_000;
 
 impl Report {
@@ -162,7 +161,8 @@ fn merge_operations(
     }
 }
 
-/// The earlier of two times in seconds, each of which is 0 if it is unknown.
+/// The earlier of two times in seconds. 0 stands for an unknown time; if one time is unknown, the
+/// result is the other time.
 fn earlier(mine_s: f64, theirs_s: f64) -> f64 {
     match (mine_s > 0.0, theirs_s > 0.0) {
         (true, true) => mine_s.min(theirs_s),

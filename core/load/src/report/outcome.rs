@@ -1,4 +1,4 @@
-//! Merges the records of all clients into the report of a run.
+//! Merges the records (the measurements) of all clients into the report of a run.
 
 use std::collections::BTreeMap;
 

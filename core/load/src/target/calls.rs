@@ -2,8 +2,8 @@
 //! generator. The names and times of the NameNode calls come from the library's log.
 //!
 //! The library has no hook for its NameNode calls. It logs "NAME request: …" before and "NAME
-//! response: …" after each of them, both on the waiting thread. Only the first words of a log line
-//! are formatted, and nothing is printed.
+//! response: …" after each call, both on the thread that waits for the call. Only the first words
+//! of a log line are formatted, and nothing is printed.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};

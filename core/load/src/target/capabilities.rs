@@ -1,4 +1,4 @@
-//! The capabilities of targets.
+//! The capabilities of targets: the operations and modes that a file system under load supports.
 
 use dfslab_workload::OperationKind;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! The interface of targets: the connections of clients, the open files, and the factory that
-//! creates the connections.
+//! The interface of targets (the file systems under load): the connections of clients, the open
+//! files, and the factory that creates the connections.
 
 use bytes::Bytes;
 
@@ -76,7 +76,7 @@ pub trait Target: Send {
     fn chmod(&mut self, path: &str, _mode: u32) -> Result<()> {
         Err(absent("chmod", path))
     }
-    /// Sets the extended attribute that workloads use to `_value`.
+    /// Sets the value of the extended attribute that workloads use; `_value` is the new value.
     fn set_xattr(&mut self, path: &str, _value: &[u8]) -> Result<()> {
         Err(absent("set_xattr", path))
     }

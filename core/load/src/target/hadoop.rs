@@ -200,7 +200,7 @@ fn is_directory(hadoop: &Hadoop, client: &GlobalRef, path: &str) -> Result<bool>
 
 impl Factory for HadoopFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // Hadoop's mkdirs succeeds on an existing directory, so it is checked first that the
+        // Hadoop's mkdirs succeeds on an existing directory, so the code first checks that the
         // directory does not exist.
         let directory = &self.directory;
         match is_directory(&self.hadoop, &self.first, directory) {
@@ -245,8 +245,8 @@ impl Drop for HadoopFactory {
     }
 }
 
-/// Whether the error of removing the run's directory means that other shards still use it or have
-/// already removed it.
+/// Whether the error of removing the run's directory means that other shards still use the
+/// directory or have already removed it.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("is not empty")
 }
@@ -295,8 +295,8 @@ impl HadoopClient {
         })
     }
 
-    /// Makes a Java call that returns a boolean, in the same way as `at`. False, which Hadoop
-    /// returns for a missing file, becomes an error.
+    /// Makes a Java call that returns a boolean, with a path below the run's directory. False,
+    /// which Hadoop returns for a missing file, becomes an error.
     fn done(
         &self,
         operation: &'static str,

@@ -82,8 +82,8 @@ impl HdfsFactory {
 }
 
 fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
-    // A URI with a port names one NameNode. A URI without a port names a name service, whose
-    // configured retries for failover stay.
+    // A URI with a port names one NameNode. A URI without a port names a name service, for which
+    // the configured retries are kept, because failover needs them.
     let is_one_namenode = uri.split('/').nth(2).is_some_and(|host| host.contains(':'));
     let attempts = is_one_namenode.then_some(("dfs.client.failover.max.attempts", ATTEMPTS));
     ClientBuilder::new()
@@ -96,7 +96,7 @@ fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
 
 impl Factory for HdfsFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // The client's mkdirs succeeds on an existing directory, so it is checked first that the
+        // The client's mkdirs succeeds on an existing directory, so the code first checks that the
         // directory does not exist.
         let directory = &self.directory;
         match wait(
@@ -149,8 +149,8 @@ impl Factory for HdfsFactory {
     }
 }
 
-/// Whether the error of removing the run's directory means that other shards still use it or have
-/// already removed it.
+/// Whether the error of removing the run's directory means that other shards still use the
+/// directory or have already removed it.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("PathIsNotEmptyDirectoryException")
 }

@@ -1,5 +1,5 @@
-//! Layers around any target, which throttle, stall, delay, fail or time out its calls. They serve
-//! to test methods of measurement.
+//! Layers around any target (the file system under load), which throttle, stall, delay, fail or
+//! time out its calls. They serve to test methods of measurement.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,7 +90,8 @@ struct Shared {
     /// Start of the timed part, ns of the monotonic clock. Outside the timed part it is 0, and no
     /// layer acts.
     zero: AtomicU64,
-    /// Time at which the throttled channel is free again, ns of the monotonic clock.
+    /// Time at which the imaginary channel through which throttled calls pass is free again, ns of
+    /// the monotonic clock.
     free_at: AtomicU64,
     counts: [AtomicU64; COUNTED.len()],
 }
@@ -141,8 +142,8 @@ impl Layers {
     }
 
     /// Returns the number of calls that layers affected, by effect: "stalled", "failed",
-    /// "timed_out" and "throttled". Effects that did not occur are left out. Calls of a delay layer
-    /// are not counted.
+    /// "timed_out" and "throttled". Effects that did not occur are left out. Calls that only a
+    /// delay layer delayed are not counted.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let counts = COUNTED.iter().zip(&self.0.counts);
         counts

@@ -36,7 +36,8 @@ pub struct OpendalFactory {
     first: Operator,
     run_directory: String,
     /// The POSIX target if the service is a local directory; None for other services. The POSIX
-    /// target creates and removes the run's directory, since it does not follow symbolic links.
+    /// target creates and removes the run's directory, because that target does not follow symbolic
+    /// links.
     directory: Option<PosixFactory>,
 }
 
@@ -136,7 +137,8 @@ struct Objects {
     operator: Operator,
     directory: String,
     part_bytes: usize,
-    /// Whether the service can rename objects; otherwise a rename is a copy and a removal.
+    /// Whether the service can rename objects. Otherwise the target copies the object and removes
+    /// the old one.
     renames: bool,
 }
 
@@ -194,8 +196,8 @@ impl Target for Objects {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
         let at = self.at(path);
         let writer = self.operator.writer_with(&at);
-        // Creating an object that exists is an error if the service can detect it. S3 detects it at
-        // the close.
+        // Creating an object whose name is already in use is an error if the service detects the
+        // existing object. S3 detects it when the new object is closed.
         let writer = writer.if_not_exists(true).chunk(self.part_bytes);
         let writer = self.wait("create", path, writer.into_future())?;
         Ok(self.writer(path, writer))

@@ -24,7 +24,7 @@ pub const CAPABILITIES: Capabilities = Capabilities::ALL;
 
 /// The name of the extended attribute that workloads set.
 const ATTRIBUTE: &std::ffi::CStr = c"user.dfslab";
-/// Flags for a file that must not exist yet.
+/// Flags for opening a file that must not exist yet.
 const NEW: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
 const FILE_MODE: libc::mode_t = 0o666;
 const DIRECTORY_MODE: libc::mode_t = 0o777;

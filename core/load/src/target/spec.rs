@@ -1,4 +1,5 @@
-//! The types of targets that a plan can name, their options, and what the options imply.
+//! The types of targets (file systems under load) that a plan can name, their options, and what the
+//! options imply.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +51,7 @@ pub enum TargetSpec {
         replication: u32,
         /// Size of a block in bytes.
         block_size_bytes: u64,
-        /// Whether all threads share one client instead of one client each.
+        /// Whether all threads share one client. Otherwise each thread has a separate client.
         #[serde(default)]
         shared_client: bool,
         /// Whether to bypass the page cache. Only false is supported; true is an error.

@@ -87,10 +87,10 @@ pub fn assert_near(observed: f64, truth: f64, share: f64, what: &str) {
     );
 }
 
-/// Returns the fraction of requests that a stall delays. The response time of a request that
-/// arrives t seconds before the end of a stall is t, which is evenly distributed from 0 to 0.5 s.
-/// All other requests take no time. The run may end shortly after the last stall, because all
-/// clients have the same number of requests.
+/// Returns the fraction of requests that a stall delays. A request that arrives t seconds before
+/// the end of a stall takes t seconds, where t is evenly distributed from 0 to 0.5 s. All other
+/// requests take no time. The number of requests is rounded up to a multiple of the clients, so the
+/// run may end shortly after the last stall.
 fn stalled_share(workers: u32) -> f64 {
     let stalls = (f64::from(REQUESTS) / 1000.0 / PERIOD_S).floor();
     stalls * LENGTH_S * 1000.0 / requests(workers) as f64
@@ -117,8 +117,8 @@ pub fn off_the_truth(reported: [f64; 4], truths: [f64; 4]) -> f64 {
 }
 
 /// Executes one run and returns the largest relative error of its response times. Asserts two facts
-/// that hold on a machine of any speed: no response time is below the true one, and response times
-/// exceed the true ones only by the time that the recorded ends show as added by the machine.
+/// that hold on a machine of any speed: no response time is below the true response time, and none
+/// exceeds it by more than the time that the machine added, which follows from the recorded ends.
 pub fn tried(workers: u32, seed: u64) -> f64 {
     let plan = Plan::parse(&stalling(seed, workers, r#""even""#)).unwrap();
     let outcome = ran(&plan);

@@ -111,7 +111,7 @@ impl Program {
     }
 }
 
-/// All figures of the bench by their names, and the intervals of those that are medians.
+/// All figures of the bench by their names, and the interval of each figure that is a median.
 #[derive(Default)]
 struct Figures {
     values: Map<String, Json>,
@@ -171,8 +171,8 @@ fn by_threads(figures: &mut Figures) {
     figures.add("two_replications_speedup", &found.ratio);
 }
 
-/// Compares a join of tokens by equal ids with 100,000 and with 1,000 tokens that wait without a
-/// partner.
+/// Compares the times of a join of tokens by equal ids: with 100,000 waiting tokens that have no
+/// partner, and with 1,000.
 fn by_waiting_tokens(figures: &mut Figures) {
     let options = json!({ "max_firings": 2_000_000 });
     let program = |waiting| Program::new(&nets::keyed_join(waiting), &options, cpu_s);
@@ -181,8 +181,8 @@ fn by_waiting_tokens(figures: &mut Figures) {
     figures.add("keyed_join_slowdown_100x", &found.ratio);
 }
 
-/// Compares the seconds per firing of the PVFS net with 8,000 clients and 4,000 servers with those
-/// of the net with 8 clients and 4 servers.
+/// Compares the seconds per firing of two PVFS nets: one with 8,000 clients and 4,000 servers, and
+/// one with 8 clients and 4 servers.
 fn by_size(figures: &mut Figures) {
     let program = |clients, servers, requests| {
         let net = nets::pvfs_of(clients, servers, requests, true);
@@ -199,8 +199,8 @@ fn by_size(figures: &mut Figures) {
     );
 }
 
-/// Compares the seconds to read and compile a ring of 10,000 stations with those for a ring of
-/// 1,000 stations.
+/// Compares the seconds to read and compile two rings: one of 10,000 stations, and one of 1,000
+/// stations.
 fn by_stations(figures: &mut Figures) {
     let build_s = |text: &str| {
         let start_s = cpu_s();

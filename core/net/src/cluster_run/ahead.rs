@@ -1,5 +1,6 @@
-//! Fetches memory into the processor's cache before a run needs it. In a large net the records and
-//! cells of the next events are seldom in the cache.
+//! Fetches memory into the processor's cache before a run needs it. In a large net, the tokens'
+//! records and the cells (lists of waiting tokens) that the next events need are seldom in the
+//! cache.
 
 use super::cells::Cell;
 use super::ClusterRun;
@@ -65,10 +66,10 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.records.get(next as usize)
     }
 
-    /// Fetches the records of two tokens of the cell at a position. The first is the last token in
-    /// the lane of the position, because an arriving token is linked to it. The second is the first
-    /// token of lane 0, or of lane 1 if the position is in lane 0. An example is the customer that
-    /// waits for a server.
+    /// Fetches the records of two tokens of a cell. `position` is the cell and one of its lanes.
+    /// The first token is the last one in this lane, because an arriving token is linked to it. The
+    /// second token is the first one of lane 0, or of lane 1 if `position` is in lane 0: for
+    /// example, the customer that waits for the arriving server.
     #[inline(always)]
     fn fetch_waiting(&self, position: u64) {
         let (cell, lane) = (position as u32, (position >> 32) as usize);

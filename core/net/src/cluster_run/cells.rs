@@ -138,9 +138,9 @@ impl Cells {
 /// of the binding when the entry was made.
 pub(super) type Entry = (u64, u32, u64);
 
-/// An entry of a heap that yields the entry with the smallest first number first. Two valid entries
-/// of a transition never have the same first number, so the other two numbers of an entry are not
-/// compared.
+/// An entry of a heap, ordered so that the heap yields the entry with the smallest first number.
+/// Two valid entries of a transition never have the same first number, so the other two numbers of
+/// an entry are not compared.
 #[derive(Clone, Copy, Debug)]
 struct Ready(Entry);
 
@@ -164,7 +164,8 @@ impl Ord for Ready {
     }
 }
 
-/// Number of entries from which a heap finds the smallest one with fewer steps than a search.
+/// Largest number of entries in an unordered list. Of more entries, a heap finds the smallest one
+/// with fewer steps than a search of the list.
 const MANY: usize = 8;
 
 /// The cells with which a transition can fire, except the first one. At most `MANY` entries form an
@@ -221,7 +222,7 @@ impl Others {
         }
     }
 
-    /// Removes and returns all entries, in no order.
+    /// Removes and returns all entries, in arbitrary order.
     fn take(&mut self) -> Vec<Entry> {
         match std::mem::replace(self, Others::Few(Vec::new())) {
             Others::Few(entries) => entries,
@@ -231,8 +232,8 @@ impl Others {
 }
 
 /// The state of a transition: the cells with which it can fire, and the data that its firings use.
-/// The first cell is the one whose token for the first input arc arrived first. It is stored
-/// separately from the other cells (`rest`), since most often it is the only one.
+/// The first cell is the one whose token for the first input arc arrived first. The first cell is
+/// stored separately from the other cells (`rest`), because most often there is no other cell.
 #[derive(Debug)]
 pub(super) struct State {
     /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.
@@ -253,8 +254,8 @@ pub(super) struct State {
     /// Number of firings.
     pub(super) fired: u64,
     pub(super) stream: Stream,
-    /// All cells except the first one. An entry is out of date if another token is now the cell's
-    /// first one for the first input arc, or if another input arc finds no token in the cell.
+    /// All cells except the first one. An entry is out of date in two cases: the first input arc
+    /// would now take another token of the cell, or another input arc finds no token in the cell.
     rest: Others,
 }
 
@@ -282,7 +283,8 @@ impl State {
         self.turn
     }
 
-    /// Adds a cell with which the transition can fire. Returns true if it is now the first one.
+    /// Adds a cell with which the transition can fire. Returns true if this cell is now the first
+    /// one.
     #[inline(always)]
     pub(super) fn add(&mut self, entry: Entry) -> bool {
         if self.lead == u64::MAX {
@@ -325,8 +327,7 @@ impl State {
         self.rest.len()
     }
 
-    /// Takes the entries of the cells after the first one out of the list. Returns them in no
-    /// order.
+    /// Removes and returns the entries of the cells after the first one, in arbitrary order.
     pub(super) fn take_others(&mut self) -> Vec<Entry> {
         self.rest.take()
     }
@@ -354,8 +355,9 @@ pub(super) fn turn_of(level: u32, latest: u64, transition: u32) -> Turn {
 }
 
 /// The sort keys of enabled transitions, in ascending order. Keys of transitions that are no longer
-/// enabled, or have another key now, are skipped when they are met. A new key is nearly always the
-/// largest of its priority, since arrival numbers rise, so that it is appended.
+/// enabled, or have another key now, stay in the list and are skipped by the reader. A new key is
+/// nearly always the largest key of its priority, since arrival numbers rise, so it is appended at
+/// the end.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     keys: Vec<Turn>,
@@ -376,7 +378,7 @@ impl Turns {
         }
     }
 
-    /// Adds a key after storage for it was freed or reserved.
+    /// Adds a key. First frees or reserves storage for the key.
     #[cold]
     #[inline(never)]
     fn add_with_room(&mut self, turn: Turn) {
@@ -440,7 +442,7 @@ mod tests {
         let mut longest = 0;
         for step in 0..20_000 {
             // Additions prevail for 50 steps, then removals for 50 steps, so that the list becomes
-            // long and short.
+            // alternately long and short.
             let adds = stream.below(8) < if step / 50 % 2 == 0 { 6 } else { 2 };
             let lead = stream.below(1 << 40) as u64;
             if adds && !wanted.contains(&lead) {

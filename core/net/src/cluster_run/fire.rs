@@ -1,5 +1,6 @@
-//! Fires one transition of a cluster: takes the tokens of its binding and makes those of its output
-//! arcs.
+//! Fires one transition of a cluster (a group of transitions that share input places). Takes the
+//! tokens of the transition's binding from a cell, which stores waiting tokens, and makes the
+//! tokens of its output arcs.
 
 use super::ahead::fetch;
 use super::plan::{Delay, Move, Put, Shape, Target};

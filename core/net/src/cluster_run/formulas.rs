@@ -1,4 +1,5 @@
-//! Computes the inscriptions of a transition's output arcs together, before its tokens are made.
+//! Computes the inscriptions (expressions) of a transition's output arcs together, before the arcs'
+//! tokens are made.
 
 use super::plan::{Delay, Move, Shape, Word};
 use super::{ClusterRun, HEADER};
@@ -73,8 +74,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.is_computed = formulas.compute(&mut self.values, field_of);
     }
 
-    /// Returns a value of the formulas of the transition that fires; None if they could not be
-    /// computed for this firing.
+    /// Returns the value with the position `at` among the values of the formulas of the transition
+    /// that fires; None if the formulas could not be computed for this firing.
     #[inline(always)]
     pub(super) fn formula_value(&self, at: u8) -> Option<u64> {
         let value = self.values[usize::from(at) % VALUES_MAX];

@@ -1,5 +1,6 @@
-//! Evaluates the inscriptions of a run over clusters: fields of new tokens, delays, locals and
-//! numbers of tokens.
+//! Evaluates the inscriptions (expressions of the net) of a run over clusters, which are groups of
+//! transitions that share input places. The inscriptions give the fields of new tokens, delays,
+//! locals and numbers of tokens.
 
 use super::plan::{Delay, Word};
 use super::{ClusterRun, Failed, HEADER};
@@ -81,7 +82,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Evaluates the value of a field of an output arc's token, for a value of any kind.
+    /// Evaluates the value of a field of an output arc's token. This is the general case, for the
+    /// kinds of values that `value` does not evaluate inline.
     #[inline(never)]
     fn computed_value(
         &mut self,
@@ -123,13 +125,14 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Returns the delay, in nanoseconds, whose position among the values of the formulas is `at`.
-    /// None if the values could not be computed for this firing, or if the value is no delay.
+    /// None if the values could not be computed for this firing, or if the value is no valid delay.
     #[inline(never)]
     fn formula_delay_ns(&self, at: u8) -> Option<u64> {
         nanoseconds(f64::from_bits(self.formula_value(at)?))
     }
 
-    /// Evaluates a delay of any kind and returns it in nanoseconds.
+    /// Evaluates a delay and returns it in nanoseconds. This is the general case, for the kinds of
+    /// delays that `delay_ns` does not evaluate inline.
     #[inline(never)]
     fn computed_delay_ns(
         &mut self,

@@ -4,9 +4,9 @@
 //! members of no cluster leave their tokens in the buckets of the engine (see `separate`).
 //!
 //! A run takes over the tokens of an engine, fires until there is a reason to pause, and gives the
-//! tokens back. The firing rule and the random draws are those of the engine (see `engine`), but a
-//! run finds the next firing with fewer steps. A token is one record: its position and its field
-//! values are adjacent in memory.
+//! tokens back. A run fires and draws exactly as the engine does (see `engine`), but finds the next
+//! firing with fewer steps. A token is one record: its position and its field values are adjacent
+//! in memory.
 
 mod ahead;
 mod cells;
@@ -55,8 +55,8 @@ pub(crate) struct Limits {
     /// A monitor's index and the number of its observations at which the replication ends.
     pub(crate) until: Option<(usize, u64)>,
     /// True if nothing fires after the replication has ended. The waiting tokens are then given
-    /// back to the engine without the lists by which transitions find them, unless laws are
-    /// checked. This saves time in nets with many waiting tokens.
+    /// back to the engine without the lists by which transitions find them, unless Little's law and
+    /// the utilisation law are checked. This saves time in nets with many waiting tokens.
     pub(crate) is_final: bool,
 }
 
@@ -100,9 +100,10 @@ struct ClusterRun<'e, 'n, const N: usize> {
     events: EventList,
     /// For each place, whether the number of its tokens is counted.
     counted: Vec<bool>,
-    /// Whether the tokens of any place are counted.
+    /// Whether the tokens of at least one place are counted.
     counts: bool,
-    /// The sort key of the separate transition that fires next; `NO_TURN` if none is enabled.
+    /// The sort key of the separate transition (a member of no cluster) that fires next; `NO_TURN`
+    /// if none is enabled.
     separate_turn: Turn,
     /// Whether sums are collected from which Little's law and the utilisation law are checked.
     has_laws: bool,
@@ -147,7 +148,8 @@ fn run_with<'n, const N: usize>(
         return Err(*error);
     }
     let pause = pause.unwrap_or(Pause::Idle);
-    // Little's law counts the stays of the tokens that still wait, so it needs their lists.
+    // The check of Little's law counts how long the waiting tokens have stayed, so it needs the
+    // lists of these tokens.
     let is_over = limits.is_final && !run.has_laws && matches!(pause, Pause::Ended(_));
     run.give_back(is_over)?;
     Ok(pause)

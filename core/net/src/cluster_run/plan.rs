@@ -1,13 +1,14 @@
-//! The data that a run over clusters reads about each transition: a compact copy of its arcs, with
-//! the cell and the lane of each output token resolved as far as they are known before the run.
+//! The data that a run over clusters (groups of transitions that share input places) reads about
+//! each transition: a compact copy of its arcs. For each output token, the cell and the lane that
+//! it will enter are resolved as far as they are known before the run.
 
 use super::table::Table;
 use crate::cluster::LANES_MAX;
 use crate::expression::{Formulas, Value};
 
 /// The data that a run over clusters reads about a net. They exist only for nets that have a
-/// cluster, and that have no lists, no inhibitor arcs, no reset arcs, no random places, and no
-/// transitions that compete by weight.
+/// cluster, and that have no lists, no inhibitor arcs, no reset arcs, no places whose tokens are
+/// drawn at random, and no transitions that compete by weight.
 ///
 /// A transition that is no member of a cluster is called separate (see `separate`).
 #[derive(Debug)]
@@ -16,9 +17,9 @@ pub(crate) struct ClusterPlan {
     pub(super) moves: Table<Move>,
     /// For each cluster of the net, the values that all its cells have in common.
     pub(super) layouts: Vec<CellLayout>,
-    /// The tables of all clusters, one after the other. The index in a cluster's table is the set
-    /// of a cell's lanes that have tokens, as bits. The entry is the set of the members whose input
-    /// arcs all find tokens in these lanes, as bits.
+    /// The tables of all clusters, one after the other. The index in a table is a set of lanes, as
+    /// bits: the lanes of a cell that have tokens. The entry is a set of members, as bits: the
+    /// members whose input arcs all find tokens in these lanes.
     pub(super) able: Table<u32>,
     /// The transitions that are the members of each cluster, one cluster after the other.
     pub(super) members: Vec<u32>,
@@ -30,8 +31,8 @@ pub(crate) struct ClusterPlan {
     pub(super) has_separate: bool,
 }
 
-/// A transition, as the run fires it. The fields about clusters and lanes have no meaning for a
-/// separate transition.
+/// A transition in the compact form that a run reads. The fields about clusters and lanes have no
+/// meaning for a separate transition.
 #[derive(Debug)]
 pub(super) struct Move {
     pub(super) level: u32,
@@ -57,7 +58,8 @@ pub(super) struct Move {
     pub(super) immediate: bool,
     /// The input arcs whose tokens no output arc forwards.
     pub(super) released: Box<[u16]>,
-    /// The form by which a run fires the transition in fewer steps, if it has such a form.
+    /// The shape of the transition, which says whether a run can fire it in fewer steps than a
+    /// transition of the general form.
     pub(super) shape: Shape,
     /// The inscriptions that are computed together; None if there are none.
     pub(super) formulas: Option<Box<Formulas>>,
@@ -70,9 +72,9 @@ pub(super) enum Delay {
     Constant(u64),
     /// Exponential, with this mean in seconds.
     Exponential(f64),
-    /// Computed with the other formulas of the transition: the position of the number of seconds
-    /// among the values of the formulas. The inscription is evaluated instead if the formulas
-    /// cannot be computed.
+    /// Computed together with the other formulas of the transition. The first element is the
+    /// position of the delay, in seconds, among the values of the formulas. The second element is
+    /// the inscription, which is evaluated if the formulas cannot be computed.
     Formula(u8, Box<Value>),
     Any(Box<Value>),
 }
@@ -81,13 +83,13 @@ pub(super) enum Delay {
 #[derive(Debug)]
 pub(super) enum Word {
     Value(Value),
-    /// Computed with the other formulas of the transition: the position of the value among the
-    /// values of the formulas. The inscription is evaluated instead if the formulas cannot be
-    /// computed.
+    /// Computed together with the other formulas of the transition. The first element is the
+    /// position of the value among the values of the formulas. The second element is the
+    /// inscription, which is evaluated if the formulas cannot be computed.
     Formula(u8, Box<Value>),
 }
 
-/// An output arc of a transition, as the run follows it.
+/// An output arc of a transition, in the compact form that a run reads.
 #[derive(Debug)]
 pub(super) struct Put {
     pub(super) place: u32,
@@ -201,8 +203,8 @@ pub(super) struct Update {
 pub(super) struct Service {
     /// The output arcs in the order of their definition.
     pub(super) steps: [Step; 2],
-    /// Whether the first output arc passes on the token of lane 1. Otherwise it passes on that of
-    /// lane 0.
+    /// Whether the first output arc passes on the token of lane 1. Otherwise it passes on the token
+    /// of lane 0.
     pub(super) is_crossed: bool,
     /// The number of the transition's constant delay in the event list; `NO_LINE` if there is none.
     pub(super) line: u8,
@@ -219,8 +221,8 @@ pub(super) struct Step {
 
 #[cfg(test)]
 impl ClusterPlan {
-    /// For each transition, the name of its shape, by which it is fired in fewer steps; None for
-    /// the shape `General`.
+    /// For each transition, the name of its shape if a run fires this shape in fewer steps; None
+    /// for the shape `General`.
     pub(crate) fn shapes(&self) -> Vec<Option<&'static str>> {
         self.moves.iter().map(|one| one.shape.name()).collect()
     }

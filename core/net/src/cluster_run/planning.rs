@@ -1,5 +1,5 @@
-//! Compiles the plan of a run over clusters, and recognises the transitions that such a run fires
-//! in fewer steps.
+//! Compiles the plan of a run over clusters (groups of transitions that share input places), and
+//! recognises the transitions that such a run fires in fewer steps.
 
 use super::plan::{
     CellLayout, ClusterPlan, ClusterTable, Delay, Move, PlaceSeat, Put, Range, RangedSeat, Service,

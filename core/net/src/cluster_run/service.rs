@@ -1,5 +1,5 @@
 //! Fires services: transitions that take two tokens, such as a customer and a server, and pass both
-//! on unchanged after one delay. The result is that of `fire`, with fewer steps.
+//! on unchanged after one delay. The result equals the result of `fire`, but takes fewer steps.
 
 use super::cells::NO_TURN;
 use super::fire::Firing;

@@ -1,4 +1,5 @@
-//! Moves the tokens of an engine to a run over clusters, and back.
+//! Moves the tokens of an engine to a run over clusters (groups of transitions that share input
+//! places), and back.
 
 use super::cells::{Cells, State, Turns, NO_TURN};
 use super::waiting::links;
@@ -151,8 +152,8 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
             free = records[free as usize][1] as u32;
         }
         if is_over {
-            // No token is made any more, so the order of the freed tokens has no effect. In the
-            // order of memory, the engine counts the tokens of each place faster.
+            // No token is made any more, so the freed tokens may be in any order. If they are in
+            // the order of memory, the engine counts the tokens of each place faster.
             tokens.free.sort_unstable();
         }
         engine.refill(tokens)?;

@@ -1,5 +1,6 @@
 //! Fires updates: transitions that take two tokens of a cell and put one token back with changed
-//! fields. An example is a counter of replies. The result is that of `fire`, with fewer steps.
+//! fields. An example is a counter of replies. The result equals the result of `fire`, but takes
+//! fewer steps.
 
 use super::plan::{Move, PlaceSeat, Update};
 use super::waiting::links;

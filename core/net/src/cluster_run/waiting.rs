@@ -1,4 +1,6 @@
 //! Lets tokens arrive in cells, and finds the transitions that can fire with the tokens of a cell.
+//! A cell has the waiting tokens of a cluster (transitions that share input places) with the same
+//! key, in first-in first-out lists (lanes).
 
 use super::cells::{turn_of, Entry, NO_TURN};
 use super::plan::{PlaceSeat, RangedSeat};
@@ -11,7 +13,7 @@ use crate::stream::Stream;
 /// The position of a token that no transition takes.
 const NOWHERE: u64 = UNKNOWN - 1;
 
-/// The position of a token that separate transitions take.
+/// The position of a token that separate transitions (members of no cluster) take.
 const SEPARATE: u64 = UNKNOWN - 2;
 
 /// Packs the place of a token, and the next token of its linked list, into one word.
@@ -244,7 +246,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
 
     /// Returns the cell and the lane that a token will enter when it arrives later. The token's
     /// fields must already be set. Returns UNKNOWN if the cell may be freed before the token
-    /// arrives. `seat` is that of the token's place.
+    /// arrives. `seat` says where the tokens of the place wait.
     #[inline(always)]
     pub(super) fn position_early(
         &mut self,
@@ -275,8 +277,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.position(token, &plan.seats[place as usize], place)
     }
 
-    /// Returns the cell and lane that a token enters. Creates the cell if there is none. `seat` is
-    /// that of the token's place.
+    /// Returns the cell and lane that a token enters. Creates the cell if there is none. `seat`
+    /// says where the tokens of the place wait.
     #[inline(always)]
     pub(super) fn position(
         &mut self,
@@ -291,8 +293,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
     }
 
     /// Returns the cell and lane that a token enters if the cell is in the table. Such a cell is
-    /// never freed. None for other cells, and if no transition takes the token. `seat` is that of
-    /// the token's place.
+    /// never freed. None for other cells, and if no transition takes the token. `seat` says where
+    /// the tokens of the place wait.
     #[inline(always)]
     fn permanent_position(&self, token: u32, seat: &PlaceSeat) -> Option<u64> {
         let (cluster, key, lane) = match seat {
@@ -307,7 +309,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         (cell != NONE && lane != NONE).then(|| position_of(cell, lane))
     }
 
-    /// The lane of a token whose place has tests of ranges; NONE if no transition takes the token.
+    /// The lane that a token enters in a place whose lanes depend on ranges of field values; NONE
+    /// if no transition takes the token.
     #[inline(always)]
     pub(super) fn ranged_lane(&self, token: u32, seat: &RangedSeat) -> u32 {
         let mut outcome = 0;
@@ -364,7 +367,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.cells.of_key(cluster, key, single)
     }
 
-    /// The lane of a token whose place has tests; NONE if no transition takes the token.
+    /// The lane that a token enters in a place whose lanes depend on tests (conditions on the
+    /// token); NONE if no transition takes the token.
     #[inline(always)]
     fn tested_lane(&mut self, token: u32, tests: &[Test], lane_of: &[u32]) -> Result<u32, Failed> {
         let net = self.engine.net;

@@ -188,8 +188,8 @@ fn seat_of(
         let filter = &views[test.view as usize].filter;
         test.constant.is_some() || !matches!(filter, Filter::Always)
     };
-    // A view without a condition takes tokens from every lane, so tokens that pass no test need a
-    // lane too if there is such a view.
+    // If a view has no condition, it takes tokens from every lane. Tokens that pass no test then
+    // need a lane, too.
     let takes_all = all.iter().any(|test| !is_test(test));
     let tested: Vec<bool> = all.iter().map(is_test).collect();
     let tests: Box<[Test]> = all.into_iter().filter(is_test).collect();

@@ -4,7 +4,7 @@
 use crate::compiled::Output;
 use crate::expression::{Instruction, Value};
 
-/// Marks the output arcs that forward the token of an input arc instead of making a new one. Arcs
+/// Marks the output arcs that forward the token of an input arc instead of making a new token. Arcs
 /// whose token is an unchanged copy are marked first. Then any other arc may forward a token and
 /// change some of its fields. Returns the input arcs whose tokens are not forwarded.
 pub(super) fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
@@ -36,7 +36,7 @@ pub(super) fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     left
 }
 
-/// The fields, with their values, in which the token of an output arc differs from that of the
+/// The fields, with their values, in which the token of an output arc differs from the token of the
 /// input arc `arc`.
 fn changes(output: &Output, arc: u16) -> impl Iterator<Item = (u16, Value)> + '_ {
     let fields = (0u16..).zip(&output.fields);

@@ -1,5 +1,6 @@
-//! Divides guards into three kinds of conditions: conditions on a single token, equalities by which
-//! tokens are looked up (a join), and conditions that are tested on combinations of tokens.
+//! Divides guards (the conditions under which transitions can fire) into three kinds of conditions:
+//! conditions on a single token, equalities by which tokens are looked up (a join), and conditions
+//! that are tested on combinations of tokens.
 
 use crate::compiled::{Residual, KEY_FIELDS_MAX};
 use crate::definition::FieldType;
@@ -94,8 +95,8 @@ fn divided(text: &str, scope: Scope<'_>, joins: bool) -> Result<Guard, String> {
 }
 
 impl Guard {
-    /// Adds the condition `atom`, which reads the token of `arc` only. It goes to `constants` if it
-    /// has the form `field == constant`, else to `filters`.
+    /// Adds the condition `atom`, which reads the token of `arc` only. The condition goes to
+    /// `constants` if it has the form `field == constant`, else to `filters`.
     fn local(&mut self, atom: &Expression, arc: u16, scope: Scope<'_>) -> Result<(), String> {
         let typed = compile(atom, scope)?;
         if let [first, second, Instruction::Integer(BinaryOperator::Equal)] = *typed.code {
@@ -167,8 +168,8 @@ fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
     arcs
 }
 
-/// The two fields of a condition `a.f == b.g` if neither is a real, so that equal values have equal
-/// words. Otherwise None.
+/// The two fields of a condition `a.f == b.g`. None if the condition has another form or if a field
+/// is a real, because equal reals need not have equal words.
 fn sides_of(atom: &Expression, variables: &[Variable<'_>]) -> Option<[Operand; 2]> {
     let Expression::Binary(BinaryOperator::Equal, left, right) = atom else {
         return None;

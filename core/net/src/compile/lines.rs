@@ -1,12 +1,12 @@
-//! Gives the constant delays of a net lines in the event list. A line is a first-in first-out queue
-//! of the events with one delay.
+//! Assigns the constant delays of a net to lines of the event list. A line is a first-in first-out
+//! queue of the events with one delay.
 
 use crate::compiled::Transition;
 use crate::engine::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::Value;
 
-/// Gives each of the first LINES_MAX distinct constant delays above 0 of the net a separate line (a
-/// first-in first-out queue) of the event list. Returns the number of lines.
+/// Assigns each of the first LINES_MAX distinct constant delays above 0 of the net to a separate
+/// line (a first-in first-out queue) of the event list. Returns the number of lines.
 pub(super) fn assign(transitions: &mut [Transition]) -> usize {
     let constant_s = |delay: &Option<Value>| match delay {
         None => Some(0.0),

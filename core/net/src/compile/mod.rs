@@ -123,7 +123,8 @@ fn move_names(
     }
 }
 
-/// Whether any value of the net is a list, so that a run has to free unused cells of lists.
+/// Whether any value of the net is a list. If so, a run has to free list cells that are no longer
+/// used.
 fn has_lists(definition: &NetDefinition) -> bool {
     let colours = definition.colours.values().flatten().map(|field| field.1);
     let parameters = definition.functions.iter().flat_map(|one| &one.parameters);
@@ -136,8 +137,7 @@ fn has_lists(definition: &NetDefinition) -> bool {
     kinds.any(FieldType::has_cells)
 }
 
-/// Compiles the functions of the net. All functions are known to each other, since they may call
-/// one another.
+/// Compiles the functions of the net. Each function may call every function of the net.
 fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Vec<Code>> {
     let mut made = Vec::with_capacity(definition.functions.len());
     for function in &definition.functions {

@@ -1,4 +1,4 @@
-//! The form of names in a net.
+//! Checks the form of the names in a net.
 
 /// Whether a word is a name: letters, digits and underscores, not beginning with a digit, and no
 /// keyword of the inscription language.

@@ -93,8 +93,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Compiles a transition: its number, its level (the rank of its priority), its definition and
-    /// the definitions of its output arcs.
+    /// Compiles a transition, given by its number, its level (the rank of its priority), its
+    /// definition and the definitions of its output arcs.
     pub(super) fn transition(
         &mut self,
         (index, level): (usize, u32),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The type of one field of a colour and of every expression.
+/// The type of an expression, or of one field of a colour (a type of tokens).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// Signed 64-bit integer.
@@ -81,7 +81,8 @@ impl FieldType {
     }
 
     /// The type to which values of this type and of the type `other` can be converted: equal types,
-    /// or two list types of which one is that of the empty list `[]`. None for any other two types.
+    /// or two list types, one of which is the type of the empty list `[]`. None for any other two
+    /// types.
     pub(crate) fn common(self, other: Self) -> Option<Self> {
         match (self, other) {
             (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(other),

@@ -1,8 +1,9 @@
 //! Functions that a net defines. A function has parameters with types, a result type, and a body in
 //! the inscription language.
 //!
-//! A function may call itself and other functions. Whether it ends is not proved. Calls are counted
-//! at run time, and too many or too deeply nested calls end the run with an error.
+//! A function may call itself and other functions. The compiler does not prove that a function
+//! ends. Calls are counted at run time, and too many or too deeply nested calls end the run with an
+//! error.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The net definition: the content of a JSON document, before compilation.
+//! The definition of a net (a coloured Petri net): the content of a JSON document, before
+//! compilation.
 
 mod field_type;
 mod functions;
@@ -279,7 +280,8 @@ pub struct InputDefinition {
     pub var: Option<String>,
 }
 
-/// An inhibitor arc: blocks the transition while the place holds `at_least` available tokens.
+/// An inhibitor arc: blocks the transition while the place holds at least `at_least` available
+/// tokens.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -368,7 +370,8 @@ impl NetDefinition {
     }
 }
 
-/// Reads a list without memory for further elements: a net has many short lists.
+/// Reads a list into memory of exactly its length: a net has many short lists, whose spare capacity
+/// would waste memory.
 fn exact_list<'de, D, T>(deserializer: D) -> std::result::Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

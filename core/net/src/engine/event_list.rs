@@ -38,8 +38,8 @@ pub(crate) struct EventList {
     lines: Vec<Line>,
     /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
-    /// The smallest sort key of the events at the head of the heap and of the lines, without the
-    /// heap or line that has the earliest event; the largest number if there is no such event.
+    /// The smallest sort key of the other first events: the heap and each line has a first event,
+    /// and the earliest of all is left out. The largest number if there is no other event.
     second: u128,
     /// Number of the line that has the earliest event; `NO_LINE` if the heap has it.
     next_line: u8,

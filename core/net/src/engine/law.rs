@@ -1,6 +1,6 @@
-//! Checks laws that hold for every run, at its end and exactly in nanoseconds. The laws are
-//! conservation of tokens and, for stations, Little's law and the utilisation law (Denning and
-//! Buzen 1978).
+//! Checks laws that hold for every run. They are checked at the end of a run, exactly, in integer
+//! nanoseconds. The laws are conservation of tokens and, for stations, Little's law and the
+//! utilisation law (Denning and Buzen 1978).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -198,7 +198,7 @@ impl Engine<'_> {
     }
 
     /// Asserts conservation of tokens. The tokens in a place and in transit to it equal its initial
-    /// tokens, plus those made, minus those taken. Places with reset arcs are excluded.
+    /// tokens, plus the tokens made, minus the tokens taken. Places with reset arcs are excluded.
     fn assert_flow(&self) {
         let net = self.net;
         let start = net.places.iter().map(|place| place.initial.len() as i128);

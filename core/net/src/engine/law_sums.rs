@@ -1,4 +1,4 @@
-//! The sums that a replication collects for the laws that hold for every run.
+//! Sums that a replication collects to check laws that hold for every run, such as Little's law.
 
 use std::collections::BTreeMap;
 

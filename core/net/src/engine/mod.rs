@@ -55,9 +55,9 @@ pub struct Engine<'n> {
     /// the index of its key in this list, or NONE.
     enabled: Vec<Turn>,
     position: Vec<u32>,
-    /// The numbers of the tokens in the binding of each enabled transition. Those of a transition
-    /// begin at its index times `arcs_max`, the largest number of input arcs. For a random place,
-    /// the token is an arbitrary fitting one.
+    /// The numbers of the tokens in the binding of each enabled transition. The tokens of
+    /// transition t begin at t x `arcs_max`, where `arcs_max` is the largest number of input arcs
+    /// of a transition. For a random place, the token is an arbitrary fitting token.
     found: Vec<u32>,
     arcs_max: usize,
     pub(crate) monitors: Vec<Monitor<'n>>,
@@ -90,8 +90,8 @@ impl<'n> Engine<'n> {
         Self::create(net, &[], (seed, replication), true)
     }
 
-    /// Creates a replication for `run`, with the monitors of `plans`. If the net has a plan for
-    /// runs over clusters, transitions do not find the initial tokens until such a run pauses.
+    /// Creates a replication for `run`, with the monitors of `plans`. If the net has a
+    /// `ClusterPlan`, transitions do not find the initial tokens until a run over clusters pauses.
     pub(crate) fn observed(
         net: &'n CompiledNet,
         plans: &'n [Plan],
@@ -259,8 +259,8 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// Removes all tokens from their places and frees them. The caller has taken the pending events
-    /// before, which refer to the tokens in transit.
+    /// Removes all tokens from their places and frees them. Before this call, the caller must take
+    /// the pending events, which refer to the tokens in transit.
     pub(crate) fn remove_tokens(&mut self) {
         self.enabled.clear();
         self.position.fill(NONE);
@@ -346,7 +346,7 @@ impl<'n> Engine<'n> {
     }
 
     /// Takes the first token of each bucket as the transition's binding. Returns the arrival number
-    /// of the last of these tokens, without tokens of random places. None if a bucket is empty.
+    /// of the last of these tokens, apart from tokens of random places. None if a bucket is empty.
     #[inline(always)]
     fn first_tokens(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let group = match definition.joined.is_empty() {

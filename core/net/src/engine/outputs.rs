@@ -16,7 +16,7 @@ pub(crate) const TURNS_MAX: u64 = 100_000;
 
 impl Engine<'_> {
     /// Makes one token for an output arc, or forwards a token of the binding `chosen`. A token with
-    /// a delay is scheduled or linked to `chain`; one without a delay arrives at once.
+    /// a delay is scheduled or linked to `chain`; a token without a delay arrives at once.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,

@@ -1,4 +1,5 @@
-//! Finds a transition's first binding in the order of its arcs by testing combinations of tokens.
+//! Finds a transition's first binding (one token for each input arc), in the order of its arcs, by
+//! testing combinations of tokens.
 
 use crate::compiled::{CompiledNet, Discipline};
 use crate::expression::{evaluate, Fault};
@@ -20,11 +21,11 @@ pub(crate) struct Search {
 /// The position reached in enumerating the tokens of one input arc.
 #[derive(Debug, Default)]
 struct Cursor {
-    /// The membership of the token that is tested (a node of a bucket), or NONE when no token is
-    /// left.
+    /// The membership (a token's node in a bucket) of the token that is tested; NONE when no token
+    /// is left.
     node: u32,
-    /// The memberships of a bucket that is a heap, in the order in which their tokens are taken.
-    /// `at` is the position reached.
+    /// The memberships (tokens' nodes) of a bucket that is a heap, in the order in which their
+    /// tokens are taken. `at` is the position reached.
     sorted: Vec<u32>,
     at: usize,
 }
@@ -90,8 +91,9 @@ impl Search {
         self.best.clear();
         for index in 0..self.groups.len() {
             let (rank, group) = self.groups[index];
-            // The groups are in ascending order of their ranks. No binding of this group or of a
-            // later group is therefore earlier than the best one.
+            // A group has joined tokens with equal keys. The groups are sorted by rank (the sort
+            // key of their first token), so no binding of this group or of a later group comes
+            // before the best binding found so far.
             if rank > best {
                 break;
             }

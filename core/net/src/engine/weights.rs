@@ -1,4 +1,4 @@
-//! Draws by weight which one of several transitions fires that compete for a token.
+//! Draws by weight which of the transitions that compete for a token fires.
 
 use super::Engine;
 use crate::compiled::Discipline;

@@ -72,8 +72,8 @@ impl Components {
         (0..self.members.len()).filter(|&at| self.is_terminal[at])
     }
 
-    /// The component whose markings are the home markings: the only terminal one. None if several
-    /// components are terminal.
+    /// The component whose markings are the home markings: the only terminal component. None if
+    /// several components are terminal.
     pub(super) fn home(&self) -> Option<usize> {
         let mut terminal = self.terminal();
         let first = terminal.next();

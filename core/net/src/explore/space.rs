@@ -1,5 +1,5 @@
 //! Computes the state space of a net: every marking that can be reached if time is ignored, and the
-//! properties that follow from it.
+//! properties that follow from these markings.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,8 +14,8 @@ use crate::compiled::CompiledNet;
 use crate::error::{NetError, Result};
 use crate::stream::Stream;
 
-/// Largest number of dead markings (in which nothing can fire) that a report shows. All of them are
-/// counted.
+/// Largest number of dead markings (in which nothing can fire) that a report shows. All dead
+/// markings are counted.
 const SHOWN_MAX: usize = 10;
 
 /// The state space as a graph. Its nodes are markings. Its edges are firings, each with the index
@@ -156,7 +156,8 @@ fn code_of(places: &Places) -> Vec<u64> {
 fn bounds(net: &CompiledNet, space: &Space) -> BTreeMap<String, (usize, usize)> {
     let of_place = |place: usize| {
         let counts = || space.markings.iter().map(|marking| marking[place].len());
-        // The initial marking is always there.
+        // The state space always has the initial marking, so there is a smallest and a largest
+        // number.
         (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
     };
     let names = net.places.iter().map(|one| one.name.clone());

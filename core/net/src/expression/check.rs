@@ -93,7 +93,7 @@ pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed
     }
 }
 
-/// Converts code to type `wanted`. Ints become reals, and `[]` any list; other types are errors.
+/// Converts code to type `wanted`: an int to a real, `[]` to any list. Other conversions fail.
 pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),
@@ -141,7 +141,7 @@ fn stack_needed(code: &[Instruction]) -> usize {
             Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
-        // A function of one argument reads the cell above its argument, too.
+        // A function of one argument also reads the stack cell above its argument.
         most = most.max(depth + 1);
     }
     most

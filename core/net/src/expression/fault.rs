@@ -1,5 +1,5 @@
-//! The reasons for which the evaluation of an inscription fails, and the limits beyond which it
-//! fails.
+//! The reasons for which the evaluation of an inscription (an expression of a net) fails, and the
+//! limits beyond which it fails.
 
 use super::function::Draw;
 

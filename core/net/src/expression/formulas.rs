@@ -1,5 +1,5 @@
-//! Evaluates several inscriptions of one transition together. Equal parts of them are computed once
-//! per firing, and no stack is needed.
+//! Evaluates several inscriptions of one transition together. A part that occurs in several
+//! inscriptions is computed once per firing. No stack is needed.
 
 use super::fault::Fault;
 use super::program::{on_integers, on_reals, pure, pure_integer, unary, Instruction};
@@ -14,7 +14,7 @@ pub(crate) type Values = [u64; VALUES_MAX];
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
     Constant(u64),
-    /// The field of the token that an input arc takes.
+    /// A field of the token that an input arc takes.
     Field {
         arc: u16,
         field: u16,
@@ -221,7 +221,8 @@ mod tests {
         let mut collector = Collector::default();
         let at = [&product[..], &[product.as_slice(), &sum].concat()]
             .map(|code| collector.add(code).expect("the program is a formula"));
-        // Two fields, their product, the number 7 and the sum.
+        // The five values are the two fields, their product, the number 7, and the sum of the
+        // product and 7.
         assert_eq!(collector.sources.len(), 5);
         assert_eq!(values_at(collector, &at, [3, -5]), Some(vec![-15, -8]));
     }

@@ -10,11 +10,13 @@ pub(crate) enum Draw {
     Exponential,
     /// `uniform(low, high)`
     Uniform,
-    /// `erlang(k, mean)`: the sum of k exponentials; `mean` is that of the sum.
+    /// `erlang(k, mean)`: the sum of k exponential variables; the sum has the mean `mean`.
     Erlang,
-    /// `normal(mean, sd)`: a normal variable under the condition that it is at least 0.
+    /// `normal(mean, sd)`: a normal variable under the condition that it is at least 0, where
+    /// values below 0 are drawn again.
     Normal,
-    /// `lognormal(mean, cv)`: mean and coefficient of variation of the variable itself.
+    /// `lognormal(mean, cv)`: the mean and the coefficient of variation of the variable, not of its
+    /// logarithm.
     Lognormal,
     /// `weibull(scale, shape)`
     Weibull,

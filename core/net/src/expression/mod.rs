@@ -1,5 +1,6 @@
-//! The inscription language. Text is parsed into a tree, types are checked, and the typed tree is
-//! compiled to flat code for a stack machine.
+//! The inscription language, in which a net states guards, delays and the values of tokens. Text is
+//! parsed into a tree, types are checked, and the typed tree is compiled to flat code for a stack
+//! machine.
 
 mod chance;
 mod check;

@@ -1,5 +1,5 @@
-//! Parses an inscription into an expression tree. The parser follows operator precedence and limits
-//! nesting.
+//! Parses an inscription (an expression of a net) into an expression tree. The parser follows
+//! operator precedence and limits nesting.
 
 /// An expression as written, before its types are checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -7,7 +7,8 @@ pub(crate) enum Expression {
     Integer(i64),
     Real(f64),
     Boolean(bool),
-    /// A text literal: characters between quotes. A backslash quotes the next character.
+    /// A text literal: characters between quotes. After a backslash, the next character is taken
+    /// literally.
     Text(String),
     /// A name alone: a constant of the net, or a variable, which then means the whole token.
     Name(String),

@@ -96,7 +96,7 @@ pub(crate) enum Value {
 }
 
 /// The data that an inscription reads when it is evaluated. `rows` has the field values of all
-/// tokens. Those of the token that arc `arc` has bound begin at `tokens[arc] * stride`, where
+/// tokens. The values of the token that arc `arc` has bound begin at `tokens[arc] * stride`, where
 /// `stride` is the length of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Binding<'a> {

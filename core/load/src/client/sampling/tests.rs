@@ -1,4 +1,5 @@
-//! Tests of the sample on a target that keeps files in memory and may return or store wrong bytes.
+//! Tests the checks of sampled content, on a target that keeps files in memory and may return or
+//! store wrong bytes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -223,7 +224,8 @@ fn wrong_writes_are_found_in_the_files() {
 #[test]
 fn comparisons_do_not_count_as_part_of_the_next_call() {
     for verify in ["sample", "inline"] {
-        // With "sample", every read of this run is checked: it is one of the client's first reads.
+        // With "sample", every read of this run is checked, because it is one of the client's first
+        // reads.
         ran_and_observed((8192, 4096), "read", verify, Fault::None, |done| {
             assert_eq!(done.len(), 4);
             for calls in done.windows(2).filter(|calls| calls[0].step == Step::Read) {

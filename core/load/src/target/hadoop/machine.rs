@@ -25,7 +25,7 @@ const OPTIONS: [&str; 4] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 ];
 
-/// The only Java virtual machine: a process can start one, and cannot restart it.
+/// The only Java virtual machine: a process can start only one machine, and cannot restart it.
 static MACHINE: Mutex<Option<Arc<JavaVM>>> = Mutex::new(None);
 /// Loaded Hadoop classes by class path. They are kept until the process ends, because Hadoop's
 /// static state is too large to load again for each run.
@@ -81,7 +81,7 @@ impl Hadoop {
         work: impl FnOnce(&mut JNIEnv, &Calls) -> jni::errors::Result<T>,
     ) -> Result<T> {
         in_frame(&self.machine, operation, path, |env| {
-            // Hadoop finds classes by the context class loader of the calling thread.
+            // Hadoop finds classes through the context class loader of the calling thread.
             let own = self.loader.as_raw() as usize;
             if ENTERED.get() != own {
                 enter(env, &self.loader)?;

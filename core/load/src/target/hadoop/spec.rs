@@ -46,10 +46,10 @@ pub struct Spec {
     /// Hadoop properties by name. They take precedence over all configuration files.
     #[serde(default)]
     pub properties: BTreeMap<String, String>,
-    /// Number of replicas of a block; by default that of Hadoop's configuration.
+    /// Number of replicas of a block; by default the number in Hadoop's configuration.
     #[serde(default)]
     pub replication: Option<u16>,
-    /// Size of a block in bytes; by default that of Hadoop's configuration.
+    /// Size of a block in bytes; by default the size in Hadoop's configuration.
     #[serde(default)]
     pub block_size_bytes: Option<u64>,
     /// Whether each completed block is synced to disk (CreateFlag.SYNC_BLOCK).
@@ -59,8 +59,8 @@ pub struct Spec {
     /// has a client with separate connections.
     #[serde(default)]
     pub shared_client: bool,
-    /// Maximum heap of the Java virtual machine, bytes. The first Hadoop target of a process
-    /// determines it.
+    /// Maximum heap of the Java virtual machine, bytes. The value of the first Hadoop target of a
+    /// process applies to all Hadoop targets of this process.
     #[serde(default = "heap_bytes")]
     pub heap_bytes: u64,
     /// Whether to bypass the page cache. Only false is supported; true is an error.
@@ -107,8 +107,8 @@ impl Spec {
     pub fn capabilities(&self) -> Capabilities {
         match self.uri.split(':').next().unwrap_or_default() {
             "hdfs" | "viewfs" => CAPABILITIES,
-            // The local file system keeps checksum files, which prevent overwrites, and does not
-            // pass on hsync.
+            // Hadoop's client of the local file system keeps checksum files, which prevent
+            // overwrites, and does not forward hsync to the operating system.
             "file" => Capabilities {
                 append: false,
                 xattr: false,

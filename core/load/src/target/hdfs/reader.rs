@@ -62,7 +62,8 @@ impl Reader {
         }
     }
 
-    /// Returns the next bytes of the stream; None at the end of the file as far as it is known.
+    /// Returns the next bytes of the stream; None at the end of the file, as far as this reader
+    /// knows the length of the file.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let (reader, taken) = (&self.reader, self.taken);
         let rest = || reader.read_range_stream(taken, reader.file_length() - taken);

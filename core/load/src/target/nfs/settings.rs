@@ -6,9 +6,9 @@ use super::spec::{Spec, Stability, REQUEST_BYTES_LEAST, REQUEST_BYTES_MOST};
 use super::wire::Connection;
 use crate::Result;
 
-/// Sizes of requests in bytes, and the durability of writes. The sizes of reads and writes are
-/// those that the user requested, or the largest sizes that the server offers if they are smaller.
-/// The size of listings is the size that the server prefers, at most REQUEST_BYTES_MOST.
+/// Sizes of requests in bytes, and the durability of writes. The sizes of reads and writes are the
+/// sizes that the user requested, but at most the largest sizes that the server offers. The size of
+/// listings is the size that the server prefers, at most REQUEST_BYTES_MOST.
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
     pub(super) read_bytes: u32,
@@ -18,8 +18,8 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Asks the server for the largest sizes of requests that it offers, and limits the sizes in
-    /// `spec` to them.
+    /// Asks the server for the largest request sizes that it offers, and limits the sizes in `spec`
+    /// to these sizes.
     pub(super) fn negotiated(connection: &mut Connection, spec: &Spec) -> Result<Self> {
         let arguments = FSINFO3args {
             fsroot: connection.root.clone(),

@@ -208,8 +208,8 @@ fn kind_of(status: nfsstat3) -> ErrorKind {
     }
 }
 
-/// Whether the error of removing the run's directory means that other shards still use it or have
-/// already removed it.
+/// Whether the error of removing the run's directory means that other shards still use the
+/// directory or have already removed it.
 pub fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
 }

@@ -83,7 +83,7 @@ impl File for ObjectReader {
     }
 }
 
-/// An object open for writing. It comes into existence when it is closed, not before.
+/// An object open for writing. The service has the object only after it was closed.
 pub struct ObjectWriter {
     runtime: Arc<Runtime>,
     writer: Writer,

@@ -56,14 +56,15 @@ pub struct Spec {
     /// The URI of the service: s3://BUCKET/PREFIX?endpoint=URL&region=NAME, fs:///DIRECTORY or
     /// memory:///.
     pub uri: String,
-    /// The path below the URI in which the run's directory is created. For the service of a
-    /// directory, it must exist.
+    /// The path below the URI in which the run's directory is created. If the service is a
+    /// directory, this path must exist.
     #[serde(default = "root_directory")]
     pub root: String,
     /// Size in bytes of the parts in which larger objects are written.
     #[serde(default = "part_bytes")]
     pub part_size_bytes: u64,
-    /// Whether all threads share one client with its connections, instead of one client each.
+    /// Whether all threads share one client with its connections. Otherwise each thread has a
+    /// separate client.
     #[serde(default)]
     pub shared_client: bool,
     /// Whether to bypass the page cache. Only false is supported; true is an error.
@@ -120,8 +121,8 @@ impl Spec {
             return Err(Error::input("target.uri", reason));
         }
         match service {
-            // Building an operator for a directory would create the directory, which only the start
-            // of a run may do.
+            // Building an OpenDAL operator for a directory would create the directory, which only
+            // the start of a run may do.
             Service::Directory => Ok(()),
             _ => self.operator().map(drop),
         }
@@ -167,7 +168,7 @@ impl Spec {
         format!("/{}", names.join("/"))
     }
 
-    /// Creates a client of the service. It has not yet sent any request.
+    /// Creates a client of the service. The client has not yet sent any request.
     pub fn operator(&self) -> Result<Operator> {
         let (service, uri) = self.address()?;
         // A root that is computed from the URI and the options replaces the root in the URI.
@@ -194,7 +195,7 @@ impl Spec {
                 rename: true,
                 ..CAPABILITIES
             },
-            // On S3, a rename is a copy followed by a removal, as usual for objects.
+            // On S3, the target renames an object by a copy followed by a removal.
             Ok((Service::S3, _)) => Capabilities {
                 rename: true,
                 ..CAPABILITIES

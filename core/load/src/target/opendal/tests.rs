@@ -230,7 +230,7 @@ fn files_of_others_in_the_run_directory_stay() {
         while other.progress().1 != "running" {
             std::thread::yield_now();
         }
-        // A foreign object has the path of the last file that the client is going to create.
+        // Another writer's object has the path of the last file that the client is going to create.
         fs::write(directory.join("f69"), "theirs").unwrap();
     });
     let report = run(&plan, &control).unwrap().report;

@@ -1,9 +1,9 @@
 //! Open directories in which a client's system calls take place, reached without following a link.
 //!
-//! The kernel checks only the last name of a path for links (O_NOFOLLOW). If system calls took
-//! whole paths and a directory in the middle of a path were replaced by a link during a run, the
-//! run would change or delete files that it did not create. Therefore every call takes one name in
-//! an open directory, and directories are opened name by name.
+//! The kernel checks only the last name of a path for links (O_NOFOLLOW). Suppose that system calls
+//! took whole paths, and that a directory in the middle of a path were replaced by a link during a
+//! run. The run would then change or delete files that it did not create. Therefore every call
+//! takes one name in an open directory, and directories are opened name by name.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 

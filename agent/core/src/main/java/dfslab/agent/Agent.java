@@ -18,12 +18,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Starts with a JVM, by {@code -javaagent:agent.jar=points=FILE,out=FOLDER}, or joins a running
- * one.
+ * The tracing agent. It starts with a JVM, by {@code -javaagent:agent.jar=points=FILE,out=FOLDER},
+ * or joins a running JVM.
  *
  * <p>Further keys: service (role of this process), instance (number of the process within the
- * role), interval_s (seconds between snapshots, 10 by default). Joining with "detach" removes all
- * instrumentation; "pause" keeps it but records nothing until "resume".
+ * role), interval_s (seconds between snapshots, 10 by default). An agent that joins with the
+ * argument "detach" removes all instrumentation. "pause" keeps the instrumentation but records
+ * nothing until "resume".
  */
 public final class Agent {
   private static Agent running;
@@ -72,8 +73,8 @@ public final class Agent {
       }
       Agent agent = new Agent(instrumentation, parse(arguments));
       Recorder.activate(true);
-      // This look-up loads the classes that every look-up needs, before the JVM calls the
-      // transformers.
+      // Loads the classes that {@code concerns} needs, before the JVM calls the transformers, which
+      // must not load classes.
       agent.instrumenter.concerns("");
       // This transformer cannot retransform: a loaded class cannot gain fields.
       instrumentation.addTransformer(agent.fields, false);

@@ -8,8 +8,8 @@ import net.bytebuddy.asm.Advice;
  * Caches the names of a client's calls for the tracer. Without the cache, Hadoop computes the name
  * at each call.
  *
- * <p>Applied to {@code RpcClientUtil.methodToTraceString}, whose reflection on enclosing classes
- * costs more than all other tracing of a call in the client.
+ * <p>This advice is applied to {@code RpcClientUtil.methodToTraceString}, whose reflection on
+ * enclosing classes costs more than all other tracing of a call in the client.
  */
 final class CallNames {
   private CallNames() {}

@@ -9,9 +9,9 @@ import org.apache.hadoop.ipc.Server;
 /**
  * Records the times that Hadoop has measured for a served call, when Hadoop updates its metrics.
  *
- * <p>Applied to {@code Server.updateMetrics}, which a handler calls directly after the call. Only
- * the queue time is outside the served call. The other times overlap the call's steps, so they are
- * recorded as details, which are part of no sum.
+ * <p>This advice is applied to {@code Server.updateMetrics}, which a handler calls directly after
+ * the call. Only the queue time is outside the served call. The other times overlap the call's
+ * steps, so they are recorded as details, which are part of no sum.
  */
 final class RpcTimes {
   private RpcTimes() {}

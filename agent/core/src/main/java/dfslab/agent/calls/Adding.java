@@ -14,8 +14,8 @@ final class Adding {
   private static final Context MERGED = new Context("(merged at the node limit)", false, -1);
 
   /**
-   * For each call, the time in ns spent in those of its child calls that have ended and are in the
-   * tree.
+   * For each call, the time in ns spent in its child calls, counting only the children that have
+   * ended and are in the tree.
    */
   final long[] belowNs = new long[Calls.ROOM];
 
@@ -26,11 +26,11 @@ final class Adding {
   private long random = ThreadLocalRandom.current().nextLong() | 1;
 
   /**
-   * Adds calls to the tree with this root. {@code nodes} counts the nodes of all trees that share
-   * the limit of nodes.
+   * Adds calls to the tree with this root. {@code nodes} is the number of nodes of all trees
+   * together, which is limited.
    *
-   * @param asks whether the descriptions of calls are converted to texts at once, by toString().
-   *     This method is the host's code and may need a lock whose holder waits for this tree, so a
+   * @param asks whether the description of a call is converted to a text at once, by toString().
+   *     toString() is the host's code and may need a lock whose holder waits for this tree. So a
    *     snapshot passes false and converts the descriptions later.
    */
   Adding(Node root, AtomicInteger nodes, boolean asks) {
@@ -47,8 +47,8 @@ final class Adding {
    * @return the number of calls that are counted at another node, because the tree is full
    */
   long add(Calls calls, int count, long since) {
-    // The loops only call methods, because the JVM compiles a method that is called often long
-    // before it compiles a loop.
+    // Each loop body is one method call: the JVM compiles a frequent method long before it compiles
+    // the method that has the loop.
     long misplaced = 0;
     for (int call = 0; call < count; call++) {
       misplaced += find(calls, call) ? 0 : 1;
@@ -63,7 +63,8 @@ final class Adding {
   }
 
   /**
-   * Locates the node of a call. Returns false if another node counts the call, as the tree is full.
+   * Locates the node of a call. Returns false if the tree is full, so that another node counts the
+   * call.
    */
   private boolean find(Calls calls, int call) {
     int caller = calls.caller(call);
@@ -104,8 +105,8 @@ final class Adding {
   }
 
   /**
-   * The child of a node for a step, created if needed. If the limit of nodes is reached, the node
-   * that counts all further calls of the step, whatever their paths.
+   * Returns the child of {@code above} for a step, and creates it if needed. If the limit of nodes
+   * is reached, returns the node that counts all further calls of the step, whatever their paths.
    */
   Node child(Node above, Step step) {
     Node found = above.child(step);
@@ -193,8 +194,8 @@ final class Adding {
   }
 
   /**
-   * The description of a call as a text; null if there is none. toString() is the host's code and
-   * may fail.
+   * The description of a call as a text; null if there is none. If toString(), which is the host's
+   * code, fails, the text is the name of the exception.
    */
   static String text(Object about) {
     if (about == null) {

@@ -6,19 +6,22 @@ import java.lang.invoke.VarHandle;
  * A thread's calls that are not yet in its tree, in the order of their starts.
  *
  * <p>Each call takes four consecutive words and no reference. Recording a call therefore touches
- * one cache line, whereas updating the call's node in the tree would touch ten, which a server's
- * processor seldom has in its cache. Only the owning thread writes; snapshots read concurrently.
+ * one cache line, whereas updating the call's node in the tree would touch ten cache lines, which
+ * are seldom in the processor's cache. Only the owning thread writes; snapshots read concurrently.
  */
 final class Calls {
   /**
-   * ROOM is the capacity in calls. If there are BETWEEN calls or more when an outermost call
-   * begins, the calls that have ended are first added to the tree.
+   * ROOM is the number of calls for which there is space. If there are at least BETWEEN calls when
+   * an outermost call begins, the calls that have ended are first added to the tree.
    */
   static final int ROOM = 1024;
 
   static final int BETWEEN = 512;
 
-  /** Largest number of calls of an exemplar. They are kept until the outermost call has ended. */
+  /**
+   * Largest number of calls of an exemplar. An outermost call and the first calls inside it, up to
+   * this number, are kept until the outermost call has ended.
+   */
   static final int WHOLE = 256;
 
   /**
@@ -32,7 +35,7 @@ final class Calls {
   private static final int END = 2;
   private static final int RESULT = 3;
 
-  /** The end time of an open call. */
+  /** The value that stands for the end time of a call that is open. */
   private static final long OPEN = Long.MIN_VALUE;
 
   private static final int NUMBER_BITS = 16;
@@ -59,8 +62,8 @@ final class Calls {
   }
 
   /**
-   * The number of calls, read by another thread (acquire). That thread then sees all of these calls
-   * completely, except the ends and results of calls that are open.
+   * The number of calls, for a reader in another thread (an acquire read). The reader sees these
+   * calls completely, except the ends and results of open calls.
    */
   int visibleCount() {
     int visible = count;
@@ -79,14 +82,16 @@ final class Calls {
   }
 
   /**
-   * Begins a calling context, which takes the place of a call, and returns its number as a call.
-   * {@code cause} is the context's number. The calls that follow are counted below the context.
+   * Begins a calling context and returns its call number: a context is stored like a call. {@code
+   * cause} is the number of the context. The calls that follow are counted below the context.
    */
   int resume(int cause, int caller) {
     return append(cause, caller, CAUSE, OPEN, 0);
   }
 
-  /** Records a call that was timed by other code, as a child of {@code caller}, which has ended. */
+  /**
+   * Records a call that other code has timed, as a child of {@code caller}, a call that has ended.
+   */
   void after(int step, int caller, long tookNs) {
     append(step, caller, AFTER, 0, tookNs);
   }
@@ -142,7 +147,8 @@ final class Calls {
   }
 
   /**
-   * Whether calls inside this outermost call were dropped, because it has more than {@link #WHOLE}.
+   * Whether calls inside this outermost call were dropped, because there were more than {@link
+   * #WHOLE}.
    */
   boolean cut(int call) {
     return is(call, CUT);
@@ -194,7 +200,8 @@ final class Calls {
   }
 
   /**
-   * The number of the first call that began after an outermost call had ended, at most the limit.
+   * The number of the first call that began after an outermost call had ended; {@code limit} if no
+   * call before {@code limit} did.
    */
   int behind(int outermost, int limit) {
     int call = outermost + 1;
@@ -234,7 +241,7 @@ final class Calls {
     return call == NONE ? NONE : renumbered[call];
   }
 
-  /** Whether a call stays. If so, moves its data to the new number {@code to}. */
+  /** Whether a call is kept. If so, its data moves to the new call number {@code to}. */
   private boolean stays(int call, int to, boolean isOpen, int outermost) {
     boolean inside = outermost != NONE && call >= outermost;
     if (!isOpen && !(inside && call < outermost + WHOLE)) {

@@ -6,11 +6,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The calling contexts of operations that go from thread to thread with an object, their carrier. A
- * context is kept here until a thread resumes it.
+ * A table from carriers to calling contexts. A carrier is an object with which an operation goes
+ * from one thread to another. The table has the operation's context until a thread resumes it.
  *
  * <p>Resuming a context removes its entry, because an entry that outlives its carrier burdens the
- * garbage collector. The entry of a context that is never resumed ends with the carrier.
+ * garbage collector. If a context is never resumed, its entry is removed after the carrier has been
+ * collected.
  */
 public final class Carriers {
   static final int LIMIT = 65_536;
@@ -42,8 +43,8 @@ public final class Carriers {
   }
 
   /**
-   * A key for look-ups, which compares carriers by identity. It is no weak reference, to spare the
-   * garbage collector one at each look-up.
+   * A key for look-ups, which compares carriers by identity. It refers to its carrier strongly: a
+   * weak reference for each look-up would burden the garbage collector.
    */
   private static final class LookupKey {
     private final Object carrier;

@@ -3,13 +3,13 @@ package dfslab.agent.calls;
 /**
  * The calling context of calls: the path of steps, in another thread or process, that caused them.
  *
- * <p>Equal paths from the same side, this process or another one, are one object. So trees are
- * merged by comparing references, and calls allocate no context.
+ * <p>There is one object for each path from this process, and one for each path from other
+ * processes. So trees are merged by comparing references, and calls allocate no context.
  */
 public final class Context {
   /**
-   * Steps from the outermost inwards, joined by "/"; a process's first step is preceded by the
-   * process's name and ":".
+   * Steps from the outermost inwards, joined by "/". In each process, the first step is preceded by
+   * the process's name and ":".
    */
   public final String path;
 

@@ -5,10 +5,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
- * The calling contexts of this process: for each call path at most one for local calls (caused by
- * another thread) and one for remote calls (caused by another process). Each of the two groups has
- * at most LIMIT paths. All further paths, and paths longer than PATH_LIMIT characters, share one
- * context of their group, "(beyond limit)".
+ * The calling contexts of this process. Each call path has at most one context for local calls
+ * (caused by another thread) and one for remote calls (caused by another process). There are at
+ * most LIMIT local and LIMIT remote contexts. All further paths, and paths longer than PATH_LIMIT
+ * characters, share one local and one remote context with the path "(beyond limit)".
  */
 public final class Contexts {
   static final int LIMIT = 4096;
@@ -21,8 +21,8 @@ public final class Contexts {
   private static final ConcurrentHashMap<String, Context> LOCAL = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<String, Context> REMOTE = new ConcurrentHashMap<>();
   /**
-   * Number of slots in the table from the hash of a path to the path's context. A context in the
-   * table is found without a search in a tree.
+   * Number of slots in the table of contexts by the hash of their path. This table gives a context
+   * without a search in a tree.
    */
   private static final int SLOTS = 4 * LIMIT;
 

@@ -9,7 +9,8 @@ import java.util.List;
  * failed calls, with at most EACH calls of each kind.
  *
  * <p>Each call draws a random number, and the calls with the largest numbers form the sample. So
- * two samples merge exactly: the result is a sample of all calls of both.
+ * two samples merge exactly: the largest numbers of both samples again give a random sample of all
+ * calls.
  */
 final class Exemplars {
   static final int EACH = 2;
@@ -21,7 +22,10 @@ final class Exemplars {
   private long slowestFloorNs = -1;
   private long sampledFloor = -1;
 
-  /** Whether a call would be kept; evaluated for every outermost call, so it must be fast. */
+  /**
+   * Whether a call would be kept as an exemplar. This method runs for every outermost call, so it
+   * must be fast.
+   */
   boolean wants(long tookNs, long lot, boolean failure) {
     return tookNs > slowestFloorNs || lot > sampledFloor || failure && failed[EACH - 1] == null;
   }

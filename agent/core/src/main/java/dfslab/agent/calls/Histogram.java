@@ -2,7 +2,7 @@ package dfslab.agent.calls;
 
 /**
  * Counts of durations in log-linear buckets, 64 for each octave (from one power of two to the
- * next). A bucket determines a duration to within 0.8 %.
+ * next). The middle of a bucket is within 0.8 % of every duration in the bucket.
  *
  * <p>The buckets of an octave are allocated with its first value, so after some time no value
  * causes an allocation.
@@ -54,8 +54,8 @@ public final class Histogram {
   }
 
   /**
-   * The number of the octave to which a value belongs, which the leading bit of the value
-   * determines. Values below 64 all belong to octave 0, which has one bucket for each value.
+   * The number of the octave to which a value belongs. The leading bit of the value determines the
+   * octave. Values below 64 all belong to octave 0, which has one bucket for each value.
    */
   private static int octave(long value) {
     return value < WIDTH ? 0 : 64 - BITS - Long.numberOfLeadingZeros(value);

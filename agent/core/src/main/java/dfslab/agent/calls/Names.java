@@ -4,12 +4,14 @@ import dfslab.agent.text.Pattern;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Maps the names that the traced program gives its own calls to recorded steps. */
+/**
+ * The names that the traced program gives to its own calls, and the steps that record these calls.
+ */
 public final class Names {
   /**
    * A pattern for names that the program gives its own calls, with the step that records these
-   * calls. If {@code served}, the pattern is for calls on behalf of another process, else for other
-   * calls.
+   * calls. If {@code served} is true, the pattern is for calls that the program executes on behalf
+   * of another process, otherwise for all other calls.
    */
   public record Name(boolean served, Pattern pattern, String step, Kind kind) {}
 

@@ -9,8 +9,8 @@ import java.util.Map;
  * A node of a calling-context tree: a step with sums over its calls, or a calling context.
  *
  * <p>Only the thread that owns the tree adds children, perhaps while a snapshot reads the tree.
- * Sums change only under the tree's lock. Other packages only read fields, and only those of merged
- * trees, which no thread records to.
+ * Sums change only under the tree's lock. Other packages read only the fields of merged trees, to
+ * which no thread records.
  */
 public final class Node {
   public final Step step;
@@ -68,7 +68,9 @@ public final class Node {
     return causes == null ? null : causes.get(wanted);
   }
 
-  /** Adds a child, which is complete before a snapshot can read it. */
+  /**
+   * Adds a child. Its fields are set before a snapshot, which may read the tree now, can reach it.
+   */
   Node add(Step childStep, Context childContext) {
     Node child = new Node(childStep, this, childContext);
     if (childContext != null) {

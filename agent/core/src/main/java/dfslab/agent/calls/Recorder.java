@@ -39,7 +39,7 @@ public final class Recorder {
 
   /**
    * Ends the call for which {@link #enter} returned {@code entered}. {@code moved} is the number of
-   * bytes that the call moved; negative if it moves no data.
+   * bytes that the call moved; negative if the call moves no data.
    */
   public static void exit(Object tree, int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
@@ -48,7 +48,8 @@ public final class Recorder {
   }
 
   /**
-   * Ends a call of this thread like the other {@code exit}, for callers that did not keep the tree.
+   * Ends a call of this thread as the other {@code exit} does, for callers that did not keep the
+   * tree.
    */
   public static void exit(int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
@@ -70,8 +71,8 @@ public final class Recorder {
   }
 
   /**
-   * Records the calls that this thread makes next below a calling context, until the returned value
-   * is passed to {@link #exit}.
+   * Records the next calls of this thread below a calling context, until the returned value is
+   * passed to {@link #exit}.
    */
   public static int resume(Context cause) {
     return active && cause != null ? TREE.get().resume(cause) : NOTHING;

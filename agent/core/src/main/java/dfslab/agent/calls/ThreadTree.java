@@ -30,8 +30,8 @@ public final class ThreadTree {
   private boolean failedInside;
 
   /**
-   * The number of the timed call that ended last. NONE if the call is no longer in {@code calls},
-   * because it was added to the tree; its node is then {@code leftPlace}.
+   * The number of the timed call that ended last. NONE if this call was added to the tree and is no
+   * longer in {@code calls}; its node is then {@code leftPlace}.
    */
   private int left = Calls.NONE;
 
@@ -39,7 +39,10 @@ public final class ThreadTree {
   private long tooDeep;
   private long misplaced;
 
-  /** Time in ns; calls that ended earlier do not become exemplars. */
+  /**
+   * Time in ns at which exemplars were last dropped. Calls that ended earlier do not become
+   * exemplars.
+   */
   private long forgottenNs = System.nanoTime();
 
   ThreadTree(Thread owner) {
@@ -47,8 +50,8 @@ public final class ThreadTree {
   }
 
   /**
-   * Gives this tree to a new thread, as the thread that used it has ended. Calls that the ended
-   * thread left open are dropped.
+   * Gives this tree to a new thread, after the thread that used the tree has ended. Calls that the
+   * ended thread left open are dropped.
    */
   void adopt(Thread thread) {
     depth = 0;
@@ -109,8 +112,8 @@ public final class ThreadTree {
   }
 
   /**
-   * Records the calls that follow below a calling context, until the returned depth is passed to
-   * {@link #exit}.
+   * Records the next calls of this thread below a calling context, until the returned depth is
+   * passed to {@link #exit}.
    */
   int resume(Context cause) {
     int at = depth;
@@ -181,7 +184,8 @@ public final class ThreadTree {
 
   /**
    * Adds the sums of this tree, and the ended calls that are not yet in it, to the tree {@code
-   * merged}. The nodes of {@code merged} are counted separately. This tree stays unchanged.
+   * merged}. The nodes of {@code merged} do not count towards the limit of nodes of the threads'
+   * trees. This tree stays unchanged.
    */
   public synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
@@ -193,7 +197,7 @@ public final class ThreadTree {
     totals.openCalls += openCalls();
   }
 
-  /** Figures that no node has, each summed over all trees. */
+  /** Counts that belong to no node, each summed over all trees. */
   public static final class Totals {
     public long misplaced;
     public long tooDeep;

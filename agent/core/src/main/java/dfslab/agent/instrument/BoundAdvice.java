@@ -9,7 +9,10 @@ import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.implementation.bytecode.assign.Assigner;
 import net.bytebuddy.pool.TypePool;
 
-/** The advice of a point, bound to the point's step number and sources. */
+/**
+ * The advice (the code to insert) of a point, bound to the point's step number and to the sources
+ * of its recorded values.
+ */
 final class BoundAdvice {
   private final ClassFileLocator locator;
   private final TypePool types;
@@ -19,7 +22,10 @@ final class BoundAdvice {
     types = TypePool.Default.of(locator);
   }
 
-  /** The advice of a point; {@code inField}: whether the class has a field for the context. */
+  /**
+   * Returns the advice of a point. {@code inField} says whether the class has a field for the
+   * context.
+   */
   Advice of(Points.JoinPoint point, boolean inField) {
     return switch (point.action()) {
       case POINT -> Advice.withCustomMapping()

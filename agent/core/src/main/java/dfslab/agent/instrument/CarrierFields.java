@@ -19,10 +19,10 @@ import net.bytebuddy.pool.TypePool;
  * Adds a field for the calling context to classes whose objects carry operations between threads.
  * The field is added when a class is loaded.
  *
- * <p>A field costs far less than a look-up in {@code Carriers}. Fields are used only if all capture
- * and resume points are for the methods' own objects, and exactly the classes that capture a
- * context also resume one. Otherwise no class gets a field. Classes that are already loaded cannot
- * get one.
+ * <p>A field costs far less than a look-up in {@code Carriers}. Fields are used only if the carrier
+ * at every capture and resume point is the object whose method runs (this), and exactly the classes
+ * that capture a context also resume one. Otherwise no class gets a field. A class that is already
+ * loaded cannot get a field.
  */
 public final class CarrierFields implements ClassFileTransformer {
   static final String NAME = "dfslab$cause";
@@ -41,8 +41,8 @@ public final class CarrierFields implements ClassFileTransformer {
         continue;
       }
       if (!point.owner().plain() || point.source().from() != Points.From.THIS) {
-        // An argument or a pattern may stand for any class, so all contexts are kept in {@code
-        // Carriers}.
+        // If a point names an argument or a pattern of classes, a carrier may have any class. All
+        // contexts are then kept in {@code Carriers}.
         owners.clear();
         return;
       }

@@ -51,7 +51,7 @@ public final class Instrumenter implements ClassFileTransformer {
           .ignore(ElementMatchers.none());
   private final BoundAdvice advice = new BoundAdvice(new Life());
 
-  /** Instruments at these points. */
+  /** Creates an instrumenter for these points. */
   public Instrumenter(Points points) {
     replaced = new HashSet<>(points.replaced);
     for (Points.JoinPoint point : points.joinPoints) {
@@ -81,7 +81,7 @@ public final class Instrumenter implements ClassFileTransformer {
       Class<?> loaded,
       ProtectionDomain domain,
       byte[] content) {
-    // Classes that instrumentation itself loads are left unchanged.
+    // Classes that the instrumentation itself loads are left unchanged.
     if (internalName == null || instrumenting.get() != null) {
       return null;
     }
@@ -133,7 +133,7 @@ public final class Instrumenter implements ClassFileTransformer {
       return exact;
     }
     List<Points.JoinPoint> all = new ArrayList<>(exact);
-    // A loop instead of a stream, because this runs for every loaded class and must not load a
+    // A stream would load classes, which this code must not do, because it runs for every loaded
     // class.
     for (Points.JoinPoint point : byPattern) {
       if (point.owner().matches(name)) {
@@ -159,8 +159,8 @@ public final class Instrumenter implements ClassFileTransformer {
   }
 
   /**
-   * Whether a point can be applied alone; if not, turns the point off. If several points cannot be
-   * applied together, this finds the one that is wrong.
+   * Whether a point can be applied without the other points; if not, it is turned off. This finds
+   * the invalid point when the points of a class cannot be applied together.
    */
   private boolean alone(TypeDescription type, ClassFileLocator locator, Points.JoinPoint point) {
     try {

@@ -60,7 +60,7 @@ public final class Points {
     static final Source THIS = new Source(From.THIS, 0, "");
   }
 
-  /** The kind of a source. */
+  /** The kinds of sources from which advice can take a value. */
   public enum From {
     NOWHERE,
     THIS,

@@ -13,7 +13,7 @@ final class Timing {
 
   /**
    * The number of bytes that a call moved: its result, an argument or a field, as the point
-   * specifies; else 0.
+   * specifies; 0 if the point specifies none.
    */
   @Retention(RetentionPolicy.RUNTIME)
   @interface Moved {}

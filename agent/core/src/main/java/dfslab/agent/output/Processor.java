@@ -12,9 +12,9 @@ import java.util.regex.Pattern;
 /**
  * Processor time and run-queue wait time of this process's threads, in ns.
  *
- * <p>Linux reports both for every living thread; the wait includes throttling by control groups.
- * When a thread ends, the values that were read last continue to count. On other systems both times
- * stay zero. The JVM's compiler threads are excluded, because no call waits for them.
+ * <p>Linux reports both times for every living thread; the wait time includes throttling by control
+ * groups. When a thread ends, the values that were read last continue to count. On other systems
+ * both times stay zero. The JVM's compiler threads are excluded, because no call waits for them.
  */
 final class Processor {
   private static final Pattern COMPILER = Pattern.compile("^C[12] Compiler");
@@ -42,7 +42,8 @@ final class Processor {
         }
       }
     } catch (IOException | UncheckedIOException unknown) {
-      // Another system, or a kernel without these values: the known values stay.
+      // This is another operating system, or a kernel without these values. The values that were
+      // read last are kept.
       return;
     }
     living.forEach(

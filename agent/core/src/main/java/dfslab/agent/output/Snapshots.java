@@ -119,8 +119,8 @@ public final class Snapshots implements Runnable {
         replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
       }
       if (restarts) {
-        // The file is removed only after both files are written: its absence tells the requester
-        // that they are complete.
+        // The file is removed only after the profile and the exemplars are written: its absence
+        // shows the requester that they are complete.
         Files.deleteIfExists(request);
       }
     } catch (IOException | RuntimeException failure) {
@@ -136,8 +136,8 @@ public final class Snapshots implements Runnable {
   }
 
   /**
-   * Drops the last exemplars, so that the others have at most SPAN_LIMIT calls in sum. Returns the
-   * number of dropped exemplars.
+   * Drops the last exemplars, so that the others have at most SPAN_LIMIT calls in total. Returns
+   * the number of dropped exemplars.
    */
   private static long limit(List<Exemplar> exemplars) {
     int spans = 0;

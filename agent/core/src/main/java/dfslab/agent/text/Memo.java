@@ -6,8 +6,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * A cache of the texts that describe objects, by object. Without it, the traced program would
  * compute the text at every call.
  *
- * <p>It is for texts that the program makes for its tracer only. A text that is in the cache costs
- * a look-up.
+ * <p>Only texts that the traced program computes solely for its own tracer are cached. A text that
+ * is in the cache costs a look-up.
  */
 public final class Memo {
   static final int LIMIT = 4096;

@@ -38,8 +38,9 @@ public final class Pattern {
   }
 
   /**
-   * The template, in which the text that this pattern's last "*" matches replaces each "*". The
-   * whole name replaces it if the pattern has no "*". Null if the pattern does not match the name.
+   * The template, with each "*" replaced by the text that this pattern's last "*" matches in {@code
+   * name}. If the pattern has no "*", the whole name is the replacement. Null if the pattern does
+   * not match the name.
    */
   public String fill(String name, String template) {
     if (!name.startsWith(beginning)) {

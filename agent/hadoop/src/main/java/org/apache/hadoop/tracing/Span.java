@@ -4,8 +4,8 @@ import dfslab.agent.calls.Recorder;
 import java.io.Closeable;
 
 /**
- * Hadoop's type of a call. The calling context of other calls may be derived from it. A {@link
- * TraceScope} measures the time of the call.
+ * The type by which Hadoop's tracer refers to a call. The calling context of other calls may be
+ * derived from it. A {@link TraceScope} measures the time of the call.
  */
 public class Span implements Closeable {
   static final Span NONE = new Span();

@@ -6,14 +6,17 @@ import java.io.Closeable;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;
 
-/** Hadoop's type of a calling context; there is one object for each context of the agent. */
+/**
+ * The type by which Hadoop's tracer refers to a calling context. There is one object for each
+ * context of the agent.
+ */
 public class SpanContext implements Closeable, Comparable<SpanContext> {
   /** Prefix of the wire format, by which bytes of other tracers are recognised as foreign. */
   private static final String MARK = "dfslab1:";
 
   /**
-   * Cache of received contexts, by the length and last bytes of their wire format, because contexts
-   * recur.
+   * Cache of received contexts, by the length and the last bytes of their wire format. Most
+   * contexts are received many times.
    */
   private static final SpanContext[] KNOWN = new SpanContext[4096];
 
@@ -50,7 +53,8 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
   }
 
   /**
-   * The span with this name under this context: the span that was created last, if it has the name.
+   * Returns the span that was created last under this context if it has this name; otherwise
+   * creates and returns a new span.
    */
   Span caused(String name) {
     Span last = caused;

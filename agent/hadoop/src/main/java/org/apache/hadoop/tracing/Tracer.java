@@ -4,7 +4,7 @@ import dfslab.agent.calls.Recorder;
 
 /** Hadoop's tracer: opens scopes for the calls that Hadoop itself names. */
 public class Tracer {
-  /** Hadoop's name of a setting, which the agent does not read. */
+  /** Name of a setting of Hadoop's own tracer; the agent does not read the setting. */
   public static final String SPAN_RECEIVER_CLASSES_KEY = "span.receiver.classes";
 
   private static final Tracer ONLY = new Tracer("dfslab");
@@ -15,7 +15,10 @@ public class Tracer {
     this.name = name;
   }
 
-  /** The only tracer, never null, so that servers and clients always request scopes. */
+  /**
+   * Returns the only tracer. The result is never null, so Hadoop's servers and clients always
+   * request scopes.
+   */
   public static Tracer curThreadTracer() {
     return ONLY;
   }
