@@ -49,8 +49,8 @@ class Shot:
 
 def open_page(page: Page, source: Path | str) -> list[str]:
     """Opens `source`, a file or an address, in the browser's tab `page`. Returns a list of
-    complaints: the error messages of the console, and the addresses of requests to other servers
-    than that of the page. Later complaints are added to the same list."""
+    complaints: the error messages of the console, and the addresses of requests to a server other
+    than that of the page. The list grows as long as the page is open."""
     address = source.resolve().as_uri() if isinstance(source, Path) else source
     own = urljoin(address, "/")
     complaints: list[str] = []
@@ -70,7 +70,7 @@ def take(page: Page, shot: Shot) -> bytes:
     """Returns a picture of the page that the tab shows, as PNG."""
     if not shot.section:
         return page.screenshot()
-    # The address of a section opens the tab that holds the section.
+    # Opening the address of a section makes the page show the tab that contains the section.
     page.goto(f"{urldefrag(page.url).url}#{shot.section}")
     return page.locator(f"#{shot.section}").screenshot()
 

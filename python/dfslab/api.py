@@ -82,7 +82,7 @@ AnyPath = Path | str
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A finished run. `str(run)` is its answer in one to three sentences."""
+    """A finished run. `str(run)` gives its main results in one to three sentences."""
 
     finished: FinishedRun
 
@@ -115,9 +115,9 @@ class Run:
         return "".join(f"<p>{escape(sentence)}</p>" for sentence in self.answer)
 
     def rows(self) -> list[dict[str, Value]]:
-        """Returns one row for each result. A row contains the method, the repetition, the
-        completeness, the values of the scenario keys that the run varies, and the metrics. Metrics
-        are in SI units and have their keys as names, such as `latency_s_p99.read`."""
+        """Returns one row for each result. A row contains the method, the repetition, whether the
+        result is complete, the values of the scenario keys that the run varies, and the metrics.
+        Metrics are in SI units and are named by their keys, such as `latency_s_p99.read`."""
         return [
             {
                 "method": one.method,
@@ -289,14 +289,16 @@ def learn(found: Run) -> Learning:
 
 def explain(profile: TraceProfile) -> list[str]:
     """Returns one to three sentences on a trace: which step takes most time, and which faster step
-    and hardware would shorten the whole most, with intervals."""
+    and which faster hardware would shorten the end-to-end time most, with intervals."""
     return _trace_answer.sentences(profile)
 
 
 def load_trace(*files: AnyPath) -> TraceAnalysis:
     """Reads traces: files of spans, files of JVM call profiles, or a folder of such profiles.
-    Returns their profile, which lists the steps by calling context, each with its total time and
-    its self time (without nested steps), and what faster steps and hardware would save."""
+
+    Returns their profile. It lists the steps by calling context, each with its total time and its
+    self time (without nested steps). It also has the predicted savings of faster steps and
+    hardware."""
     return TraceAnalysis.of(_profile([Path(one) for one in files]))
 
 

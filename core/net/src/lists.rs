@@ -1,10 +1,12 @@
 //! Stores lists as chains of cells. Equal lists share the same cells, so one word identifies a
 //! whole list.
 //!
-//! A token's field has the number of a list's first cell. Because equal cells are stored only
-//! once, two lists are equal exactly if these numbers are. Joins, guards and markings therefore
-//! compare lists like ints. A sweep frees the cells to which no token refers; it takes place when
-//! the number of cells has doubled. A record in a list is stored as a short list of its fields.
+//! A token's field has the number of a list's first cell. Because equal cells are stored only once,
+//! two lists are equal exactly if these numbers are. Joins, guards and markings therefore compare
+//! lists like ints. A record in a list is stored as a short list of its fields.
+//!
+//! A sweep frees the cells to which no token refers. It takes place when the number of cells has
+//! doubled since the last sweep.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,7 +30,7 @@ struct Cell {
 /// All cells of the lists of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
-    /// All cells by number. The first one stands for the empty list.
+    /// All cells by number. The first cell stands for the empty list.
     cells: Vec<Cell>,
     known: HashMap<(u64, u32), u32>,
     free: Vec<u32>,
@@ -84,7 +86,8 @@ impl Lists {
         (list != EMPTY).then(|| u64::from(self.cell(list).tail))
     }
 
-    /// Returns the list with `head` added in front. Fails if it would exceed the largest length.
+    /// Returns the list with `head` added in front. Fails if this list would exceed the largest
+    /// length.
     pub(crate) fn prepend(&mut self, head: u64, list: u64) -> Result<u64, Fault> {
         let (tail, length) = (list as u32, self.cell(list).length + 1);
         if let Some(&known) = self.known.get(&(head, tail)) {
@@ -114,8 +117,8 @@ impl Lists {
         fields.try_fold(EMPTY, |list, &word| self.prepend(word, list))
     }
 
-    /// Returns the concatenation of both lists. The cost is proportional to the length of the first
-    /// list.
+    /// Returns the concatenation of the two lists. The cost is proportional to the length of
+    /// `first`.
     pub(crate) fn concat(&mut self, first: u64, second: u64) -> Result<u64, Fault> {
         let elements: Vec<u64> = self.elements(first).collect();
         let mut prepended = elements.into_iter().rev();
@@ -154,8 +157,8 @@ impl Lists {
             .collect()
     }
 
-    /// Counts a function call at `depth` nested calls; depth 0 begins a new count. Returns false
-    /// when more than CALLS_MAX calls were counted.
+    /// Counts a function call that is nested in `depth` other calls. A call at depth 0 restarts the
+    /// count at 1. Returns false if the count exceeds CALLS_MAX.
     pub(crate) fn count_call(&mut self, depth: u32) -> bool {
         self.calls = if depth == 0 { 1 } else { self.calls + 1 };
         self.calls <= CALLS_MAX
@@ -292,7 +295,8 @@ mod tests {
         let two = lists.record(&[7, 6]).expect("short");
         let kept = list(&mut lists, &[one, two]);
         lists.record(&[8, 8]).expect("short");
-        // The cells are visited first as ints, which refer to no other cells, and then as records.
+        // The roots are one list, first as a list of ints, which refer to no other cells, and then
+        // as a list of records, which do.
         let records = FieldType::List(Element::Record(0));
         let fields = ["a", "b"].map(|name| (name.to_owned(), FieldType::Int));
         lists.sweep([(kept, INTS), (kept, records)].into_iter(), &|_| &fields);

@@ -2,9 +2,9 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-/// Positions of the names of a list, by the hashes of the names. The names stay in the list: every
-/// function takes the list as a function from a position to a name. A net with many places so needs
-/// no second copy of their names.
+/// An index that finds the position of a name in a list of names by the name's hash. The names stay
+/// in the list: every function takes the list as a function from a position to a name. A net with
+/// many places so needs no second copy of their names.
 ///
 /// The table uses open addressing with linear probing, and at most half of its slots are used.
 #[derive(Debug)]

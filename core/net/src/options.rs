@@ -33,14 +33,14 @@ pub struct RunOptions {
     /// The stop criterion: a replication ends when a monitor has made enough observations.
     pub until: Option<Until>,
     /// Whether Little's law and the utilisation law are asserted at the end of a run. They are
-    /// asserted at the stations that the structure of the net shows and at those in `stations`.
+    /// asserted at the stations that the engine recognises in the net and at those in `stations`.
     pub laws: bool,
-    /// Further stations, which the structure of the net does not show.
+    /// Queueing stations that the engine does not recognise in the net by itself.
     pub stations: Vec<StationDefinition>,
 }
 
-/// A station, as an option: its idle servers wait in the place `idle`, and tokens in service are in
-/// transit to the place `served`.
+/// A queueing station, as given in the options. Its idle servers wait in the place `idle`, and its
+/// tokens in service are in transit to the place `served`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationDefinition {
@@ -142,7 +142,7 @@ pub enum MonitorDefinition {
     Value(ValueDefinition),
 }
 
-/// A value monitor.
+/// The definition of a value monitor, which observes a number at firings of transitions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValueDefinition {
@@ -156,7 +156,7 @@ pub struct ValueDefinition {
     pub initial: Option<f64>,
 }
 
-/// A whole number of a value monitor that firings change.
+/// A level of a value monitor: an integer that firings change and that observations may read.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LevelDefinition {
@@ -188,7 +188,7 @@ pub struct ObservationDefinition {
     /// The observed number: an expression over the transition's variables and locals, the levels of
     /// the monitor, and `now()`.
     pub value: String,
-    /// A condition over the same names. If it is false, nothing is observed.
+    /// A condition over the names that `value` may contain. If it is false, nothing is observed.
     #[serde(default)]
     pub when: Option<String>,
 }

@@ -14,7 +14,7 @@ use crate::ending::Reason;
 pub(crate) struct RunReport {
     pub(crate) net: String,
     pub(crate) seed: u64,
-    /// In the order of the numbers of the replications.
+    /// The reports on the replications, in the order of the numbers of the replications.
     pub(crate) replications: Vec<ReplicationReport>,
 }
 
@@ -29,14 +29,14 @@ pub(crate) struct ReplicationReport {
     pub(crate) reason: Reason,
     /// Whether the warm-up ended, so that monitors observed.
     pub(crate) warmed_up: bool,
-    /// In the order in which the monitors were requested.
+    /// The reports of the monitors, in the order in which the monitors were requested.
     pub(crate) monitors: Vec<MonitorReport>,
     /// The places with the most tokens when nothing can fire any more, with their numbers of
     /// tokens. Empty if the replication ended for another reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub(crate) left: BTreeMap<String, usize>,
-    /// Left out if no operational laws of queueing stations were checked.
+    /// The queueing stations of the net. Left out if no operational laws of stations were checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stations: Option<Vec<StationReport>>,
 }
@@ -58,17 +58,17 @@ pub(crate) struct FiringCount {
     pub(crate) count: u64,
     /// The simulated time for which the monitor observed.
     pub(crate) window_s: f64,
-    /// Null if no time passed.
+    /// Firings per second of simulated time; null if no time passed.
     pub(crate) rate_per_s: Option<f64>,
 }
 
 /// What a marking monitor observed: the number of tokens in a place.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PlaceMarking {
-    /// The mean over time; null if no time passed.
+    /// The mean number of tokens over time; null if no time passed.
     pub(crate) mean: Option<f64>,
     pub(crate) most: u32,
-    /// The number at the end.
+    /// The number of tokens at the end.
     pub(crate) last: u32,
     /// The simulated time for which the monitor observed.
     pub(crate) window_s: f64,
@@ -100,14 +100,14 @@ pub(crate) struct Log {
 }
 
 /// What a sojourn monitor measured: the times from a firing of one transition to a firing of
-/// another. All times are 0 if there are none.
+/// another. All times are 0 if no sojourn was completed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Sojourn {
     #[serde(flatten)]
     pub(crate) times: Summary,
-    /// The number of starts without an end.
+    /// The number of sojourns that started but did not end.
     pub(crate) unfinished: usize,
-    /// The number of ends without a start.
+    /// The number of firings that would end a sojourn but found none that had started.
     pub(crate) unmatched: u64,
 }
 

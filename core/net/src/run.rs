@@ -46,8 +46,9 @@ pub fn run(net: &CompiledNet, options: &RunOptions, stop: &AtomicBool) -> Result
             .expect("no replication panics with the lock")
             .insert(replication, result);
         if failed {
-            // After an error no further replication is started. Replications with lower numbers are
-            // already running, and those with higher numbers do not matter after the error.
+            // After an error, no further replication is started. Replications with lower numbers
+            // already run. Those with higher numbers do not matter, since the run returns the error
+            // of the lowest number.
             next.store(options.replications, Ordering::Relaxed);
         }
     };
@@ -132,8 +133,9 @@ impl<'n> Replication<'n> {
         })
     }
 
-    /// Fires until there is a reason to end, and returns the reason. Simulated time is then that of
-    /// the last firing or arrival of a token, or the end time if that was reached.
+    /// Fires until there is a reason to end, and returns the reason. Afterwards, the simulated time
+    /// is the time of the last firing or arrival of a token, or the end time if the replication
+    /// reached it.
     fn finish(&mut self, stop: &AtomicBool) -> Result<Reason> {
         let until = self.options.until.map(|until| (until.monitor, until.count));
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);

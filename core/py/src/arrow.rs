@@ -264,9 +264,9 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 }
 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: the caller passes a stream that was not released, memory for an array whose present
-    // content must not be dropped, and uses the stream in no other thread meanwhile. The end of a
-    // stream is an array of zeroes, which are valid values of all its fields.
+    // SAFETY: the caller passes a stream that was not released, and memory for an array whose
+    // present content must not be dropped. The caller uses the stream in no other thread meanwhile.
+    // The end of a stream is an array of zeroes, which are valid values of all its fields.
     unsafe {
         let state = &mut *(*stream).private_data.cast::<Stream>();
         if state.given {

@@ -92,7 +92,8 @@ impl Values {
             Values::U64(values) => values.len(),
             Values::Ids(values) => values.len(),
             Values::Texts(places, _) => places.len(),
-            // The last byte may have unused bits, so the number of rows decides.
+            // The last byte may have unused bits. `rows` is therefore accepted if it needs exactly
+            // this number of bytes.
             Values::Bits(bytes) if bytes.len() == rows.div_ceil(8) => rows,
             Values::Bits(bytes) => bytes.len() * 8,
         }

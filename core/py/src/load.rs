@@ -36,8 +36,8 @@ fn capabilities(target: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// Parses the specification of a stream. Returns InputError if it is invalid or does not have the
-/// client with this number.
+/// Parses the specification of a stream. Returns InputError if the specification is invalid or has
+/// fewer clients, so that there is no client with the number `client`.
 fn stream_of(text: &str, client: u32) -> PyResult<StreamSpec> {
     let spec = spec_of(text)?;
     if client >= spec.clients {
@@ -58,8 +58,8 @@ fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Returns the stream of operations of one client as a table, at most its first `limit` operations.
-/// `spec` is the specification of the stream as JSON.
+/// Returns the stream of operations of one client as a table: its first `limit` operations, or all
+/// if `limit` is None. `spec` is the specification of the stream as JSON.
 #[pyfunction]
 #[pyo3(signature = (spec, client, limit=None))]
 fn stream_operations(
@@ -74,9 +74,9 @@ fn stream_operations(
     operation_table(py, &rows)
 }
 
-/// Returns the total size in bytes of the files of all clients that must exist before a run; 2^64 -
-/// 1 if it is larger. Less is written if the files are prepared empty or with holes. `spec` is the
-/// specification of the stream as JSON.
+/// Returns the total size in bytes of the files of all clients that must exist before a run. A
+/// larger size than 2^64 - 1 is returned as 2^64 - 1. Fewer bytes are written if the files are
+/// prepared empty or with holes. `spec` is the specification of the stream as JSON.
 #[pyfunction]
 fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
@@ -150,7 +150,8 @@ fn run_load<'py>(
         }
         let hung = hung(&plan, &control, monotonic_ns());
         if !hung.is_empty() {
-            // The worker and its clients stay behind, since a thread in a call cannot be ended.
+            // The threads of the worker and its clients keep running, since a thread within a
+            // system call cannot be ended.
             return finished(py, interrupted, give_up(&plan, &control, &hung));
         }
     }

@@ -69,8 +69,8 @@ fn trace_write(
 /// of calls that wait. `ranking_limit` is the largest number of entries in a ranking. `factor`,
 /// above 1, is how many times faster each step is made. `sampled` is the sampling probability that
 /// is assumed for calls without a recorded one. `format` is the name of the file format. `choice`
-/// is an object with two lists of rules, `keep` and `drop`, and with a list `steps`, whose entries
-/// are a name and the patterns of the calls that get this name.
+/// is an object with three lists. `keep` and `drop` have rules for which calls are kept. `steps`
+/// has pairs of a new name and the patterns of the calls that get this name.
 #[pyfunction]
 fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
     let options = options_of(options_json)?;

@@ -16,8 +16,9 @@ const BUCKETS: usize = ((64 - SUB_BUCKET_BITS as usize) + 1) << SUB_BUCKET_BITS;
 /// A histogram of nanoseconds: counts in buckets that have equal widths within each power of two,
 /// with exact count, sum, minimum and maximum.
 ///
-/// The `hdrhistogram` crate was considered. It has no sum and no exact extremes, and it merges
-/// without loss only if both configurations are equal. This histogram always merges exactly.
+/// The `hdrhistogram` crate was considered. It has no sum and no exact extremes, and it merges two
+/// histograms without loss only if their configurations are equal. This histogram always merges
+/// exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,

@@ -44,9 +44,9 @@ use std::path::Path;
 /// Reads trace files, whose spans may belong to the same traces, and compresses them into one
 /// profile.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<SpanProfile> {
-    // Traces of one host need no correction of clocks, and so no sample. The profile shows whether
-    // all calls are of one host, unless the selection drops calls: dropped calls are missing from
-    // the profile.
+    // A sample of call trees serves to correct the clocks of hosts, so traces of one host need no
+    // sample. The profile shows whether all calls are of one host, unless the selection drops
+    // calls, which are then missing from the profile.
     if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;

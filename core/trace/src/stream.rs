@@ -44,8 +44,8 @@ impl Default for Window {
 /// batch fits into a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// Largest number of ids of merged traces in each of the two sets of `Merged`. So the number of
-/// latest merged traces whose ids are remembered is between this number and twice this number.
+/// Largest number of trace ids in each of the two sets of `Merged`. The number of latest merged
+/// traces whose ids are remembered is between this number and twice this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
@@ -331,7 +331,7 @@ struct Held {
     trace_id: u128,
     spans: usize,
     runs: usize,
-    /// Position of the latest span of the trace, counted in spans of the window.
+    /// Position of the latest span of the trace in the window.
     latest: usize,
     whole: bool,
 }

@@ -1,5 +1,5 @@
-//! Tests that the clock offsets between hosts that were put into the created traces are found and
-//! corrected.
+//! Tests that clock offsets between hosts are found and corrected. The tests create traces with
+//! known offsets.
 
 mod support;
 

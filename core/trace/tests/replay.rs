@@ -1,4 +1,4 @@
-//! Tests that the savings that are predicted from the trace of a simulated program equal the
+//! Tests savings that are predicted from the trace of a simulated program. They must equal the
 //! savings that are measured when the program runs again with one component faster.
 
 #[path = "support/pipeline.rs"]

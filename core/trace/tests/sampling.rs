@@ -113,8 +113,8 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
             missed < 5.0 * error,
             "{place:?}, seed {seed}: {missed} of {error}"
         );
-        // For the sampled calls, the estimate has no further error: it is the recorded amount
-        // divided by the probability.
+        // The recorder's choice of traces is the only error of the estimate: it is exactly the
+        // recorded amount divided by the probability.
         let exact = |kept: f64, found: u128| (found as f64 * probability / kept - 1.0).abs() < 1e-5;
         assert!(exact(kept as f64, node.count), "{place:?}: {}", node.count);
         assert!(exact(kept_ns as f64, node.total_ns), "{place:?}");

@@ -1,5 +1,5 @@
-//! Tests that the stored JSON Schema of reports is that of the Rust types. The Python types are
-//! generated from the stored schema.
+//! Tests that the stored JSON Schema of reports equals the schema of the Rust types. The Python
+//! types are generated from the stored schema.
 
 use schemars::generate::SchemaSettings;
 

@@ -110,7 +110,7 @@ pub struct Passage {
     pub file_bytes: u64,
     /// Maximum size of a transfer, bytes.
     pub transfer_size_bytes: u64,
-    /// Number of the operation among those of its client.
+    /// Number of the operation among all operations of its client.
     pub index: u64,
 }
 
@@ -129,9 +129,9 @@ impl<'a> TransferSequence<'a> {
         let all = count(access, &passage);
         let end = match access.transfers_per_operation {
             0 => all,
-            // These two orders draw blocks with replacement and never run out of blocks. So the
-            // limit `transfers_per_operation` alone ends the operation, unless the file has no
-            // block.
+            // The orders `Random` and `Same` may transfer a block repeatedly, so they never run out
+            // of blocks. The limit `transfers_per_operation` alone ends the operation, unless the
+            // file has no block.
             most if matches!(access.order, Order::Random | Order::Same) && all > 0 => most,
             most => most.min(all),
         };
@@ -387,8 +387,8 @@ mod tests {
         assert_eq!(drawn.len(), 1000);
         drawn.sort_unstable();
         drawn.dedup();
-        // If 1000 blocks are drawn 1000 times, one block in e is never drawn: 368 blocks, with a
-        // standard deviation of about 9.9.
+        // If 1000 blocks are drawn 1000 times with replacement, a fraction 1 / e of the blocks is
+        // never drawn: 368 blocks, with a standard deviation of about 9.9.
         assert!((drawn.len() as f64 - 632.0).abs() < 60.0, "{}", drawn.len());
     }
 

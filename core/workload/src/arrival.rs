@@ -33,7 +33,7 @@ pub enum Arrival {
     Given(Vec<Vec<f64>>),
 }
 
-/// An open workload.
+/// The parameters of an open workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
@@ -71,7 +71,7 @@ pub enum Spacing {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
-    /// Mean number of requests; the number is geometrically distributed and at least 1.
+    /// Mean number of requests of a session; the number is geometrically distributed, at least 1.
     pub requests: f64,
     /// Think time between requests, seconds.
     #[serde(default)]
@@ -141,7 +141,7 @@ impl Arrival {
         }
     }
 
-    /// Whether operations or sessions start independently of earlier responses: no closed loop.
+    /// Whether operations or sessions start independently of responses; false for a closed loop.
     pub fn is_open(&self) -> bool {
         *self != Arrival::Closed
     }
@@ -171,10 +171,10 @@ pub struct Schedule<'a> {
     /// so that clients do not start together. Used when all times between arrivals are constant.
     share: f64,
     profile: Profile,
-    /// Time in ns between a client's arrivals, if the rate does not change over time.
+    /// Time in ns between a client's arrivals; None if the rate changes over time.
     gap_ns: Option<f64>,
     /// Time in ns between a client's arrivals, if they are single operations, evenly spaced, at a
-    /// rate that does not change.
+    /// rate that does not change. Otherwise None.
     even_ns: Option<f64>,
     /// Requests remaining in the current session.
     session_left: u64,
@@ -259,7 +259,7 @@ impl<'a> Schedule<'a> {
         }
         for _ in 0..most {
             match self.next_start(None) {
-                // The largest time stands for an operation that never starts.
+                // On overflow, the sum is the largest time, at which no operation starts.
                 Start::At(after_ns) => starts.push(zero.saturating_add(after_ns)),
                 _ => return,
             }
@@ -275,8 +275,8 @@ impl<'a> Schedule<'a> {
         }
         if let Some(session) = open.session {
             let u = 1.0 - unit(self.bits(LENGTH));
-            // The number of requests has a geometric distribution that begins at 1 and has this
-            // mean.
+            // The number of requests has a geometric distribution that begins at 1, with the mean
+            // `session.requests`.
             let failing = 1.0 - 1.0 / session.requests;
             if failing > 0.0 {
                 self.session_left = (u.ln() / failing.ln()).min(1e9) as u64;

@@ -158,7 +158,7 @@ pub struct Operation {
     pub index: u64,
     /// The operation type.
     pub kind: OperationKind,
-    /// Number of the file among those of its owner.
+    /// Number of the file among the files of its owner.
     pub file: u64,
     /// Bytes that the operation reads or writes; 0 if it moves none.
     pub size_bytes: u64,

@@ -136,9 +136,9 @@ impl Size {
     }
 }
 
-/// Draws a gamma variate of scale 1 (Marsaglia and Tsang 2000, "A simple method for generating
-/// gamma variables"). For a shape below 1, the variate of shape + 1 is multiplied by a power of a
-/// uniform number, as in that paper.
+/// Draws a gamma variate of scale 1 by the method of Marsaglia and Tsang (2000, "A simple method
+/// for generating gamma variables"). If the shape is below 1, the result is U^(1 / shape) times a
+/// variate of shape + 1, where U is uniform in (0, 1], as in that paper.
 fn gamma(shape: f64, bits: impl Fn(u64) -> u64) -> f64 {
     let (boost, raised) = match shape < 1.0 {
         true => ((1.0 - unit(bits(0))).powf(1.0 / shape), shape + 1.0),

@@ -102,7 +102,7 @@ pub struct Share {
     /// Weight of the operation, relative to the other weights.
     #[serde(default = "one")]
     pub weight: f64,
-    /// The access pattern of this operation; None: that of the phase.
+    /// The access pattern of this operation; None: the access pattern of the phase.
     #[serde(default)]
     pub access: Option<Access>,
     /// How this operation selects its file; a Zipf distribution is not allowed. None: as in the
@@ -112,7 +112,7 @@ pub struct Share {
     /// Whether the operation forces written data to disk. None: as the target is configured.
     #[serde(default)]
     pub fsync: Option<bool>,
-    /// Think time before this operation, seconds; None: that of the phase.
+    /// Think time before this operation, seconds; None: the think time of the phase.
     #[serde(default)]
     pub think_time_s: Option<f64>,
 }
@@ -122,7 +122,7 @@ fn one() -> f64 {
 }
 
 impl Share {
-    /// An operation with a weight and no overrides.
+    /// An operation of a mix with a weight; all other settings are those of the phase.
     pub fn of(operation: OperationKind, weight: f64) -> Self {
         Share {
             operation,
@@ -170,8 +170,8 @@ pub enum Files {
     /// The client's own files.
     #[default]
     Own,
-    /// The files of the client whose number is larger by this distance, as they are when the phase
-    /// begins.
+    /// The files of client (c + this distance) modulo the number of clients, where c is the client
+    /// itself. The files are those that exist when the phase begins.
     Neighbour(u32),
     /// The files of all clients, as they are when the phase begins.
     Shared,
@@ -186,7 +186,7 @@ pub struct Given {
     pub client: u32,
     /// The operation type.
     pub operation: OperationKind,
-    /// Number of the file among those of its owner.
+    /// Number of the file among the files of its owner.
     #[serde(default)]
     pub file: u64,
     /// Number of bytes that the operation reads or writes.

@@ -23,8 +23,8 @@ struct Taken {
 }
 
 /// Iterates over the operations of one client, in order. Every operation is possible at its place
-/// in the sequence: files are read, renamed and deleted only while they exist. A deletion that
-/// finds no file left becomes a creation.
+/// in the sequence: files are read, renamed and deleted only while they exist. An operation that
+/// needs a file and finds none becomes the creation of a file.
 pub struct Stream<'a> {
     spec: &'a StreamSpec,
     client: u32,
@@ -157,8 +157,8 @@ impl<'a> Stream<'a> {
         if client == self.client {
             return self.own.clone();
         }
-        // Phases in which clients access the files of others change no client's set of files, so
-        // they are skipped here.
+        // Phases in which clients access files of other clients add and remove no files, so the
+        // loop skips their operations.
         let mut spec = self.spec.clone();
         spec.phases = self.phases[..=self.phase].to_vec();
         spec.phases.iter_mut().for_each(|p| p.files = Files::Own);

@@ -127,8 +127,8 @@ fn the_mix_is_as_specified() {
         .iter()
         .filter(|o| o.kind == OperationKind::Read)
         .count() as f64;
-    // The standard deviation of 4000 draws with p = 0.8 is 25.3. A difference of five of them
-    // occurs once in two million.
+    // The standard deviation of 4000 draws with p = 0.8 is 25.3. A difference of five standard
+    // deviations occurs once in two million.
     assert!((reads - 3200.0).abs() < 5.0 * 25.3, "{reads} reads of 3200");
 }
 
@@ -136,7 +136,7 @@ fn the_mix_is_as_specified() {
 fn all_kinds_come_as_often_as_weighed() {
     let weights = |kind: OperationKind| 1.0 + f64::from(kind as u32);
     let mut spec = spec(&FIRST.map(|kind| (kind, weights(kind))));
-    // There are enough files that no deletion finds none and becomes a creation.
+    // There are enough files for every deletion; a deletion without a file would become a creation.
     spec.files_per_client = 4_000;
     let all: Vec<Operation> = (0..3).flat_map(|client| run(&spec, client)).collect();
     let chi_square: f64 = FIRST

@@ -32,7 +32,7 @@ fn wrong<T>(
 }
 
 impl StreamSpec {
-    /// Checks every value of the specification. The error names the first invalid one.
+    /// Checks every value of the specification. The error names the first invalid value.
     pub fn validate(&self) -> Result<(), SpecError> {
         if self.clients == 0 || self.clients > 65_536 {
             return wrong("clients", self.clients, "1 to 65536");

@@ -83,8 +83,9 @@ def in_this_process() -> None:
 
             commands()
     except BrokenPipeError:
-        # The program that reads the output has closed the pipe. Without this line, Python would try
-        # to write the rest of the output at exit and fail.
+        # The program that reads the output has closed the pipe. The output is redirected to
+        # nothing, because Python would otherwise fail when it writes the rest of the output at
+        # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:

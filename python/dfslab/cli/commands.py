@@ -137,8 +137,8 @@ def learn(
 
 
 def _next_runs(chosen: Scenario, data: Path, about: list[str], as_json: bool) -> None:
-    """Prints the runs to make next. `about`: texts KEY=VALUE of the configurations in question.
-    Raises InputError if a text has another form."""
+    """Prints the runs to make next. `about`: texts KEY=VALUE; only configurations with these values
+    count. Raises InputError if a text has another form."""
     for text in about:
         if "=" not in text:
             raise InputError("--about", text, "needs KEY=VALUE, such as workload.clients=4")

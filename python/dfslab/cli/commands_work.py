@@ -31,8 +31,8 @@ from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
 from dfslab.studies.runs.offered import RateProbe, SearchProgress
 
-# Largest size in bytes of a file that one agent of a workload run writes with its results. The file
-# contains time series, which grow with the length of the run.
+# Largest accepted size in bytes of the file that one agent of a workload run leaves with its
+# results. The file contains time series, which grow with the length of the run.
 MOST_PART_BYTES = 4 << 30
 
 

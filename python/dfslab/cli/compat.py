@@ -338,8 +338,8 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
 
 
 def _only_time_was_over(result: Result) -> bool:
-    """Returns whether an incomplete run lacks nothing but the operations after its time limit: no
-    operation failed, and no process was lost. False if there is no report of the run."""
+    """Returns whether a run is incomplete only because its time limit ended it: no operation
+    failed, and no process was lost. False if there is no report of the run."""
     load = result.load
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 

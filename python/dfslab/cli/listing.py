@@ -1,7 +1,7 @@
 """Implements `dfslab list`, which lists the file systems, workloads and other plug-ins ("members")
 that discovery finds. Members of this package are listed without importing them.
 
-A room is one type of member, such as workloads.
+In the code, `room` means a type of members, such as the workloads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def members() -> dict[str, list[dict[str, str]]]:
     """Returns a dictionary of all members. Each key is a type of member, such as "workloads", and
     its value has one row for each member of that type.
 
-    A row contains the member's name, title and origin.
+    A row contains the member's name, title and origin. The row of a file system also tells whether
+    it has a testbed.
     """
     return {
         "filesystems": [
@@ -119,7 +120,8 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
 def lines(found: dict[str, list[dict[str, str]]], width: int) -> list[str]:
     """Returns the members as lines of text of at most `width` columns, grouped by the type of
     member. Each member has its name, the word "testbed" if it has a testbed, and its title. Long
-    titles continue on the next line. `found` is the dictionary from `members`."""
+    titles continue on the next line. Lines are longer than `width` if titles would get fewer than
+    NARROWEST_TITLE columns. `found` is the dictionary from `members`."""
     shown = []
     for room, rows in found.items():
         heads = [[row["name"], _testbed(row)] for row in rows]
@@ -137,9 +139,9 @@ def lines(found: dict[str, list[dict[str, str]]], width: int) -> list[str]:
 
 
 def wide_lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
-    """Returns the members as text with one line for each member, however long. In addition to the
-    cells from `lines`, each line ends with the member's file path, which is relative if the file is
-    inside this package. `found` is the dictionary from `members`."""
+    """Returns the members as text like `lines`, but with one line for each member, however long.
+    Each line ends with the member's file path, which is relative if the file is inside this
+    package. `found` is the dictionary from `members`."""
     shown = []
     for room, rows in found.items():
         cells = [[row["name"], _testbed(row), row["title"], _path(row)] for row in rows]

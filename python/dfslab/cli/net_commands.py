@@ -65,7 +65,8 @@ def check(
     try:
         space: StateSpace | str = engine.state_space(net, markings)
     except InputError as error:
-        # A net with random tokens has no state space. Only the net's sizes are then printed.
+        # If the state space cannot be explored, for example because the net draws random numbers,
+        # only the sizes of the net are printed.
         space = str(error)
     found = invariants.of_places(net) if with_invariants else None
     if as_json:

@@ -64,7 +64,8 @@ def _with_common_options(found: Any, name: str) -> Any:
 
 
 def _refuse_odd_numbers(option: Any) -> None:
-    """Makes an option or argument refuse numbers such as "+3" and "1_0", which Typer reads."""
+    """Makes an option or argument refuse numbers such as "+3" and "1_0", which Typer would
+    accept."""
     read = option.process_value
 
     def process(context: Any, given: Any) -> Any:
@@ -80,7 +81,7 @@ def _refuse_odd_numbers(option: Any) -> None:
 
 def _common_options() -> list[Any]:
     """Returns Typer's objects for the options `--quiet` and `--no-color`. Typer makes these objects
-    for a command that has no other options."""
+    for `_only_common_options`, a command that has only these options."""
     bare = typer.Typer(add_completion=False)
     bare.command()(_only_common_options)
     options = typer.main.get_command(bare).params
@@ -190,25 +191,26 @@ def main() -> None:
 
 
 def _stop_for_failure(error: Exception) -> None:
-    """Exits with code 1 after a failure that is not due to the command line (with code 2 if the
-    input is nested too deeply). Prints the reason, unless the program that reads the output has
-    closed the pipe.
+    """Prints the reason of a failure that the command line did not cause, and exits with code 1
+    (with code 2 if the input is nested too deeply). Prints nothing if the program that reads the
+    output has closed the pipe.
 
-    If the error is of another type, the function returns without effect.
+    Returns without effect if `error` is not such a failure.
     """
     from dfslab.method import RunFailed
 
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
         _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
     if isinstance(error, BrokenPipeError):
-        # The program that reads the output has closed the pipe. Without this line, Python would try
-        # to write the rest of the output at exit and fail.
+        # The program that reads the output has closed the pipe. The output is redirected to
+        # nothing, because Python would otherwise fail when it writes the rest of the output at
+        # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     if isinstance(error, OSError):
         # The folder is full, read-only or has vanished. All files written so far are complete, so
-        # the run can be resumed.
-        # If a renaming failed, the second name is that of the file that should be there.
+        # the run can be resumed. If renaming a file failed, `filename2` is the name that the file
+        # should have got.
         name = error.filename2 or error.filename
         where = f"{name}: " if name else ""
         _stop(f"dfslab: {where}{error.strerror or error}", 1)

@@ -64,7 +64,8 @@ AllowIncomplete = Annotated[
 # The scenario key with the path of a trace. If the command line sets it, the path is relative to
 # the working directory.
 TRACE = "workload.trace"
-# The deepest keys of scenarios have four levels. Longer keys of --set are mistakes.
+# Maximum number of levels of a key in --set. The deepest keys of scenarios have four levels, so a
+# key with more than MOST_LEVELS levels is a mistake.
 MOST_LEVELS = 20
 # Maximum number of columns that sentences occupy, because longer lines are hard to read.
 WIDEST_TEXT = 100
@@ -133,7 +134,7 @@ def refuse_folder(path: Path) -> None:
 
 def _no_longer_varied(scenario: Scenario, values: Mapping[str, LevelValue]) -> list[str]:
     """Returns one line for each key that the scenario varies and that the command line sets to one
-    value: the number of values that the scenario has for the key."""
+    value. The line reports how many values the scenario has for the key."""
     varied: dict[str, set[str]] = {}
     for grid in scenario.sweep:
         for key, options in grid.items():

@@ -1,6 +1,7 @@
-"""The commands `dfslab show`, which show descriptions and discovered members.
+"""The commands `dfslab show`. They show the description of a file system, what an existing mount
+reports, and a scenario with all defaults.
 
-This module only parses and prints.
+This module only parses arguments and prints results.
 """
 
 from __future__ import annotations

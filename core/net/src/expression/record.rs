@@ -1,8 +1,8 @@
 //! Type-checks records, which are elements of lists: how they are built from fields or tokens, and
 //! how their fields are read.
 //!
-//! A record is stored as the list of its field values. Equal records therefore have equal numbers,
-//! as equal lists do, and the instructions for lists suffice.
+//! A record is stored as the list of its field values. The instructions for lists therefore suffice
+//! for records, and equal records are stored only once, as equal lists are.
 
 use super::check::{counted, Scope, Typed, Variable};
 use super::function::ListFunction;
@@ -14,8 +14,9 @@ use crate::error::known;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// Type-checks a variable without a field. Its token becomes a record, which is possible only
-    /// if some list of the net may contain records of that colour.
+    /// Type-checks a variable that stands alone, without `.field`. Its value is the variable's
+    /// whole token as a record. An error if no list type of the net has records of the token's
+    /// colour as elements.
     pub(super) fn whole_token(&self, variable: &Variable<'_>) -> Result<Typed, String> {
         let Some(colour) = self.net.listed(variable.colour) else {
             let name = variable.name;

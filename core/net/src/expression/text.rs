@@ -8,8 +8,8 @@ use crate::definition::FieldType;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// Type-checks a text literal. The text is stored once during compilation where possible;
-    /// otherwise each evaluation builds it.
+    /// Type-checks a text literal. If the net's store of lists is at hand during compilation
+    /// (`texts`), the text is stored once; otherwise each evaluation builds it.
     pub(super) fn text(&self, text: &str) -> Result<Typed, String> {
         let kind = FieldType::Text;
         if let Some(lists) = self.texts {

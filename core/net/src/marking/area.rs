@@ -9,7 +9,8 @@ pub(crate) struct Area {
     pub(crate) since_ns: u64,
     pub(crate) token_ns: u128,
     pub(crate) most: u32,
-    /// The integral from time zero to the latest restart.
+    /// The time integral of the number of tokens from time zero to the latest restart, in
+    /// nanoseconds times tokens.
     pub(super) earlier_ns: u128,
 }
 
@@ -24,7 +25,7 @@ pub(super) struct Stays {
 }
 
 impl Area {
-    /// The integral since time zero, in nanoseconds times tokens.
+    /// The time integral of the number of tokens since time zero, in nanoseconds times tokens.
     pub(crate) fn whole_ns(&self) -> u128 {
         self.earlier_ns + self.token_ns
     }

@@ -20,11 +20,11 @@ pub(crate) struct Token {
     /// order of this number.
     pub(crate) arrival: u64,
     pub(crate) place: u32,
-    /// Number of the token's latest membership in a bucket, from which `sibling` leads to the
-    /// earlier ones; NONE while the token is in no bucket.
+    /// Number of the token's latest membership in a bucket; NONE while the token is in no bucket.
+    /// `sibling` leads from each membership to the one made before it.
     pub(crate) nodes: u32,
-    /// Number of the next token in a linked list. The list has tokens that become available
-    /// together, or freed tokens.
+    /// Number of the next token in a linked list: the list of tokens that become available at the
+    /// same time, or the list of freed tokens.
     pub(crate) next: u32,
     bucket: u32,
     before: u32,
@@ -80,8 +80,8 @@ struct Further {
 }
 
 /// A copy of one membership of a token: its bucket, the token's previous membership, and the
-/// neighbours in a bucket that is a linked list. In a bucket that is an array or heap, `before` is
-/// the position.
+/// neighbours in a bucket that is a linked list. In a bucket that is an array or a heap, `before`
+/// is the position of the membership in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) bucket: u32,
@@ -217,8 +217,8 @@ impl Nodes {
     }
 }
 
-/// Reserves room for `more` elements. The vector grows by an eighth of its length: doubling would
-/// waste too much memory for millions of tokens.
+/// Reserves room for at least `more` further elements. A vector that has to grow grows by at least
+/// an eighth of its length; doubling would waste too much memory for millions of tokens.
 pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
     if vector.capacity() - vector.len() < more {
         vector.reserve_exact(more.max(vector.len() / 8).max(64));
@@ -230,8 +230,9 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
 /// of these fields (the key).
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    /// The transition whose binding may use the tokens. `searches` is true if any change of the
-    /// bucket, not only of its first token, may change that binding.
+    /// The transition that takes tokens from the bucket. `searches` is true if any change of the
+    /// bucket may change the transition's binding, and false if only a change of the bucket's first
+    /// token may do so.
     pub(crate) transition: u32,
     pub(crate) searches: bool,
     /// The group to which the bucket belongs: the buckets of one transition with the same key. NONE
@@ -245,8 +246,8 @@ pub(crate) struct Bucket {
     store: Store,
 }
 
-/// Where the numbers of the memberships are stored. A fifo or lifo bucket stores none, as its
-/// memberships form a linked list.
+/// The memberships of a bucket, by number, as an array or a heap. A fifo or lifo bucket stores none
+/// here, because its memberships form a linked list.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::box_collection,
@@ -306,8 +307,8 @@ impl Bucket {
         into.extend(members.iter().map(|member| member.1));
     }
 
-    /// The memberships of the tokens of a random place, in arbitrary order; empty for another
-    /// discipline.
+    /// The memberships of the tokens of a place whose discipline is "random", in arbitrary order;
+    /// empty for another discipline.
     pub(crate) fn array(&self) -> &[u32] {
         match &self.store {
             Store::Array(array) => array,

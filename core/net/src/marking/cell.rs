@@ -1,5 +1,6 @@
-//! Cells: the waiting tokens of one cluster that have the same key, and how the cell of a key is
-//! found.
+//! The cells of clusters, and how the cell of a key is found. A cluster is a group of transitions
+//! that share input places. A cell is the set of a cluster's waiting tokens that have the same key,
+//! the value by which the transitions match tokens.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,7 +11,8 @@ use crate::cluster::{Cluster, Member, LANES_MAX};
 use crate::compiled::{CompiledNet, Key};
 use crate::marking::bucket::{Token, NONE};
 
-/// The tokens of one lane: a linked list, in order of arrival.
+/// The tokens of one lane, which is a first-in first-out list of a cell. They form a linked list in
+/// order of arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     pub(super) head: u32,
@@ -23,9 +25,9 @@ pub(super) struct Lane {
 pub(super) struct Cell {
     /// The lanes that have tokens, as a set of bits.
     pub(super) filled: u32,
-    /// The members (transitions) of the cluster, as a set of bits, that have a valid entry for this
-    /// cell in their heap `ready`. An entry is valid while the first token for the member's first
-    /// input arc stays the same.
+    /// The members (transitions) of the cluster that have a valid entry for this cell in their heap
+    /// `ready`, as a set of bits. An entry becomes invalid when another token becomes the first one
+    /// for the member's first input arc.
     pub(super) queued: u32,
     cluster: u32,
     /// Whether the cell is found through the hash table. Such a cell is removed when it is empty.

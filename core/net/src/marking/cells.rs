@@ -1,5 +1,5 @@
-//! Stores the waiting tokens of clusters in cells, one for each key, and finds the bindings of the
-//! transitions of clusters.
+//! Stores the waiting tokens of clusters (groups of transitions that share input places) in cells,
+//! one for each key, and finds the bindings of the transitions of clusters.
 //!
 //! A cell stores its tokens in lanes (first-in first-out lists). Whether a transition can fire with
 //! the tokens of a cell depends only on which lanes have tokens, which is a set of bits. If a
@@ -15,8 +15,8 @@ use crate::compiled::{Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
 use crate::marking::bucket::{Token, NONE};
 
 impl Marking<'_> {
-    /// Adds a token to the lane that its `seat` states, in the cell of the token's key. Returns
-    /// false if the evaluation of a guard fails.
+    /// Adds a token to a lane of the cell that belongs to the token's key. `seat` has the cluster,
+    /// the fields of the key and the lane. Returns false if the evaluation of a guard fails.
     #[inline(always)]
     pub(super) fn sit(&mut self, token: u32, seat: &Seat) -> bool {
         let lane = match &seat.lanes {
@@ -55,8 +55,9 @@ impl Marking<'_> {
         true
     }
 
-    /// Returns the lane of a token whose place has tests. `Some(NONE)` if no transition can take
-    /// the token; None if the evaluation of a guard fails.
+    /// Returns the lane of a token in a place where the lane depends on which guards (`tests`) the
+    /// token meets. `Some(NONE)` if no transition can take the token; None if the evaluation of a
+    /// guard fails.
     #[inline(always)]
     fn tested_lane(&mut self, token: u32, tests: &[Test], lane_of: &[u32]) -> Option<u32> {
         let mut outcome = 0;
@@ -140,8 +141,9 @@ impl Marking<'_> {
         self.cells.ready[transition as usize] = entries.into();
     }
 
-    /// Finds the binding of a member of a cluster. Writes the binding's tokens to `found` and
-    /// returns the arrival number of the last of them. None if the transition cannot fire.
+    /// Finds the first binding of a transition that is a member of a cluster. Writes the binding's
+    /// tokens to `found` and returns the arrival number of the token that arrived last. None if the
+    /// transition cannot fire.
     #[inline(always)]
     pub(crate) fn first_in_cells(
         &mut self,

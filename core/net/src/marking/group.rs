@@ -58,7 +58,7 @@ fn dense_end(net: &CompiledNet, place: u32, field: u16) -> u64 {
 pub(super) struct Group {
     pub(super) transition: u32,
     pub(super) first_bucket: u32,
-    /// The bucket whose first token determines the rank of this group among those that are ready.
+    /// The bucket whose first token determines the rank of this group among the ready groups.
     pub(super) lead_bucket: u32,
     pub(super) lead_discipline: Discipline,
     /// Number of the group's buckets that have tokens. `missing` is the number of empty ones; when

@@ -41,7 +41,7 @@ impl Marking<'_> {
     }
 
     /// The bucket for a token whose joined fields have the values `key`. Creates the buckets of the
-    /// key if it is new. `slot` is the arc's position among the joined arcs.
+    /// key if the key is new. `slot` is the arc's position among the joined arcs of the transition.
     pub(super) fn bucket_of_key(&mut self, transition: u32, slot: u32, key: Key) -> u32 {
         let join = &self.joins[transition as usize];
         let group = match join.by_key.get(&key) {
@@ -86,8 +86,9 @@ impl Marking<'_> {
         index
     }
 
-    /// Updates a group of buckets after `bucket` received another first token. Returns true when
-    /// every bucket of the group has a token, so that the transition's binding may have changed.
+    /// Updates a group of buckets after another token became the first one in `bucket`. Returns
+    /// true when every bucket of the group has a token, so that the transition's binding may have
+    /// changed.
     #[inline(always)]
     pub(super) fn group_gained(
         &mut self,

@@ -35,8 +35,8 @@ use group::{Group, Join};
 use ranked::Rank;
 pub(crate) use transfer::Tokens;
 
-/// A failure in evaluating a guard when a token arrives. The marking stores the failure, so that
-/// functions for arrivals return only whether they succeeded.
+/// A guard whose evaluation failed when a token arrived. The marking stores the failure here, so
+/// that the functions for arrivals need to return only true (success) or false.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuardFault {
     pub(crate) transition: u32,
@@ -73,8 +73,8 @@ pub(crate) struct Marking<'n> {
     joins: Vec<Join>,
     /// The waiting tokens of all clusters (transitions that share input places, and these places).
     cells: Cells,
-    /// Whether arriving tokens enter the cells. False before a run over clusters takes the tokens
-    /// over, since such a run stores tokens in cells of another form (`cluster_run::cells`).
+    /// Whether arriving tokens enter the cells. False if `cluster_run` will fire the net, because
+    /// it stores waiting tokens in cells of another form (`cluster_run::cells`).
     pub(crate) enters_cells: bool,
     pub(crate) counts: Vec<u32>,
     /// For each place with reset arcs, its tokens by arrival number.
@@ -82,8 +82,8 @@ pub(crate) struct Marking<'n> {
     areas: Vec<Option<Area>>,
     /// For each place at which Little's law is asserted, the stays of its tokens.
     stays: Vec<Option<Box<Stays>>>,
-    /// Whether the number of a place's tokens is counted. It is if the place has inhibitor or reset
-    /// arcs, or a time integral.
+    /// Whether the tokens of a place are counted: true if the place has inhibitor or reset arcs, or
+    /// a time integral.
     counted: Vec<bool>,
     /// For each transition, the number of its inhibitor arcs that block it now.
     blocked: Vec<u32>,
@@ -213,8 +213,8 @@ impl<'n> Marking<'n> {
         self.blocked[transition] > 0
     }
 
-    /// Makes a token available in its place. Returns false if a guard fails; the failure is then in
-    /// `guard_fault`.
+    /// Makes a token available in its place. Returns false if the evaluation of a guard fails; the
+    /// failure is then in `guard_fault`.
     #[must_use]
     pub(crate) fn arrive(&mut self, token: u32) -> bool {
         let net = self.net;
@@ -376,7 +376,8 @@ impl<'n> Marking<'n> {
         true
     }
 
-    /// Stores the failure of a guard if it is the first one; returns false.
+    /// Stores the failure of a guard, unless an earlier failure is already stored. Always returns
+    /// false.
     #[cold]
     fn faulted(&mut self, transition: u32, fault: Fault) -> bool {
         let found = GuardFault { transition, fault };

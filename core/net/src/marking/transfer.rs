@@ -1,5 +1,5 @@
-//! Gives the tokens of a marking to a run that stores the waiting tokens in another form, and takes
-//! them back.
+//! Gives the tokens of a marking to `cluster_run`, the engine that fires some nets in fewer steps,
+//! and takes them back. `cluster_run` stores waiting tokens in another form.
 
 use super::Marking;
 use crate::marking::bucket::{Token, NONE};
@@ -11,7 +11,7 @@ pub(crate) struct Tokens {
     pub(crate) rows: Vec<u64>,
     /// The place of each token. Meaningless for a freed token.
     pub(crate) places: Vec<u32>,
-    /// The freed tokens.
+    /// The numbers of the freed tokens, which new tokens get again.
     pub(crate) free: Vec<u32>,
     /// The tokens available in their places, in order of arrival.
     pub(crate) waiting: Vec<u32>,
@@ -27,7 +27,7 @@ impl Marking<'_> {
         waiting
     }
 
-    /// The freed tokens.
+    /// The numbers of the freed tokens, which new tokens get again.
     pub(crate) fn free_tokens(&self) -> Vec<u32> {
         let mut found = Vec::new();
         let mut free = self.free_token;
@@ -64,9 +64,9 @@ impl Marking<'_> {
         debug_assert!(is_good, "no token arrives, so no guard fails");
     }
 
-    /// Lets a copy of a token arrive in a place. The token itself belongs to a run over clusters.
-    /// The copy has the number `token`, the field values `row` and the arrival number `arrival`.
-    /// Returns false if a guard fails; the failure is then in `guard_fault`.
+    /// Lets a copy of a token of `cluster_run` arrive in a place. The copy has the number `token`,
+    /// the field values `row` and the arrival number `arrival`. Returns false if the evaluation of
+    /// a guard fails; the failure is then in `guard_fault`.
     #[must_use]
     pub(crate) fn arrive_copy(
         &mut self,
@@ -86,9 +86,9 @@ impl Marking<'_> {
         self.arrive(token)
     }
 
-    /// Replaces all tokens by `tokens`. Keeps the recorded number of tokens in each place, the time
-    /// integrals and the stays, so these must already be those of the new tokens. Returns false if
-    /// a guard fails; the failure is then in `guard_fault`.
+    /// Replaces all tokens by `tokens`. Does not change the number of tokens in each place, the
+    /// time integrals and the stays: the caller has already updated them for the new tokens.
+    /// Returns false if the evaluation of a guard fails; the failure is then in `guard_fault`.
     #[must_use]
     pub(crate) fn refill(&mut self, tokens: Tokens) -> bool {
         let counted = self.count_nothing();

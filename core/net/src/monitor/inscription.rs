@@ -15,8 +15,8 @@ pub(crate) fn inscription(
     observed_inscription(net, text, transition, wanted, (&[], false))
 }
 
-/// The names and types of a transition's locals, followed by those of the levels of a value
-/// monitor, which are ints.
+/// The names and types of a transition's locals, followed by the names of a value monitor's levels,
+/// whose type is int.
 pub(crate) fn names_of(
     net: &CompiledNet,
     transition: usize,

@@ -57,7 +57,7 @@ pub(crate) enum PlanKind {
 #[derive(Debug)]
 pub(crate) struct Monitor<'p> {
     plan: &'p Plan,
-    /// Number of observations skipped so far. The warm-up of a monitor lasts for a number of
+    /// Number of observations skipped so far. The length of a monitor's warm-up is a number of
     /// observations, which are skipped.
     skipped: u64,
     /// Number of observations after the warm-up.
@@ -416,8 +416,8 @@ fn single_value(net: &CompiledNet, word: u64, kind: FieldType) -> Option<Logged>
     })
 }
 
-/// A field's value as JSON. A real that is not a number becomes null. `lists` may be None if the
-/// type is no list, record or text.
+/// A field's value as JSON. A real that is not a number becomes null. `lists` is needed only for a
+/// list, a record or a text; otherwise it may be None.
 pub(crate) fn word_json(
     net: &CompiledNet,
     lists: Option<&Lists>,

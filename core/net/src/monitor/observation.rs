@@ -15,12 +15,12 @@ const PARTS_MAX: usize = 10_000;
 /// A value monitor that was checked and compiled.
 #[derive(Clone, Debug)]
 pub(crate) struct ValuePlan {
-    /// The value before the first observation, if there is one.
+    /// The value before the first observation; None if the monitor has no value until then.
     initial: Option<f64>,
     /// The levels at time zero.
     levels: Vec<i64>,
-    /// For each transition, in ascending order, the changes of levels and the observations at its
-    /// firings.
+    /// For each transition, in ascending order of the index, the changes of levels and the
+    /// observations at its firings.
     firings: Vec<(usize, AtFiring)>,
 }
 
@@ -29,14 +29,15 @@ pub(crate) struct ValuePlan {
 struct AtFiring {
     /// Number of locals of the transition. In expressions, levels come after them.
     locals: usize,
-    /// Index of a level, and the number that is added to it.
+    /// For each changed level, (index of the level, number that is added to it).
     changes: Vec<(usize, Value)>,
-    /// Condition and value of each observation.
+    /// For each observation, its condition (None: the observation is always made) and its value.
     observations: Vec<(Option<Value>, Value)>,
 }
 
-/// How an expression of a value monitor is compiled: its text, the index of its transition, the
-/// names of the levels that it may read, and its type.
+/// A function that compiles an expression of a value monitor. Its arguments are the expression's
+/// text, the index of the transition, the names of the levels that the expression may read, and the
+/// expression's type.
 pub(crate) type Compile<'a> = dyn Fn(&str, usize, &[String], FieldType) -> Result<Value> + 'a;
 
 impl ValuePlan {
@@ -103,7 +104,8 @@ pub(crate) struct Observed {
     value: Option<f64>,
     /// The time from which `value` is integrated, ns.
     since_ns: u64,
-    /// The time integral of the value, and the time over which it was taken, both in ns.
+    /// The time integral of the value (`area_ns`, the value times ns), and the duration in ns over
+    /// which it was taken (`lasted_ns`).
     area_ns: f64,
     lasted_ns: u64,
     count: u64,

@@ -1,5 +1,5 @@
-//! Tests that a run over clusters (the faster way to fire, see `cluster_run`) and the reference
-//! engine fire alike on small random nets.
+//! Tests that `cluster_run`, which fires a net in fewer steps, and the reference engine fire alike
+//! on small random nets.
 
 use std::sync::atomic::AtomicBool;
 
@@ -131,9 +131,9 @@ impl Maker {
     }
 }
 
-/// Fires a net as a run over clusters, `stride` firings at a time, and with the reference engine.
-/// Returns the first difference as text, if there is any, and the number of firings. None if a run
-/// over clusters does not cover the net.
+/// Fires a net with `cluster_run`, `stride` firings at a time, and with the reference engine.
+/// Returns (first difference as text, or None if both agree; number of firings). None if
+/// `cluster_run` does not cover the net.
 pub(super) fn run_difference(net: &Json, seed: u64, stride: u64) -> Option<(Option<String>, u64)> {
     let read = || NetDefinition::from_json(&net.to_string()).expect("a net as data");
     let compiled = compile(read()).expect("the net compiles");
@@ -204,8 +204,8 @@ fn runs_over_clusters_and_reference_fire_alike() {
     );
 }
 
-/// Runs the replications of a net and returns their results as text. `clusters` says whether runs
-/// over clusters are used.
+/// Runs the replications of a net and returns their results as text. `clusters` says whether
+/// `cluster_run` is used.
 fn results(net: &Json, options: &Json, clusters: bool) -> String {
     let read = NetDefinition::from_json(&net.to_string()).expect("a net as data");
     let mut compiled = compile(read).expect("the net compiles");

@@ -12,15 +12,15 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
-/// `Any` nets, or nets whose transitions form clusters (share input places). In `Keyed` nets, a
-/// transition takes only tokens with equal values of one field.
+/// Form of random nets. In `Keyed` and `Plain` nets, transitions form clusters (share input
+/// places); in `Keyed` nets, they take only tokens that are equal in one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Any,
     Keyed,
     Plain,
-    /// Nets, with or without a key, that a run over clusters covers: without lists, texts, weights
-    /// and inhibitor arcs.
+    /// Nets, with or without a key, that `cluster_run` covers: without lists, texts, weights and
+    /// inhibitor arcs.
     Lean,
 }
 
@@ -141,8 +141,8 @@ impl Maker {
             (arcs, inputs) = (2, vec![inputs[0], (inputs[0] + 1) % places.len()]);
         }
         if draws || self.1 == Form::Plain {
-            // If a random place is an input, each place has at most one input arc: the reference
-            // engine supports no other draws.
+            // A transition that draws from a place of random discipline gets at most one input arc
+            // for each place: the reference engine supports no other random draws.
             inputs.sort_unstable();
             inputs.dedup();
             arcs = inputs.len();
@@ -372,12 +372,12 @@ impl Maker {
     }
 }
 
-/// Fires a net with both engines. Returns the first difference as text, if there is any, and the
-/// number of firings.
+/// Fires a net with the real engine and with the reference engine. Returns (first difference as
+/// text, or None if both agree; number of firings).
 fn difference(reference_net: &Json, engine_net: &Json, seed: u64) -> (Option<String>, usize) {
     let read = |net: &Json| NetDefinition::from_json(&net.to_string()).expect("a net as data");
-    // The compiler rejects some random nets, such as those that join tokens of random places; they
-    // are skipped.
+    // The compiler rejects some random nets, such as those that join the tokens of a place whose
+    // discipline is random. Such nets are skipped.
     let Ok(compiled) = compile(read(engine_net)) else {
         return (None, 0);
     };
@@ -427,8 +427,8 @@ fn engine_and_reference_fire_alike() {
     );
 }
 
-/// Asserts that both engines fire alike on nets of one form. In at least 50 of the nets all
-/// transitions are members of clusters; these nets fire at least 500 times in total.
+/// Asserts that the real engine and the reference engine fire alike on nets of one form. At least
+/// 50 nets consist of clusters only; these nets fire at least 500 times in total.
 fn clusters_fire_alike(form: Form) {
     let (mut members, mut total) = (0, 0);
     for seed in 0..NETS {

@@ -157,8 +157,8 @@ fn of_lists(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     Some(Scalar::List(made))
 }
 
-/// Evaluates a function of texts. None when no text function has that name and takes such
-/// arguments.
+/// Evaluates a function of texts. None when no text function has that name and takes arguments of
+/// these types.
 fn of_texts(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     if let ("text", Some(Scalar::Int(whole))) = (name, arguments.first()) {
         return Some(Scalar::Text(whole.to_string()));

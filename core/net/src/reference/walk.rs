@@ -91,8 +91,8 @@ impl Reference {
         whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
     }
 
-    /// Evaluates a call of a function that the net defines. In its body only its parameters are
-    /// visible.
+    /// Evaluates a call of a function that the net defines. The body of the function can use only
+    /// the function's parameters.
     fn own(
         &mut self,
         at: usize,

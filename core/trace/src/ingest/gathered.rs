@@ -1,5 +1,5 @@
-//! Collects the spans of a file in a foreign format. It assigns span ids, parents and trace ids if
-//! the format has none.
+//! Collects the spans of a file in the format of another tool. It assigns span ids, parents and
+//! trace ids if the format has none.
 
 use crate::span::identity::assign_trace_ids;
 use crate::span::losses::SpanLosses;

@@ -72,7 +72,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
             b"endTimeUnixNano" => span.end_ns = cursor.whole_number()?,
             b"attributes" => cursor.attributes(&mut span.picked)?,
             b"status" => span.error = cursor.status()?,
-            // The alternative spellings of known keys are left to serde.
+            // serde parses the spans whose keys have these alternative spellings, in snake case.
             b"trace_id" | b"span_id" | b"parent_span_id" | b"trace_state" => return None,
             b"start_time_unix_nano" | b"end_time_unix_nano" => return None,
             _ => cursor.skip()?,
@@ -195,8 +195,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Parses the first members of a span, as long as the members have no spaces and are in the
-    /// order in which OpenTelemetry's exporters write them. So their keys need not be looked up.
-    /// Returns whether any member was parsed.
+    /// order in which OpenTelemetry's exporters write them. This order makes looking up the keys
+    /// unnecessary. Returns whether any member was parsed.
     #[inline(always)]
     fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
         if !self.literal(b"\"traceId\":\"") {

@@ -16,7 +16,7 @@ use crate::span::{Span, SpanStore, TextId};
 const PART_BYTES: usize = 32;
 const PART_WORDS: usize = PART_BYTES / 8;
 
-/// Maximum length of a span in bytes for which layouts are learnt. Longer spans are parsed in full.
+/// Layouts are learnt only for spans of fewer bytes than this. Longer spans are parsed in full.
 const SPAN_BYTES_MAX: usize = 512;
 
 /// The bytes of a span and the bytes after it in the file. The window is longer by `PART_BYTES`
@@ -28,9 +28,9 @@ pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 /// the layouts of spans with an equal number of bytes are compared.
 const TRIED_MAX: usize = 8;
 
-/// Number of layouts that are learnt at the start without a condition. After these, one more layout
-/// is learnt for every `FOUND_EACH` spans that matched a layout, so that little time is spent on
-/// the layouts of dissimilar spans.
+/// Number of layouts that are learnt unconditionally. After these, one more layout is learnt only
+/// for every `FOUND_EACH` spans that matched a layout. So little time is spent on learning the
+/// layouts of dissimilar spans.
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 
@@ -177,8 +177,8 @@ fn chunk<const SIZE: usize>(window: &Window, at: usize) -> [u8; SIZE] {
     std::array::from_fn(|place| window[at + place])
 }
 
-/// The position of a varint in a span. If the span has no such number, the varint has no bytes and
-/// is decoded as zero.
+/// The position of a varint in a span. If the span lacks the varint, the position covers no bytes,
+/// and the value is decoded as zero.
 #[derive(Clone, Copy, Default)]
 struct Digits {
     at: usize,

@@ -31,9 +31,9 @@ struct Call<'a> {
 }
 
 impl Form {
-    /// Recognises the format of a log by the first of its lines that is a call in a known format.
-    /// The very first line may not be one, since a log may begin in the middle of a line. None if
-    /// none of the first lines is a call in a known format.
+    /// Recognises the format of a log by the first line that is a call in a known format. Tries the
+    /// first FIRST_LINES lines, since a log may begin in the middle of a line. None if none of
+    /// these lines is such a call.
     pub fn recognise(bytes: &[u8]) -> Option<Form> {
         let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
         lines.into_iter().find_map(|line| {

@@ -33,7 +33,7 @@ impl Key {
     #[inline(always)]
     pub fn of(key: &[u8]) -> Option<Key> {
         // Keys are distinguished by their lengths first. Texts of equal, known length are compared
-        // as machine words, without a call.
+        // as machine words, without a function call.
         Some(match key.len() {
             17 if Self::is(key, b"dfslab.size_bytes") => Key::Size(0),
             10 if Self::is(key, b"size_bytes") => Key::Size(1),

@@ -45,7 +45,8 @@ const START: u8 = tag(7, FIXED64);
 const END: u8 = tag(8, FIXED64);
 const ATTRIBUTE: u8 = tag(9, BLOCK);
 const STATUS: u8 = tag(15, BLOCK);
-/// The tag of the field `flags` as a varint: field number 16 and wire type 5 (four bytes).
+/// The tag of the field `flags`, a varint of two bytes: field number 16 and wire type 5 (a value of
+/// four bytes).
 const FLAGS: [u8; 2] = [0x85, 0x01];
 
 impl<'a> PlainSpan<'a> {

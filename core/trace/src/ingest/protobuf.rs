@@ -259,7 +259,8 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// Skips a field that is a number. Outside of spans, this crate uses no numbers.
+    /// Skips a field that is a number, which this crate uses only within spans. A number in place
+    /// of a message is an error.
     fn number(
         &self,
         level: Level,

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use crate::error::FilePosition;
 
-/// Maximum size in bytes of one value in a file, such as a span, a resource or a whole trace of a
-/// foreign format.
+/// Maximum size in bytes of one value in a file, such as a span, a resource or, in the format of
+/// another tool, a whole trace.
 pub const UNIT_BYTES_MAX: usize = 64 << 20;
 
 /// Number of bytes that are read at a time. It is so small that bytes are still in a cache of the

@@ -32,8 +32,8 @@ pub struct Report {
     pub shapes: u64,
     /// Numbers of spans and trees before and after compression.
     pub reduction: Reduction,
-    /// Numbers of repaired or dropped records, by kind. In profiles of processes, the kinds are
-    /// those of the recorder.
+    /// Numbers of repaired or dropped records, by kind. In profiles of processes, the recorder
+    /// defines the kinds.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub losses: SpanLosses,
     /// Calls that the user's rules dropped, by rule. No other figure includes them.
@@ -76,7 +76,7 @@ pub struct Process {
     pub file: String,
 }
 
-/// How a recorder sampled that kept only some calls.
+/// How the recorder sampled calls, if it recorded only some of them.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sampling {
     /// Number of recorded spans that have a sampling weight above one.
@@ -118,12 +118,12 @@ pub struct Reduction {
     pub trees_after: u64,
     /// Fraction of trees that compression removed, from 0 to 1.
     pub trees_removed: f64,
-    /// Number of rows in all files. Only in profiles of processes.
+    /// Number of rows in the files of all processes. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
 }
 
-/// One node of a compressed tree: the calls with one shape below one parent node.
+/// One node of a compressed tree: all calls that have the same shape and the same parent node.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TreeNode {
     /// Name of the calls.
@@ -182,8 +182,8 @@ pub struct TreeNode {
     /// The processes that made the calls. Only in profiles of processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
-    /// A map from the name of each host to the sums over its calls, if the trace has several hosts.
-    /// In profiles of processes, a map from the name of each process.
+    /// A map from the name of each host to the sums over its calls; empty if all calls are of one
+    /// host. In profiles of processes, the keys are the names of the processes.
     #[schemars(with = "BTreeMap<String, (u64, u128, u128, u128, Option<f64>)>")]
     pub of: BTreeMap<String, OfHost>,
     /// Some calls of this node, which can be looked up in the trace (exemplars).

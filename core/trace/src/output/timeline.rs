@@ -33,7 +33,8 @@ pub struct Timeline {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "call-path"))]
     pub cause: Option<String>,
-    /// The calls of the tree without the root call, in order of start; each follows its caller.
+    /// The calls of the tree, the root call first. Each call follows its caller, and the calls of
+    /// one caller are in order of start.
     pub calls: Vec<TimelineCall>,
 }
 
@@ -44,7 +45,7 @@ pub struct TimelineCall {
     pub name: String,
     /// Service and host of the call, as far as they are known.
     pub place: String,
-    /// Depth of the call in the tree: the number of calls around it.
+    /// Depth of the call in the tree: the number of calls that enclose it.
     pub depth: u32,
     /// Start of the call, seconds after the start of the tree; negative if the hosts' clocks
     /// disagree.

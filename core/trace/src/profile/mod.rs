@@ -210,7 +210,8 @@ impl SpanProfile {
         }
     }
 
-    /// Sets the table of texts, to which the numbers of the names of all recorded calls refer.
+    /// Sets the table of texts. The names of all recorded calls are stored as numbers in this
+    /// table.
     pub(crate) fn know(&mut self, texts: Texts) {
         self.texts = texts;
     }
@@ -400,10 +401,10 @@ impl SpanProfile {
         shapes
     }
 
-    /// Returns the index of the child of the node `parent` with the key `branch`, and false. The
-    /// child is created if it does not exist. If the profile has too many nodes to create the
-    /// child, returns the index of the node without a parent in which calls of the same name are
-    /// merged, and true.
+    /// Returns (node, whether calls are merged by name only). The node is the child of the node
+    /// `parent` with the key `branch`, which is created if it does not exist. If the profile has
+    /// too many nodes to create the child, the node is instead the one without a parent in which
+    /// calls of the same name are merged.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

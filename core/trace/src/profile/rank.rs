@@ -161,7 +161,7 @@ pub struct Rankings {
     pub ranking_by_name: Vec<Entry>,
     /// Calls that wait, by call path.
     pub waits: Vec<Entry>,
-    /// Number of entries left out of the three rankings because of the limit.
+    /// Number of entries that the limit leaves out of the three rankings.
     pub ranking_beyond_limit: u64,
 }
 

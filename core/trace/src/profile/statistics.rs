@@ -1,5 +1,5 @@
-//! Computes statistics over the calls merged at a node: exact sums, the distribution of durations
-//! and a few exemplars.
+//! Computes statistics over the calls merged at a node of a profile: exact sums, the distribution
+//! of durations and a few exemplars.
 
 use dfslab_stats::Histogram;
 use serde::{Deserialize, Serialize};
@@ -109,8 +109,7 @@ pub struct Statistics {
     beyond: Option<Box<Sums>>,
 }
 
-/// Sums over calls. `Statistics::estimated` returns such sums over all calls that the recorded
-/// calls represent.
+/// Sums over calls. In the result of `Statistics::estimated`, these are all calls, recorded or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Sums {
     /// Number of calls.

@@ -1,6 +1,6 @@
-//! For a span that makes calls on other logical threads: finds the time periods in which these
-//! calls run. While the self time of the span is divided into segments, each of these calls is
-//! visited once.
+//! Finds the time periods in which the calls run that a span makes on other logical threads. The
+//! calls of one logical thread are disjoint or nested in time. While the self time of the span is
+//! divided into segments, each of the calls is visited only once.
 
 use super::steps;
 
@@ -28,11 +28,11 @@ impl Elsewhere {
         }
     }
 
-    /// Returns the periods in which at least one call on another logical thread runs, if they
-    /// overlap the interval from `start_ns` to `end_ns`. Each period is (start, end, index of the
-    /// span that ends last). A period starts at `start_ns` at the earliest, but may end after
-    /// `end_ns`. The intervals of consecutive calls of this function must be in order of time and
-    /// must not overlap.
+    /// Returns the periods in which at least one call on another logical thread runs. Returns those
+    /// that overlap the interval from `start_ns` to `end_ns`, as (start, end, index of the span
+    /// that ends last). A period starts at `start_ns` at the earliest, but may end after `end_ns`.
+    /// The intervals of consecutive calls of this function must be in order of time and must not
+    /// overlap.
     pub fn within(&mut self, start_ns: u64, end_ns: u64) -> Vec<Call> {
         while self.peek().is_some_and(|call| call.0 <= start_ns) {
             self.meet();
@@ -79,7 +79,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Finds the periods by their definition, by checking every call for every interval.
+    /// Finds the periods naively, by checking every call for every interval. The tests compare
+    /// `Elsewhere::within` with this function.
     fn plain(calls: &[Call], (start_ns, end_ns): (u64, u64)) -> Vec<Call> {
         let mut found: Vec<Call> = Vec::new();
         for &(from_ns, to_ns, span) in calls {

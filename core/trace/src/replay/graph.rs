@@ -1,6 +1,6 @@
 //! A graph of the events in recorded call trees. An event is the start or the end of a segment of a
-//! call. An edge leads from an event to another event that cannot happen before the first one. One
-//! pass over the graph replays the execution.
+//! call. An edge from event A to event B means that B cannot happen before A. One pass over the
+//! graph replays the execution.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -83,8 +83,8 @@ pub struct Graph {
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
-    /// For each segment, the delay from the latest of the events that must precede the segment to
-    /// the segment's start, ns.
+    /// For each segment, ns: the segment's start minus the time of the latest event that must
+    /// precede it.
     lag_ns: Vec<u64>,
     open: Vec<bool>,
     order: Vec<u32>,
@@ -307,7 +307,7 @@ impl Graph {
             let usual = match kind {
                 Class::Wait => 0,
                 _ if free.len() >= 3 => free[free.len() / 2],
-                // Nearly every gap between these calls was a wait for another call, so the gap may
+                // Nearly every gap between child calls was a wait for another call, so a gap may
                 // contain no work at all.
                 Class::Between => 0,
                 Class::Leaf => least,

@@ -71,8 +71,8 @@ fn on_many_threads(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// Creates a tree of consecutive calls and chains of calls. Between these, very long calls on other
-/// threads begin.
+/// Creates a tree of consecutive calls and of chains of calls. In between, very long calls begin on
+/// other threads.
 fn mixed(calls: u64) -> Vec<Row> {
     let one = |call: u64| {
         let at = 100 * (call / 3);

@@ -39,10 +39,10 @@ const STEPS_MAX: usize = 60;
 /// end-to-end time.
 const WIDE: f64 = 0.6;
 const NOTABLE: f64 = 0.02;
-/// Half-width of a 90 % confidence interval in standard errors.
+/// Half-width of a 90 % confidence interval, in units of the standard error.
 const Z90: f64 = 1.645;
 
-/// Whether a faster step shortens the whole.
+/// Whether a faster step shortens the end-to-end time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SavingVerdict {
@@ -51,7 +51,7 @@ pub enum SavingVerdict {
     /// The saving is not distinguishable from zero, or too small to matter.
     #[serde(rename = "no gain")]
     NoGain,
-    /// The confidence interval of the saving is wide.
+    /// The confidence interval of the saving is too wide for a verdict.
     #[serde(rename = "cannot tell")]
     Inconclusive,
 }
@@ -69,13 +69,13 @@ pub struct Saving {
     pub low: f64,
     /// Upper end of the 90 % confidence interval of the saving.
     pub high: f64,
-    /// Whether a faster step shortens the whole, according to the interval.
+    /// Whether a faster step shortens the end-to-end time, according to the interval.
     pub verdict: SavingVerdict,
     /// Seconds of the step's self time that were work or an unexplained delay.
     pub work_s: f64,
     /// Seconds of the step's self time that were spent waiting for other steps.
     pub waited_s: f64,
-    /// Whether the name of the step's calls marks them as waits.
+    /// Whether calls of the step are waits, by their name or by the recorder's classification.
     pub wait: bool,
     /// Self time of the step as a fraction of all self time. A ranking by self time would suggest
     /// this fraction as the saving.

@@ -1,5 +1,6 @@
-//! The graph of the logical threads of a call tree, in which two logical threads are adjacent if
-//! one calls the other, and distances in this graph.
+//! The graph of the logical threads of a call tree, and distances in this graph. The calls of one
+//! logical thread are disjoint or nested in time. Two logical threads are adjacent if one calls the
+//! other.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -94,8 +95,8 @@ mod tests {
         far
     }
 
-    /// Random calls between logical threads: most of the calls form a tree of logical threads, and
-    /// a few calls lead back.
+    /// Random calls between logical threads: each thread is called by one earlier thread, and some
+    /// threads also call a random thread.
     fn calls() -> impl Strategy<Value = Vec<(u32, u32)>> {
         let one = (any::<prop::sample::Index>(), any::<bool>(), 0..40u32);
         prop::collection::vec(one, 1..60).prop_map(|rows| {

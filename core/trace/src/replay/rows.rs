@@ -1,5 +1,6 @@
-//! Assigns calls whose thread is unknown to logical threads. Of the logical threads that are free
-//! at the start of a call, the call is assigned to the one with the lowest number.
+//! Assigns calls whose thread is unknown to logical threads, whose calls are disjoint or nested in
+//! time. Of the logical threads that are free at the start of a call, the call is assigned to the
+//! one with the lowest number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

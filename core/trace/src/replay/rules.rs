@@ -1,4 +1,5 @@
-//! Infers regular dependencies between logical threads from the times of many repetitions.
+//! Infers regular dependencies between logical threads from the times of many repetitions. The
+//! calls of one logical thread are disjoint or nested in time.
 //!
 //! No span of a streaming write says "packet 40 was accepted once packet 24 had left the buffer".
 //! But the times of the spans may show it: for some distance d, the i-th item of one stream never
@@ -137,9 +138,9 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     fn releases(&self, streams: impl Iterator<Item = SegmentStream>, found: &mut Vec<Release>) {
-        // For each pair of logical threads (that of a stream, and one that it follows although no
-        // waiting is visible): the smallest lag of such a dependency in ns, and the entries of the
-        // dependency, one for each segment.
+        // The key is a pair of logical threads: the thread of a stream, and a thread whose calls
+        // the stream follows although no waiting is visible. The value is the smallest lag of these
+        // dependencies in ns, and the dependencies of the stream, one for each segment.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
@@ -189,10 +190,10 @@ impl Tree<'_> {
     }
 
     /// Finds calls that the items of a stream follow although no waiting is visible: for at least
-    /// 98 % of the items, the start of call i (or its end, for all calls) comes before the end of
-    /// item i. `ends` has the end of each item, ns. Considers the calls of one name on a
-    /// neighbouring logical thread (distance 1 in `near`), if there are as many calls as items. Of
-    /// several such names, returns the one with the smallest lag; None if there is none.
+    /// 98 % of the items, event i precedes the end of item i. The events are either the starts or
+    /// the ends of the calls. `ends` has the end of each item, ns. Considers the calls of one name
+    /// on a neighbouring logical thread (distance 1 in `near`), if there are as many calls as
+    /// items. Of several such names, returns the one with the smallest lag; None if there is none.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -326,7 +327,7 @@ impl Tree<'_> {
     /// Determines which event may release each item of a stream. The events are the starts or, if
     /// `at_end`, the ends of the calls `self.events[events]`. Event i + shift is assigned to item
     /// i. The shift is the largest number with which at least about 98 % of the items end no
-    /// earlier than their event. None if too few items end after any event.
+    /// earlier than their event. None if too few items end after the first event.
     fn candidate(
         &self,
         (ends, paused): (&[u64], &[bool]),
@@ -367,8 +368,9 @@ impl Tree<'_> {
         })
     }
 
-    /// Accepts candidates in their order and adds their dependencies to `found`. Skips a candidate
-    /// if too few of the ends that it explains are still unexplained by the accepted candidates.
+    /// Accepts candidates in the given order and adds their dependencies to `found`. Skips a
+    /// candidate if it explains too few of the pauses that the candidates accepted before it leave
+    /// unexplained.
     fn choose(
         &self,
         stream: &SegmentStream,

@@ -1,5 +1,5 @@
-//! Finds segments that repeat on a logical thread of a call tree, so that their dependencies
-//! can be inferred.
+//! Finds segments that repeat on a logical thread of a call tree, so that their dependencies can be
+//! inferred. A segment is a time interval of one call on one logical thread.
 
 use std::collections::BTreeMap;
 

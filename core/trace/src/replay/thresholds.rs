@@ -1,18 +1,18 @@
 //! The thresholds by which regular dependencies are inferred (`rules`). The origin of each one is
 //! in verification/constants.toml.
 
-/// Minimum number of segments in a stream, and of calls with one name on another logical thread,
-/// from which a regular dependency is inferred.
+/// A regular dependency is inferred only from at least this number of segments of a stream and at
+/// least this number of calls of one name on another logical thread.
 pub(super) const ITEMS_MIN: usize = 8;
-/// Minimum fraction of the tree's duration that the segments of a stream must take in sum for a
-/// dependency of the stream to be inferred.
+/// Dependencies are inferred only for a stream whose segments take at least this fraction of the
+/// tree's duration in sum.
 pub(super) const SHARE_MIN: f64 = 0.005;
 /// The lag is the time from an event to the end of a segment. The event counts as the cause of the
 /// end if the lag exceeds the smallest lag by at most this fraction of the median time between two
 /// consecutive ends.
 pub(super) const SLACK: f64 = 0.1;
-/// Minimum fraction of a stream's still unexplained pauses that events must explain to be accepted
-/// as the cause of the pauses.
+/// Events are accepted as the cause of a stream's pauses only if they explain at least this
+/// fraction of the pauses that are still unexplained.
 pub(super) const EXPLAINED_MIN: f64 = 0.4;
 /// Largest number of streams of a tree for which dependencies are inferred.
 pub(super) const STREAMS_MAX: usize = 400;

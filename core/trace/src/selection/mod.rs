@@ -115,8 +115,7 @@ pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
     }
 }
 
-/// The key, in the sums over dropped calls by rule, for calls that were dropped because they match
-/// none of the `keep` rules.
+/// The key in `AllLeftOut` of calls that were dropped because they match none of the `keep` rules.
 const NOT_KEPT: &str = "not among those to keep";
 
 /// Maximum number of cached decisions, at which the cache is emptied. Only forged traces have more

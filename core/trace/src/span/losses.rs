@@ -22,15 +22,16 @@ pub struct SpanLosses {
     /// Number of spans that were made roots because their parent is in none of the files or their
     /// parent id is malformed.
     pub missing_parents: u64,
-    /// Number of cycles of parents that were broken: the earliest span of each became a root.
+    /// Number of cycles of parent links that were broken by making the earliest span of the cycle a
+    /// root.
     pub cycles: u64,
     /// Number of spans that were set to zero length because they end before they start.
     pub end_before_start: u64,
-    /// Number of spans that extend beyond their parents. Only their part within the parent counts
-    /// for the parent's self time.
+    /// Number of spans that extend beyond their parents. The part of such a span outside its parent
+    /// does not reduce the parent's self time.
     pub outside_parent: u64,
-    /// Number of spans below the deepest level that is kept, which were moved up to it. Sums are
-    /// unchanged.
+    /// Number of spans that were too deep in their tree and were moved up to the deepest level that
+    /// is kept. Sums are unchanged.
     pub deep_spans: u64,
     /// Number of names that were truncated to the maximum length.
     pub long_names: u64,
@@ -50,8 +51,8 @@ pub struct SpanLosses {
     /// Number of spans that arrived after their tree was merged and are stored as a separate tree.
     /// Sums are unchanged.
     pub late_spans: u64,
-    /// Number of traces longer than the window, which were merged before they were complete to
-    /// bound the memory.
+    /// Number of traces that were merged before they were complete, because too many spans waited
+    /// in memory.
     pub cut_traces: u64,
     /// Number of spans that have no service because they were merged before their resource was
     /// read.

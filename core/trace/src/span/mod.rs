@@ -197,7 +197,7 @@ fn slot(text: &[u8]) -> usize {
     (text.len() * 7 + end(text.first()) * 3 + end(text.last())) % RECENT_SLOTS
 }
 
-/// The spans of any number of files, with the table of their texts and the counts of damage.
+/// The spans of any number of files, with the table of their texts and the counts of damaged spans.
 #[derive(Clone, Debug, Default)]
 pub struct SpanStore {
     /// The spans, in the order of arrival.

@@ -15,7 +15,7 @@ pub const ONE: u64 = 1 << 20;
 const WEIGHT_MAX: u64 = 1 << 54;
 
 /// Returns the sampling weight for a probability, in units of 2^-20. None if the probability is not
-/// above 0, is above 1, or is so small that the weight would exceed the largest accepted weight.
+/// in (0, 1], or if it is so small that the weight would exceed the largest accepted weight.
 pub fn weight_of(probability: f64) -> Option<u64> {
     let weight = ONE as f64 / probability;
     let believed = probability > 0.0 && probability <= 1.0 && weight <= WEIGHT_MAX as f64;

@@ -27,9 +27,11 @@ pub struct Walk {
 
 impl Walk {
     /// If the spans are in canonical form, computes the parent (`parents`) and the self time
-    /// (`self_ns`) of each span and returns true. Otherwise returns false. In canonical form each
-    /// trace is contiguous, ids ascend, every span is valid and follows its caller, no call failed,
-    /// depth is bounded, and the calls of a caller are ordered by start.
+    /// (`self_ns`) of each span and returns true. Otherwise returns false.
+    ///
+    /// In canonical form, each trace is contiguous, ids ascend, no span ends before it starts, and
+    /// each span follows its caller. No call below a root failed, no call is below the level
+    /// `DEPTH_MAX`, and the calls of a caller are ordered by start.
     pub fn link(&mut self, spans: &[Span], parents: &mut Vec<u32>, self_ns: &mut Vec<u64>) -> bool {
         parents.resize(spans.len(), NONE);
         self_ns.resize(spans.len(), 0);
@@ -108,8 +110,8 @@ mod tests {
     use crate::tree::Forest;
     use proptest::prelude::*;
 
-    /// Creates spans in canonical form: two traces, each a chain of ids with gaps, whose calls
-    /// begin one after the other.
+    /// Creates two traces in canonical form. In each trace, ids ascend with gaps, and calls begin
+    /// one after the other.
     fn tidy(shape: &[(usize, u64, u64)]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         for trace_id in [9, 4] {
@@ -133,8 +135,9 @@ mod tests {
         spans
     }
 
-    /// Reconstructs the spans by both algorithms and checks that the results are equal. Returns
-    /// whether the one-pass algorithm could be used.
+    /// Reconstructs the call trees of the spans by the one-pass algorithm and by the general
+    /// algorithm of the module `tree`, and asserts that the results are equal. Returns whether the
+    /// one-pass algorithm could be used.
     fn compared(spans: &[Span]) -> bool {
         let store = SpanStore {
             spans: spans.to_vec(),

@@ -25,9 +25,9 @@ impl Children {
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
-        // The number of children of node n is stored at n + 2. After summation, entry n + 1 is the
-        // start of the list of node n. While the list is filled, entry n + 1 advances to the end of
-        // the list, which is the start of the list of node n + 1.
+        // Entry n + 2 of `starts` is first the number of children of node n. After summation, entry
+        // n + 1 is the start of the list of node n. While the list is filled, entry n + 1 advances
+        // to the end of the list, which is the start of the list of node n + 1.
         starts.resize(parents.len() + 2, 0);
         for &parent in parents.iter().filter(|&&parent| parent != NONE) {
             starts[parent as usize + 2] += 1;
@@ -407,7 +407,8 @@ impl Forest {
         self.children.fill(&self.parents);
         self.walk_down(downwards);
         self.measure_self();
-        // Calls that extend beyond their parents were already counted before calls were dropped.
+        // Restores this number: calls that extend beyond their parents were counted before calls
+        // were dropped.
         self.losses.outside_parent = outside;
     }
 

@@ -1,5 +1,5 @@
-//! Tests that JSON and protobuf files of one trace give the same spans. The messages generated from
-//! OTLP's definition are the oracle of both readers.
+//! Tests that JSON and protobuf files of one trace give the same spans. Both readers are also
+//! compared with the messages that are generated from OTLP's definition.
 
 use std::path::Path;
 
@@ -84,8 +84,8 @@ fn a_document_a_line_costs_no_more_than_one_document() {
         start.elapsed().as_secs_f64()
     };
     let (few, many) = (seconds_of(10_000), seconds_of(100_000));
-    // The input is ten times as large. If each line required reading the whole file again, the time
-    // would be a hundred times as long.
+    // `many` is the time for ten times as many lines as `few`. If each line required reading the
+    // whole file again, the time would be a hundred times as long.
     assert!(many < 50.0 * few, "{many} s against {few} s");
 }
 

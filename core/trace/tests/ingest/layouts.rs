@@ -1,5 +1,5 @@
-//! Tests that spans that are decoded by comparison with earlier spans equal the same spans when
-//! they are parsed in full.
+//! Tests that decoding a span by comparison with earlier spans gives the same result as parsing it
+//! in full.
 
 use std::path::Path;
 
@@ -126,7 +126,8 @@ fn alone(span: &[u8]) -> Option<Parsed> {
     parsed(&file_of(&[span.to_vec()]))
 }
 
-/// Concatenates the spans and adds the losses of several files. None if one of them is invalid.
+/// Concatenates the spans and adds the losses of several files. None if one of the files is
+/// invalid.
 fn joined(files: &[Option<Parsed>]) -> Option<Parsed> {
     let (mut all, mut losses) = (Vec::new(), SpanLosses::default());
     for file in files {
@@ -166,7 +167,8 @@ fn a_span_is_parsed_the_same_among_like_spans_and_alone() {
 
 #[test]
 fn a_changed_byte_has_the_same_effect_in_a_file_and_alone() {
-    // There are few layouts, and each occurs before the span that is changed.
+    // The same twelve spans occur three times, so the layout of each span is known before a span of
+    // the third copy is changed and read.
     let kinds = encoded(7, 12);
     let kinds = [kinds.clone(), kinds.clone(), kinds].concat();
     // The result for a span that is read alone does not depend on other spans. So after a change of

@@ -1,4 +1,5 @@
-//! The files of a stream that exist, and the purposes of its random numbers.
+//! The files that exist at a point of an operation stream, and the purposes for which random
+//! numbers are drawn.
 
 /// The purpose of a random number. The purpose is part of the number's key, so that numbers for
 /// different purposes are independent. `prepared.rs`, `access.rs` and `arrival.rs` define further

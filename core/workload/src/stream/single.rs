@@ -14,8 +14,8 @@ const DECIDING_BITS: u32 = 53;
 pub(super) struct Singles {
     shares: Vec<Drawn>,
     transfer_bytes: u64,
-    /// Binary logarithm of the transfer size if the size is a power of two, so that a shift
-    /// replaces a slow division.
+    /// Binary logarithm of the transfer size, so that a shift replaces a slow division; None if the
+    /// size is no power of two.
     shift: Option<u32>,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct Drawn {
 }
 
 impl Singles {
-    /// Makes the fast generator for a phase; None if not all of its operations are single transfers
-    /// at random offsets of the client's own files.
+    /// Makes the fast generator for a phase. None unless all operations of the phase are single
+    /// transfers at random offsets of the client's own files.
     pub fn of(phase: &Phase, transfer_bytes: u64) -> Option<Self> {
         let drawn = phase.mix.len() == 1 || phase.mix_order == MixOrder::Random;
         if !drawn || phase.files != Files::Own {

@@ -36,8 +36,9 @@ AdvisedSource = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
 ]
-# Defaults of options of `--verify`. PAIRS: number of runs before and after each change. TIME: how
-# long all these runs may take. RECORDS: file to which a record of each change is written.
+# Defaults of options of `--verify`. PAIRS: number of pairs of runs for each change (one run before
+# it, one after it). TIME: how long all these runs may take. RECORDS: file to which a record of each
+# change is written.
 PAIRS, TIME, RECORDS = 3, "10 min", Path("runs") / "interventions.jsonl"
 
 
@@ -220,7 +221,8 @@ def _verify(
 
 def _stored(source: Path) -> Recommended | None:
     """Returns the advice for a run. If the run's folder has no stored advice yet, it is computed
-    and stored first. Returns None if `source` is a scenario file."""
+    and stored first. Returns None for a scenario file, and for a run to which no advice can be
+    given."""
     if not source.is_dir():
         return None
     from dfslab.studies.decisions.advised import Advised

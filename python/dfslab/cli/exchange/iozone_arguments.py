@@ -236,10 +236,9 @@ def _clients(given: Options) -> int:
 
 
 def _tests(given: Options) -> list[str]:
-    """Returns the names of the requested tests, in iozone's order; without the option -i, those of
-    the tests 0 to 5. With -+n, the tests that repeat an earlier test are left out. Raises
-    InputError if the first test does not write, because a reading test needs the files of test
-    0."""
+    """Returns the names of the requested tests, in iozone's order; without the option -i, the names
+    of tests 0 to 5. With -+n, the tests that repeat an earlier test are left out. Raises InputError
+    if the first test does not write, because a reading test needs the files of test 0."""
     numbers = {_test(text) for text in given.tests} or {number for number in TESTS if number < 6}
     found = [
         test

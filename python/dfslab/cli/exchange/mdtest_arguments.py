@@ -142,7 +142,7 @@ def summary(rates: Iterable[tuple[str, float]], iterations: int, phases: str = "
     """Returns mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate
     of each phase.
 
-    `rates`: phases, each with its operations per second in one iteration. `phases`: letters by
+    `rates`: pairs of a phase and its operations per second in one iteration. `phases`: letters by
     which mdtest names the phases to list; "" for all phases.
     """
     rows: dict[str, list[float]] = {}

@@ -28,10 +28,10 @@ SUSPENDING = (signal.SIGTSTP, signal.SIGCONT)
 # has written its exit code. EXIT_LIMIT_S begins when the child has closed its output.
 WORK_DONE_LIMIT_S = 10.0
 EXIT_LIMIT_S = 1.0
-# Seconds from the killing of the child until the parent ends without it, if the child still exists.
+# Seconds that the parent waits for a killed child to end, before the parent ends without it.
 LEAVE_AFTER_S = 2.0
-# Seconds from a signal that is passed on to the child until the child is killed. Clients may take
-# two minutes to remove their files.
+# The child is killed this many seconds after a signal was passed on to it. Clients may take two
+# minutes to remove their files.
 STOP_LIMIT_S = 150.0
 POLL_S = 0.5
 FAILED = 1
@@ -139,9 +139,9 @@ class Attendant:
                 self._pass_on(signal.Signals(waited.si_signo))
 
     def _judged(self, status: int) -> int:
-        """Returns the wait status with which this process shall end. Normally this is the child's
-        wait status `status`. If the child was killed after its work was done, it is a wait status
-        that has the exit code which the child wrote to the pipe."""
+        """Returns the wait status with which this process shall end. If the child was killed after
+        it had written its exit code to the pipe, the wait status is made from this exit code.
+        Otherwise it is the child's wait status `status`."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8

@@ -16,8 +16,8 @@ EVERY_S = 15.0  # seconds between two lines; a run that is shorter prints nothin
 class LineReporter:
     """A progress callback that prints at most one line per `EVERY_S` seconds to standard error.
 
-    Each line contains the minutes since the start, the proportion of the work that is done, the
-    current activity, and the estimated time left if it is known.
+    Each line contains the time since the start (minutes:seconds), the proportion of the work that
+    is done, the current activity, and the estimated time left if it is known.
     """
 
     watch = None  # live values of workload runs are shown only in a terminal

@@ -1,4 +1,4 @@
-"""Recognises repeated signals: several signals that are one request to end a command."""
+"""Recognises when several signals are one and the same request to end a command."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ class InspectedMachine:
     number of running processes over the last minute. `governor`: frequency governor of the
     processor; "" if unknown. `lacking`: for each optional extra that is incomplete, the first of
     its libraries that is not installed. `packages`: the Debian packages of programs that emulated
-    hosts need and that are missing. `has_namespaces`: whether this user may make namespaces, in
-    which emulated hosts run; containers often forbid it.
+    hosts need and that are missing. `has_namespaces`: false if root may not make namespaces, in
+    which emulated hosts run; containers often forbid it. True if this was not tried.
     """
 
     is_root: bool
@@ -70,8 +70,8 @@ class InspectedPart:
 
 
 def inspect() -> InspectedMachine:
-    """Inspects this machine. Nothing is changed. Only root tries whether namespaces can be made,
-    because other users cannot start emulated hosts anyway."""
+    """Inspects this machine. Nothing is changed. Whether namespaces can be made is tried only for
+    root, because other users cannot start emulated hosts, and only if no package is missing."""
     is_root = os.geteuid() == 0
     packages = kernel.missing_programs()
     missing = {extra: names[0] for extra in EXTRAS if (names := absent(extra))}

@@ -74,7 +74,8 @@ def doctor(
 
 
 def _owner_of(one: leftovers.AbandonedRun) -> str:
-    """Returns who left a directory in a directory of a user."""
+    """Returns a text that says what left a directory behind: a killed probe, or a run that was
+    killed or given up."""
     return "a probe that was killed" if one.is_of_probe else "a run that was killed or given up"
 
 

@@ -33,9 +33,11 @@ class Scaling:
 
 def is_of_rates(path: Path, has_counts: bool) -> bool:
     """Returns whether the CSV table in `path` has measured rates instead of hardware. `has_counts`:
-    whether the command line has numbers of clients or servers. If it has, a table is taken for a
-    table of rates unless it has the columns of a hardware table. An error then names the column
-    that a table of rates lacks."""
+    whether the command line has numbers of clients or servers.
+
+    A table with the columns of a hardware table has no rates. Any other table has rates if
+    `has_counts` is true or if it has the columns of a table of rates. If such a table lacks a
+    column, the error that its reader raises names the column."""
     text = inputs.text("TABLE", path)
     is_of_hardware = hardware_table.is_of_systems(text)
     return not is_of_hardware and (has_counts or load_table.is_of_rates(text))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 # The default method: it needs no calibration and answers within milliseconds.
 USUAL_METHOD = "sequence"
-# The largest mean response time in a burst, if the option --within is not given.
+# The default of the option --within: the largest allowed mean response time in a burst.
 USUAL_BOUND = "1s"
 
 

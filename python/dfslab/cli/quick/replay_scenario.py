@@ -25,9 +25,10 @@ from dfslab.spec.scenario import Scenario
 class ReplayOptions:
     """The options of a replay.
 
-    `time`: time limit of each repetition. `space`: maximum size of all files; "": SPACE_SHARE of
-    the free space. `speed`: 0 replays each call directly after the previous one, 1 at the recorded
-    times, 2 twice as fast. `is_cold`: whether the page cache is cold at the start, not warm.
+    `time`: time limit of each repetition. `space`: maximum size of all files; "": no limit except
+    SPACE_SHARE of the free space, which always holds. `speed`: 0 replays each call directly after
+    the previous one, 1 at the recorded times, 2 twice as fast. `is_cold`: whether the page cache is
+    cold at the start, not warm.
     """
 
     time: str = "60s"

@@ -49,8 +49,9 @@ def compared(
 
 
 def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
-    """Returns one pair of cohorts (groups of calls) for each process. Each pair has the process
-    name, the calls of all other processes of the same role, and the calls of this process.
+    """Returns one pair of cohorts (groups of calls) for each process that is not the only one of
+    its role. Each pair has the process name, the calls of all other processes of the same role, and
+    the calls of this process.
 
     In the paths of calls, processes are replaced by their roles, so that paths of different
     processes can be equal.

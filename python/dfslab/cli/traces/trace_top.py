@@ -55,10 +55,10 @@ class Increase:
 
 @dataclass
 class Snapshot:
-    """The state of a trace at one update: the calls, times and bytes of all steps since the start
-    of the trace (`whole`), and their increase in the last period of `period_s` seconds (`work` and
-    `waits`). `written_s`: time at which the newest profile was written, in seconds. `ended`:
-    whether no process writes any more."""
+    """The state of a trace at one update. `whole`: the calls, times and bytes of all steps since
+    the start of the trace. `work` and `waits`: their increase in the last period of `period_s`
+    seconds, for steps that work and for steps that wait. `written_s`: time at which the newest
+    profile was written, in seconds. `ended`: whether no process writes any more."""
 
     whole: TraceProfile
     written_s: float

@@ -13,7 +13,7 @@ from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, unknown
 
-# The unit letters of a size, each with its power of 1024.
+# The unit letters of a size. The value of each is the exponent of 1024 for which it stands.
 POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 SIZE = re.compile(r"(\d+)([bkmgt]?)(?:ib|b)?", re.IGNORECASE)
 
@@ -56,8 +56,8 @@ class GivenOptions:
         return number
 
     def size(self, option: str, default: str) -> int:
-        """Returns the size that an option has, in bytes; `default` is used if it is not given. Unit
-        letters are powers of 1024."""
+        """Returns the size that an option has, in bytes; `default` is used if it is not given. A
+        unit letter stands for a power of 1024."""
         text = self.values.get(option, default)
         return size_bytes(f"{self.tool}.{option}", text)
 
@@ -128,8 +128,8 @@ class ToolOptions:
 
 
 def size_bytes(key: str, text: str) -> int:
-    """Parses a size and returns it in bytes. Its unit letter is a power of 1024. Raises InputError
-    for the setting `key` if the text is no size."""
+    """Parses a size and returns it in bytes. A unit letter stands for a power of 1024. Raises
+    InputError for the setting `key` if the text is no size."""
     matched = SIZE.fullmatch(text.strip())
     if matched is None or not int(matched[1]):
         raise InputError(key, text, "must be a number of bytes from 1 on, or one with k, m, g, t")
