@@ -33,14 +33,13 @@ if TYPE_CHECKING:
     from dfslab.spec.systems.filesystem import FileSystem
 
 PACKAGE = Path(__file__).parent
-# Matches the definition of the function `make`, with which a file makes the members that its NAMES
-# lists.
+# Matches the definition of the function `make`. A file with NAMES uses it to construct each member.
 MAKE = re.compile(r"^def make\(", re.MULTILINE)
 Kind = TypeVar("Kind")
 
 
 class DiscoveryError(Exception):
-    """Raised if the file of a member violates the interface of its type of member.
+    """Raised if the file of a member violates the interface of the member's type.
 
     The message names the file and the reason.
     """
@@ -49,12 +48,12 @@ class DiscoveryError(Exception):
 @dataclass(frozen=True)
 class Room:
     """A type of member, such as workloads, and the places in which members of this type are found.
-    `noun`: the word for a member in messages.
 
-    `folder`: subfolder of this package and of each folder of DFSLAB_PATH. `group`: group of entry
-    points, whose values are modules. `of_folders`: each member is a folder (or package) that
-    contains a `facts.py`. `by_names`: a file declares the names of its members as NAMES; a file
-    without NAMES has no members.
+    `noun`: the word for a member in messages. `folder`: subfolder of this package, and of each
+    folder of DFSLAB_PATH, with the members. `group`: name of the group of entry points; each entry
+    point leads to a member's module. `of_folders`: true if each member is a folder (or package)
+    that contains a `facts.py`; false if each member is in a Python file. `by_names`: true if a file
+    lists the names of its members as NAMES; a file without NAMES then has no members.
     """
 
     noun: str
@@ -99,11 +98,10 @@ def roots() -> list[Path]:
 
 def members(room: Room) -> dict[str, Path]:
     """Returns a dictionary with the file (or folder) of every member of the type `room`, including
-    members in installed packages. The keys are the members' names, in ascending order.
+    members in installed packages. The keys are the members' names.
 
-    If the files of this type declare NAMES (`by_names`), the members are in the order of their
-    files instead of the order of their names. Raises DiscoveryError if two members have the same
-    name.
+    The keys are in ascending order, except for types whose files declare NAMES (`by_names`): their
+    members are in the order of the files. Raises DiscoveryError if two members have the same name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -148,8 +146,8 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=64)
 def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Path, ...]:
-    """Returns the files (or folders) of the members in several folders. Each of `places` is a pair:
-    a folder, and its modification time in ns.
+    """Returns the files (or folders) of the members in the folders `places`. Each element of
+    `places` is a pair (folder, modification time of the folder in ns).
 
     The modification times are part of the cache key, so a changed folder is read again.
     """
@@ -199,8 +197,8 @@ class _Entry:
     path: Path
 
 
-# The caches of installed packages have the module search path as their key, because it determines
-# which packages are installed.
+# The module search path determines which packages are installed. So the caches of entry points have
+# this path as their key.
 @lru_cache(maxsize=1)
 def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
     """Returns the entry points for members of all types.
@@ -211,8 +209,8 @@ def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
     groups = {room.group for room in ROOMS}
     found: dict[str, list[metadata.EntryPoint]] = {}
     for package in metadata.distributions():
-        # First search the text for a group, which takes a tenth of the time of parsing the entry
-        # points. Few packages have members.
+        # Few packages have members. A search of the text for the name of a group takes a tenth of
+        # the time of parsing the entry points, so packages without such a group are not parsed.
         text = package.read_text("entry_points.txt") or ""
         if not any(group in text for group in groups):
             continue
@@ -283,8 +281,8 @@ def load(path: Path) -> ModuleType:
     """Imports the module in the file `path` and returns it.
 
     A module of this package or of an installed package keeps its import name. A module in a folder
-    of DFSLAB_PATH gets the import name that it would have in the folder of this package for members
-    of the same type.
+    of DFSLAB_PATH is imported under the name that it would have in this package, such as
+    `dfslab.workloads.NAME`.
     """
     for root in roots():
         if path.is_relative_to(root):
@@ -301,8 +299,8 @@ def load(path: Path) -> ModuleType:
 def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
     """Imports a member from a folder of DFSLAB_PATH, and returns its module.
 
-    `name`: import name, in the package of this type of member. `parts`: the path below the folder
-    of DFSLAB_PATH.
+    `name`: the import name that the module gets, such as `dfslab.workloads.NAME`. `parts`: the
+    parts of the file's path below the folder of DFSLAB_PATH.
     """
     if parts[0] == FILE_SYSTEMS.folder:
         room = importlib.import_module(f"dfslab.{FILE_SYSTEMS.folder}")
@@ -352,7 +350,8 @@ def made(path: Path, name: str) -> object:
 def named(room: Room, name: str, key: str) -> Path:
     """Returns the file of the member `name` of the type `room`.
 
-    Raises InputError for the setting `key`, with the known names, if there is no such member.
+    If there is no such member, raises InputError, which names the setting `key` and lists the known
+    names.
     """
     # Members of this package and of DFSLAB_PATH are searched first, because most members are there.
     # The entry points of installed packages are searched only if the member is not found there,
@@ -377,7 +376,7 @@ def _file_system(name: str, folder: Path) -> FileSystem:
 def file_system(name: str) -> FileSystem:
     """Returns the description of the file system `name`.
 
-    Raises InputError with the known names if there is none.
+    Raises InputError, which lists the known names, if there is no such file system.
     """
     return _file_system(name, named(FILE_SYSTEMS, name, "file_system.name"))
 
@@ -397,7 +396,8 @@ def _workload(name: str, path: Path) -> Workload:
 
 
 def workload(name: str) -> Workload:
-    """Returns the workload `name`. Raises InputError with the known names if there is none."""
+    """Returns the workload `name`. Raises InputError, which lists the known names, if there is no
+    such workload."""
     return _workload(name, named(WORKLOADS, name, "workload.name"))
 
 
@@ -426,7 +426,8 @@ def title(path: Path) -> str:
 
 
 def has_testbed(folder: Path) -> bool:
-    """Whether the file system in a folder has a testbed, which starts its real daemons."""
+    """Whether the file system in `folder` has a testbed, that is, code that starts the file
+    system's real daemons."""
     return (folder / "testbed.py").exists()
 
 
@@ -460,7 +461,7 @@ def _declared(path: Path, changed_ns: int, name: str) -> Any:
 def model(name: str) -> Model:
     """Returns a new object of the model `name`.
 
-    Raises InputError if there is none, or if `name` is an instrument.
+    Raises InputError if there is no such model, or if `name` is an instrument.
     """
     from dfslab.method import Model
 
@@ -473,7 +474,7 @@ def model(name: str) -> Model:
 def method(name: str) -> Method:
     """Returns a new object of the method `name`.
 
-    Raises InputError with the known names if there is none.
+    Raises InputError, which lists the known names, if there is no such method.
     """
     make: Callable[[str], Method] = declared(method_file(name), "make", FunctionType)
     return make(name)
@@ -487,7 +488,8 @@ def is_instrument(name: str) -> bool:
 
 
 def method_file(name: str) -> Path:
-    """The file of the method `name`. Raises InputError with the known names if there is none."""
+    """The file of the method `name`. Raises InputError, which lists the known names, if there is no
+    such method."""
     found = _in_files(INSTRUMENTS) | _in_files(MODELS)
     if name not in found:
         found = {known: path for known, _, path in methods()}

@@ -141,8 +141,8 @@ class StreamSimulation(Document):
 
     `operations_per_client` is the number of simulated operations of each client, and
     `operations_per_client_offered` the number of operations that the stream has for each client.
-    `firings` is the number of fired transitions, summed over all replications. A pipelined transfer
-    is split into at most `most_units_of_a_pipeline` units.
+    `firings` is the number of fired transitions, summed over all replications. Each pipelined
+    transfer is simulated as at most `most_units_of_a_pipeline` units.
     """
 
     operations_per_client: int
@@ -172,7 +172,7 @@ class NetworkSimulation(Document):
 
     `placements` is the number of simulated placements of files on servers, and `simulated_share`
     the fraction of each file that was simulated. `half_width` is the half-width of the rate's 90 %
-    interval relative to the rate, without the error of the model.
+    interval relative to the rate; it does not include the error of the model.
     """
 
     firings: int

@@ -25,8 +25,7 @@ class StrictDocument(Document):
 
 def current_keys(table: object, former: Mapping[str, str]) -> object:
     """Returns a stored table with the present names of renamed keys. `former` maps the former name
-    of each renamed key to its present name. Other values than dictionaries are returned unchanged.
-    """
+    of each renamed key to its present name. A value that is no dictionary is returned unchanged."""
     if not isinstance(table, dict):
         return table
     return {former.get(key, key): value for key, value in table.items()}

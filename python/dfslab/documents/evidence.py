@@ -23,8 +23,8 @@ Cache = Literal["warm", "cold", "direct"]
 
 
 class Speed(CheckedModel):
-    """The figures themselves: rates, throughput and latencies. Latencies are per operation, over
-    all clients."""
+    """The measured figures: rates, throughput and latencies. Latencies are per operation, over all
+    clients."""
 
     rate: PerSecond | None = Field(None, description="Operations a second of all clients")
     throughput: BytesPerSecond | None = Field(None, description="Bytes a second of all clients")
@@ -129,8 +129,8 @@ class Generator(CheckedModel):
 
 
 class Coverage(CheckedModel):
-    """How much of the planned work was done, and how much of the work that was done is included in
-    the figures."""
+    """How much of the planned work was done, and how much of the completed work the figures
+    include."""
 
     phases_planned: WholeNumber | None = Field(
         None, description="Phases that belong to the benchmark"
@@ -201,8 +201,9 @@ def product(*factors: float | None) -> float | None:
 
 
 def line_bytes_per_s(hardware: Hardware) -> float | None:
-    """Returns the total line rate in bytes per second of all clients or of all servers, whichever
-    is lower; None if neither is known."""
+    """Returns the smaller of two total line rates in bytes per second: that of all clients'
+    networks and that of all servers' networks. If only one is known, returns it; None if neither is
+    known."""
     return least(
         [
             product(hardware.client_nodes, hardware.client_line),

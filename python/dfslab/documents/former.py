@@ -66,9 +66,11 @@ def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
 
 
 def _profile(given: Mapping[str, Any] | None) -> TraceProfile | None:
-    """Returns the stored trace profile `given` as a document. Returns None if no profile is stored.
-    Also returns None if the stored profile lacks fields of today's form: it cannot be drawn, but
-    its trace file still exists."""
+    """Returns the stored trace profile `given` as a document.
+
+    Returns None if no profile is stored, or if the stored profile lacks fields of today's form.
+    Such a profile cannot be drawn, but its trace file still exists.
+    """
     try:
         return TraceProfile.model_validate(given) if given else None
     except ValidationError:

@@ -1,6 +1,6 @@
-"""The measurement of a workload run that a result stores: the load generator's report without data
-needed only for merging, and the counts that instruments took during the run.
-"""
+"""The measurement of a workload run that a result stores: the load generator's report and the
+counts that instruments took during the run. Data that are needed only to merge reports are
+omitted."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A host of the load generator and the clients that it ran: those with the numbers from
-    `clients_from` to `clients_to` - 1. If the host was lost during the run, `lost` is the reason.
+    """A host of the load generator. It ran the clients with the numbers from `clients_from` to
+    `clients_to` - 1. `lost` is the reason why the host was lost during the run; None if it was not
+    lost.
 
     For a worker of a cluster, the document also has the host's name and three times in seconds: the
     offset of the host's clock from the controller's clock, the largest error of this offset, and
@@ -47,7 +48,8 @@ class PlaceReport(Document):
 
 
 class FleetReport(Document):
-    """The cluster to which the load generator's hosts belonged, and its state at the end."""
+    """The cluster to which the load generator's hosts belonged, and the state of this cluster at
+    the end of the run."""
 
     kind: str
     scheduler: str
@@ -84,7 +86,7 @@ class DiskReads(Document):
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, stored: object) -> object:
-        """Reads the key `asked_bytes`, which earlier versions stored."""
+        """Renames the key `asked_bytes`, which earlier versions stored, to `requested_bytes`."""
         return current_keys(stored, {"asked_bytes": "requested_bytes"})
 
 
@@ -96,9 +98,9 @@ class CacheState(CacheReport):
 
 
 class RateInterval(Document):
-    """The mean rate of a run, computed from the counts of its whole seconds, and the 95 % interval
-    of the mean, in operations per second. The interval comes from a block bootstrap; `block_s` is
-    the length of its blocks in seconds."""
+    """The mean rate of a run, computed from the counts in each complete second of the run, and the
+    95 % interval of the mean, in operations per second. The interval comes from a block bootstrap;
+    `block_s` is the length of its blocks in seconds."""
 
     mean_per_s: float
     low_per_s: float
@@ -108,8 +110,8 @@ class RateInterval(Document):
 
 class MeasuredPhase(Document):
     """One phase of a workload run with several phases. `start_s` is in seconds from the common
-    start of the clients; `window_s` and `stonewall_s` are durations in seconds. Fields with the
-    name of a field of `PhaseReport` have the same meaning."""
+    start of the clients; `window_s` and `stonewall_s` are durations in seconds. Each field that
+    `PhaseReport` has as well has the same meaning as in `PhaseReport`."""
 
     name: str
     start_s: float
@@ -133,9 +135,9 @@ class CountedCalls(Document):
     each name of a call, and the sum of these means.
 
     The means come from a short and a long run: additional calls of the long run, divided by its
-    additional operations. `operations` is the number of these additional operations. It is 0 if
-    both runs have equally many, as in a phase with a single operation; there are no means then.
-    The server's calls are None if no calls of servers were counted.
+    additional operations. `operations` is the number of these additional operations. It is 0, and
+    there are no means, if both runs execute the same number of operations, as in a phase with a
+    single operation. The server's calls are None if no calls of servers were counted.
     """
 
     operations: int

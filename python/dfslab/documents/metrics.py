@@ -72,16 +72,16 @@ def parsed(text: str) -> MetricKey:
 
 
 def is_time(text: str) -> bool:
-    """Returns whether a text is the key of a statistic of times of one operation, such as
-    `latency_s_p99.read`."""
+    """Returns whether `text` is the key of a metric that is a statistic of the times of one
+    operation, such as `latency_s_p99.read`."""
     one = parsed(text)
     return bool(one.operation) and one.name in _TIMES
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """Returns the operations for which the keys `metrics` contain the statistic `statistic` of the
-    time `kind`. For example, "latency" and "p99" give "read" if `metrics` contains the key
-    `latency_s_p99.read`. The operations are in the order of the keys."""
+    """Returns the operations that have a key in `metrics` with the time `kind` and the statistic
+    `statistic`, in the order of the keys. For example, the key `latency_s_p99.read` gives "read"
+    for the kind "latency" and the statistic "p99"."""
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]

@@ -13,8 +13,8 @@ from dfslab.documents.net_definition import NetDefinition
 class CountMonitor(StrictDocument):
     """A monitor that counts the firings of a transition.
 
-    `when` is a condition over the transition's variables. The first `warm_up_count` firings are not
-    counted.
+    `when` is a condition over the transition's variables; a firing for which it is false is not
+    counted. The first `warm_up_count` firings are not counted either.
     """
 
     kind: Literal["count"] = "count"
@@ -140,9 +140,8 @@ class NetFile(StrictDocument):
 
 
 class DeclaredStation(StrictDocument):
-    """A queueing station of a net. Its free servers are tokens in the place `idle`. The place
-    `served` receives the served tokens and no others.
-    """
+    """A queueing station of a net. The tokens in the place `idle` are its free servers. The tokens
+    whose service has ended enter the place `served`, and no other tokens do."""
 
     idle: str
     served: str

@@ -26,8 +26,8 @@ class PlannedDesign(Document):
     """
 
     kind: str
-    # Number of combinations of levels that the design's constraints and the file system's checks
-    # allow. The next field is the number of all combinations.
+    # `legal`: number of combinations of levels that the design's constraints and the file system's
+    # checks allow. `box`: number of all combinations.
     legal: int
     box: int
     factors: list[str]

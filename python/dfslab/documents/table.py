@@ -37,7 +37,7 @@ class Tab(StrEnum):
 
     @property
     def anchor(self) -> str:
-        """The id of the tab on the page, to which links refer by "#" and the id."""
+        """The id of the tab on the page; links refer to the tab as "#ID"."""
         return "tab-" + self.value.lower().replace(" ", "-")
 
 
@@ -172,9 +172,8 @@ def count(value: int) -> TableCell:
 
 
 def number(value: float | None) -> TableCell:
-    """Returns a cell of a number with three or four digits and thousands separators. None, NaN and
-    infinity are shown as a dash.
-    """
+    """Returns a cell of a number, shown as by `number_text`. None, NaN and infinity are shown as a
+    dash."""
     return TableCell(value, number_text(value)) if _is_known(value) else absent()
 
 
@@ -186,9 +185,8 @@ def percent(value: float | None, is_bar: bool = False) -> TableCell:
 
 
 def signed(value: float | None) -> TableCell:
-    """Returns a cell of a fraction, shown as a percentage with a sign (0 without one). None, NaN
-    and infinity are shown as a dash.
-    """
+    """Returns a cell of a fraction, shown as a percentage with a sign (0 has no sign). None, NaN
+    and infinity are shown as a dash."""
     return TableCell(value, signed_text(value)) if _is_known(value) else absent()
 
 
@@ -232,9 +230,8 @@ def estimate(value: float, low: float | None, high: float | None, digits: str = 
 
 
 def number_text(value: float | None) -> str:
-    """Returns a number as text with three or four digits and thousands separators. None, NaN and
-    infinity become a dash.
-    """
+    """Returns a number as text: with three significant digits below 1,000, and as a whole number
+    with thousands separators from 1,000 on. None, NaN and infinity become a dash."""
     if value is None or not math.isfinite(value):
         return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
@@ -250,9 +247,8 @@ def percent_text(value: float | None) -> str:
 
 
 def signed_text(value: float | None) -> str:
-    """Returns a fraction as a percentage with a sign (0 without one). Percentages from 1,000 % on
-    have no decimals. None, NaN and infinity become a dash.
-    """
+    """Returns a fraction as a percentage with a sign (0 has no sign). Percentages from 1,000 % on
+    have no decimals. None, NaN and infinity become a dash."""
     if value is None or not math.isfinite(value):
         return DASH
     text = f"{value:+,.0%}" if abs(value) >= 10 else f"{value:+.1%}"

@@ -20,7 +20,7 @@ from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:
-    from dfslab.report.diagrams.uml import Uml  # not imported at run time, because it imports SymPy
+    from dfslab.report.diagrams.uml import Uml  # not at run time, because `uml` imports SymPy
 
 KEY = "exporter"
 

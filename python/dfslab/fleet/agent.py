@@ -13,9 +13,10 @@ at each barrier (`shards.turns`), a start time: `{"start_at_monotonic_s": t}` or
 End of input, SIGTERM and SIGINT stop the agent. It then removes what it created, even if its
 controller no longer exists.
 
-With `--keep FILE`, the answer (the document at the end) is also written to FILE, and the agent
-survives the loss of the connection: once the run has started, the end of input no longer stops the
-agent, but `{"stop": true}` does. While the agent lives, it locks the file FILE.lock.
+With `--keep FILE`, a successful agent also writes the plan and its answer (the document at the end)
+to FILE, and the agent survives the loss of the connection: once the run has started, the end of
+input no longer stops the agent, but `{"stop": true}` does. While the agent lives, it locks the file
+FILE.lock.
 
 With `--controller PROCESS`, the agent also stops when this process has ended or, if this process
 runs on another machine, when the connection is lost.
@@ -50,7 +51,8 @@ LOCK_ATTEMPTS = 100
 
 
 class Stopped(Exception):
-    """Raised when the controller has ended, or has sent the request to stop."""
+    """Raised when the controller has ended, when it has sent the request to stop, or when a signal
+    stops the agent."""
 
 
 class ProtocolError(Exception):
@@ -114,7 +116,8 @@ class Lines:
 class Agent:
     """Runs one shard of a workload run for one controller.
 
-    If `keep` is given, the answer is also written to that file.
+    If `keep` is given, the plan and the results are also written to that file when the run
+    succeeds.
     """
 
     def __init__(
@@ -212,8 +215,8 @@ class Agent:
     def _check(self) -> None:
         """Reads messages of the controller that have arrived.
 
-        Raises Stopped if the controller requests the stop, or if it has ended and the answer is not
-        written to a file.
+        Raises Stopped if the controller requests the stop. Also raises Stopped if the controller
+        has ended and the answer is not written to a file.
         """
         try:
             self._lines.check()
@@ -318,8 +321,8 @@ def main() -> None:
     parser.add_argument("--controller", type=LiveProcess.from_text)
     given = parser.parse_args()
     keep = given.keep
-    # A signal that arrives at this point ends the agent without a report, because its controller
-    # has ended.
+    # If a signal stops the agent before or after `run`, the agent ends without a report, because
+    # its controller has then ended.
     with suppress(Stopped), _held(keep, given.controller):
         Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep, given.controller).run()
         return

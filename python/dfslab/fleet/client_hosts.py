@@ -42,7 +42,8 @@ def patience_s(passing: bool) -> float:
 
 
 def directly(work: Callable[[], Any]) -> Any:
-    """Runs `work` in this process and returns its result. It is the default of `Nodes.within`."""
+    """Runs `work` in this process and returns its result. This function is the default of
+    `Nodes.within`."""
     return work()
 
 

@@ -211,7 +211,8 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C is raised by `_report` or, in the main thread, cancels the asyncio task.
+            # Ctrl-C arrives as a KeyboardInterrupt from `_report` or, in the main thread, as the
+            # cancellation of the asyncio task.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(client_hosts.patience_s(interrupted and self._nodes.passing))
             raise
@@ -375,8 +376,8 @@ class Controller:
         await self._all(self._forget)
 
     async def _forget(self, part: AgentState) -> None:
-        """Removes the files of an agent that has ended. Files on this machine are removed directly,
-        and others by a call to the agent's worker."""
+        """Removes the files of an agent that has ended: directly if the agent ran on this machine
+        and has answered, and by a call to the agent's worker if the worker answers."""
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
@@ -431,18 +432,19 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
         stack.enter_context(quiet("distributed", "tornado.application"))
         try:
             if kind.name == "ssh":
-                importlib.import_module(package)  # the class itself imports the package only later
+                importlib.import_module(package)  # SSHCluster itself would import it too late
             make = getattr(importlib.import_module(module), name)
             options = lease.while_connected(kind.options) if kind.name == "ssh" else kind.options
             made = _whole(lambda: make(**options), kind)
         except ImportError as error:
             reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
             raise shards.LoadFailed(reason) from error
-        except Exception as error:  # the libraries have different exception classes
+        except Exception as error:  # each cluster library has its own exception classes
             reason = _words(error.__cause__ or error)
             raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
         stack.callback(_end, made, kind)
-        # An SSH cluster is on other machines, so it gets a lease. Other kinds have no workers yet.
+        # An SSH cluster is on other machines, so it gets a lease. Its workers run already; a
+        # cluster of another kind has no workers yet, so they are requested.
         if kind.name == "ssh":
             stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
         else:
@@ -459,7 +461,7 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
     def work() -> None:
         try:
             outcome.set_result(make())
-        except BaseException as error:  # `outcome.result` raises it again in the main thread
+        except BaseException as error:  # `outcome.result()` raises `error` in the main thread
             outcome.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()

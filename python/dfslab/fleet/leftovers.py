@@ -35,15 +35,16 @@ AGENTS_FOLDER = re.compile(r"[0-9a-f]{12}")
 
 @dataclass
 class RunRecord:
-    """The record of a run in progress. `answers`: whether the file system still answers calls."""
+    """The record of a run or probe in progress. `answers`: whether the file system is known to
+    still answer calls."""
 
     answers: bool = False
 
 
 @dataclass(frozen=True)
 class AbandonedRun:
-    """A directory that its owner has not removed before it ended, and the record of the directory.
-    The directory is the run directory of a run or the folder of a probe."""
+    """A directory whose owner ended without removing it, and the record of the directory. The
+    directory is the run directory of a run or the folder of a probe."""
 
     path: str
     record: str
@@ -55,7 +56,8 @@ class AbandonedRun:
 
 
 def folder() -> Path:
-    """Returns the folder that contains all records of run directories."""
+    """Returns the folder that contains the records of run directories and of the folders of
+    probes."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "loads"
 
 
@@ -163,8 +165,8 @@ def abandoned_locks() -> list[str]:
     """Returns the paths of the lock files of agents that have ended and whose answer, if there is
     one, will not be read by a controller.
 
-    An answer is listed only if the controller ran on this machine since the last boot and has
-    ended. The controller of any other answer may still read the answer.
+    If there is an answer, its lock file is listed only if the answer's controller ran on this
+    machine since the last boot and has ended. Any other controller may still read the answer.
     """
     found = []
     for lock in sorted(parts_folder().glob("*/clients-*.json.lock")):
@@ -200,8 +202,9 @@ def empty_folders() -> list[str]:
 
 
 def remove_empty(path: str) -> bool:
-    """Removes the folder of a run's agents if the folder is empty. Returns whether it is gone. An
-    agent that has just started creates the folder again."""
+    """Removes the folder of a run's agents if the folder is empty. Returns whether the folder is
+    gone. This does no harm to an agent that has just started, because the agent creates the folder
+    again."""
     with suppress(OSError):
         os.rmdir(path)
     return not os.path.lexists(path)

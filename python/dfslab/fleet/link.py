@@ -100,12 +100,11 @@ class AgentLink:
             self._process.stdin.flush()
 
     def receive(self) -> None:
-        """Reads the documents that the agent has sent.
+        """Reads the documents that the agent has sent. If its answer has arrived or its output has
+        ended, records how the agent ended. After its answer the agent sends nothing more.
 
-        After its answer the agent sends nothing more. If its answer has arrived or its output has
-        ended, records how the agent ended. After the answer, the end of the output is not waited
-        for: if the kernel cannot end the agent yet, a program of the host's prefix, such as
-        `nsenter`, keeps the output open.
+        The end of the output is not waited for after the answer: if the kernel cannot end the agent
+        yet, a program of the host's prefix, such as `nsenter`, keeps the output open.
         """
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:
@@ -142,8 +141,8 @@ class AgentLink:
 
     def _how(self) -> str:
         """Returns how the agent's process ended, as a text with the last line of its error output.
-        A process that does not end within END_LIMIT_S is left behind, and the text has its number.
-        """
+        A process that does not end within END_LIMIT_S is left behind; the text then has the number
+        of the process."""
         try:
             status = self._process.wait(END_LIMIT_S)
         except subprocess.TimeoutExpired:

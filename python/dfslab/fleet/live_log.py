@@ -95,7 +95,8 @@ class LiveLog:
         self._path, self._bytes = folder / FILE, 0
         with suppress(OSError):
             descriptor = regular.opened(self._path, os.O_WRONLY | os.O_CREAT)
-            # Only now is it certain that the content belongs to an earlier run in this folder.
+            # The path is a regular file. Only now is it certain that its content belongs to an
+            # earlier run in this folder, so the content is deleted.
             os.ftruncate(descriptor, 0)
             self._file = os.fdopen(descriptor, "w", encoding="utf-8")
             self._is_open = True
@@ -110,8 +111,8 @@ class LiveLog:
                 self._path.unlink(missing_ok=True)
 
     def watched(self, watch: Watch | None) -> Watch:
-        """Returns a watch with the callbacks of `watch`. In addition, it writes the rates of every
-        host to the file."""
+        """Returns a watch with the callbacks of `watch`. The returned watch also writes the rates
+        of every host to the file."""
         other = watch or Watch()
 
         def by_host(counts: Mapping[str, LiveCounts]) -> None:
@@ -122,13 +123,13 @@ class LiveLog:
 
     def progress(self, done: float, total: float, text: str) -> None:
         """Writes `text`, which states what the run is doing, unless the text is the same as before.
-        `done` of `total` is the finished part of the run's work. Operations that are counted after
-        this call belong to the next workload run. The workload run begins at the last report before
-        its first operation is counted. This report may be this call, or a later report of counts
-        that are all 0.
+        `done` of `total` is the finished part of the run's work. If `done` is 0, as for a
+        preparation during a run (such as the start of a testbed), the share in the file stays at
+        its last value.
 
-        A preparation during a run, such as the start of a testbed, reports 0 for `done`. The share
-        that is written to the file then stays at its last value.
+        Operations that are counted after this call belong to the next workload run. This workload
+        run begins at the last report before its first operation: at this call, or at a later report
+        of counts that are all 0.
         """
         self._is_counting = False
         self._reported_s = self._clock.monotonic_s()

@@ -58,7 +58,7 @@ def _run(
     progress: ProgressReport | None,
     watch: Watch | None,
 ) -> LoadRun:
-    """Runs a plan in this process, by agents behind command prefixes, or on Dask workers."""
+    """Runs a plan: in this process, by one agent on each host, or by agents on Dask workers."""
     if isinstance(hosts, Nodes):
         # Importing Dask takes longer than all other imports, so Dask is imported only if workers of
         # a Dask cluster are used.

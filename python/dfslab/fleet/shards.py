@@ -38,8 +38,8 @@ NO_ANSWER = "no_answer/"
 
 
 def unanswered(report: FleetLoadReport) -> str:
-    """Returns which call the file system has not answered, if the run was given up for this reason.
-    Returns an empty text in all other cases."""
+    """If the run was given up because the file system did not answer a call, returns which call
+    this was. Returns an empty text in all other cases."""
     calls = (one.first for one in report.errors if one.operation.startswith(NO_ANSWER))
     return next(calls, "")
 
@@ -104,8 +104,8 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
     the phase.
 
     The phase is the earliest phase that any running shard has reached but not completed. The share
-    refers to the work of all clients in this phase. If no shard is in a known phase, the last phase
-    is reported as complete.
+    refers to the work of all clients of running shards in this phase. If no shard is in a known
+    phase, the last phase is reported as complete.
     """
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:

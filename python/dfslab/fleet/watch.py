@@ -43,8 +43,8 @@ class LiveCounts(NamedTuple):
         return cls(done, errors, spent_ns, longest_ns, pairs)
 
     def then(self, later: LiveCounts) -> LiveCounts:
-        """Returns the counts of a `later` report of this host, but `latency_ns_max` is the larger
-        of the two reports' values."""
+        """Returns the counts of `later`, a later report of this host, with one exception:
+        `latency_ns_max` is the larger value of the two reports."""
         return later._replace(latency_ns_max=max(self.latency_ns_max, later.latency_ns_max))
 
 
@@ -69,8 +69,7 @@ class Watch:
 
     `started` receives the clients' first common start in seconds of this process's CLOCK_MONOTONIC.
     `observed` receives the counts of operations of all hosts, and `by_host` those of each host, by
-    its name. `prepared` is called at every barrier (`shards.turns`): before every phase, and after
-    it if the plan has `hold` set.
+    its name. `prepared` is called at every barrier (see `shards.turns`).
     """
 
     started: Callable[[float], object] = ignore_start
@@ -132,8 +131,8 @@ class LiveSecond:
 class SecondCounter:
     """Computes the figures of each second from counts that grow during a workload run.
 
-    The object knows no clock: the caller gives the time of each report, in seconds of any one
-    clock.
+    The object reads no clock: the caller gives the time of each report, in seconds of a clock that
+    the caller chooses.
     """
 
     def __init__(self) -> None:

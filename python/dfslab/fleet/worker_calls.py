@@ -77,8 +77,8 @@ async def open_part(
     lease.
     """
     parts_folder().mkdir(parents=True, exist_ok=True)
-    # The agent itself creates the folder of the run just before it creates its lock file. `dfslab
-    # doctor --clean` removes folders without such a file.
+    # The agent itself creates the folder of the run, just before it creates its lock file there:
+    # `dfslab doctor --clean` removes a folder without a lock file.
     kept = parts_folder() / run / f"clients-{first}-{last}.json"
     link = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept, controller)
     part = OpenPart(link, Lease() if controller else None, threading.Event())

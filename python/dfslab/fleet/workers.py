@@ -113,12 +113,14 @@ def started(client_hosts: Sequence[ClientHost], host: str = LOCAL) -> Iterator[s
 
 @contextmanager
 def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
-    """Returns a context with a Dask process on a host. The process is killed at the end.
+    """Returns a context with a Dask process on a host. At the end of the context, SIGTERM ends the
+    process, or SIGKILL if it still runs after STOP_LIMIT_S seconds.
 
     The agents that the Dask process has started end before the context does.
     """
     words = (*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words)
-    # The kernel then kills the Dask process when this process ends, even if this process is killed.
+    # With these words, the kernel kills the Dask process when this process ends, even if this
+    # process is killed.
     command = tied_to_owner(words)
     try:
         with log.open("wb") as output:

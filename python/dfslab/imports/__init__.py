@@ -1,2 +1,2 @@
-"""Reads files that other tools wrote: recorded operations, as of strace and Darshan, which are
-converted to operations to replay, and reports of benchmarks, which are converted to results."""
+"""Reads files that other tools wrote. Recorded operations, such as those of strace and Darshan, are
+converted to operations to replay. Reports of benchmarks are converted to results."""

@@ -34,8 +34,8 @@ def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
 
 def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
-    """Reads a recording like `load`, but only from a regular file that is not compressed. Raises
-    InputError if the file cannot be read or has no operation below the requested directory."""
+    """Reads a recording like `load`, but only from a regular file. Raises InputError if the file
+    cannot be read or has no operation below the requested directory."""
     importer = contract.importer(form)
     try:
         if not isinstance(importer, CallImporter):

@@ -63,7 +63,7 @@ class Replay:
 
 
 def _forget(call: str, reason: str) -> None:
-    """Does nothing with a recorded call that becomes no operation. This is the default of
+    """Ignores a recorded call that becomes no operation. This is the default of
     `Recording.leave_out`."""
 
 

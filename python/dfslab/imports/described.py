@@ -47,8 +47,9 @@ class DescribedReport:
 def described(
     report: ToolReport, path: Path, on: Scenario, findings: Sequence[str] = ()
 ) -> DescribedReport:
-    """Returns the results of the measurements that a workload describes, in the order of the
-    report. If two parts of the report have the same configuration, only the first part has results.
+    """Returns the results of those measurements that a workload of dfslab can describe, in the
+    order of the report. If two parts of the report have the same configuration, only the first part
+    has results.
 
     `on`: scenario with the deployment and the file system; its workload is not used. Raises
     InputError if no measurement can be described.
@@ -134,9 +135,12 @@ def _depth(one: ToolMeasurement) -> int:
 
 def _result(one: ToolMeasurement, plain: Result, point: Point, repetition: int) -> Result:
     """Returns the imported result `plain` at the configuration `point`, with dfslab's name of the
-    operation. The mean time of the operation becomes the time of a step, except for operations of
-    several calls, such as the creation of a file. If the tool reported no mean time, the time is
-    the number of clients divided by the rate (Little's law)."""
+    operation.
+
+    The mean time of the operation becomes the time of a step. If the tool reported no mean time, it
+    is computed by Little's law: number of clients / rate. An operation of several calls, such as
+    the creation of a file, gets no step time.
+    """
     operation, step = TRANSFERS.get(one.operation, (one.operation, one.operation))
     assert one.rate_per_s
     time_s = one.latency_s.get("mean")

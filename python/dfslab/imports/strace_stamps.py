@@ -99,8 +99,8 @@ def is_daytime(head: bytes) -> bool:
 
 
 def is_refused(head: bytes) -> str:
-    """Returns the reason why the first line of strace's output cannot be read; "" if it can be
-    read."""
+    """Returns the reason why the first line of strace's output is rejected (see REFUSED); "" if it
+    is accepted."""
     line = head.decode(errors="surrogateescape").partition("\n")[0]
     called = CALLED_ANYWHERE.search(line) or line.lstrip().startswith("% time")
     return next((reason for form, reason in REFUSED if called and form.match(line)), "")

@@ -194,7 +194,8 @@ def _of_calls(
 
 
 def _started_in(path: Path) -> str:
-    """Returns the first working directory that occurs in strace's output; "/" if there is none."""
+    """Returns the first working directory that occurs in the first FIRST_LINES lines of strace's
+    output; "/" if there is none."""
     with plain_file.lines(path) as lines:
         for line in islice(lines, FIRST_LINES):
             if found := WORKING.search(line):

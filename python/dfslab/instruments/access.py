@@ -358,18 +358,19 @@ def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
 
 
 def writable(directory: Path) -> None:
-    """Raises InputError if files cannot be created in a directory.
+    """Raises InputError if nothing can be created in a directory.
 
-    The test creates a file and removes it.
+    The test creates a subdirectory and removes it.
     """
     key = "file_system.access.directory"
     if not directory.is_dir():
         raise InputError(key, str(directory), "must be an existing directory")
-    # The path is chosen before the file is created, so the file is removed even after an interrupt.
+    # The path is chosen before the subdirectory is created, so the subdirectory is removed even
+    # after an interrupt.
     tried = directory / f"dfslab-{uuid.uuid4().hex[:12]}"
     try:
-        # Only creating a file is a valid test, because root passes permission checks on read-only
-        # mounts.
+        # Only creating something is a valid test, because root passes permission checks on
+        # read-only mounts.
         try:
             os.mkdir(tried, 0o700)
         finally:

@@ -26,7 +26,7 @@ def answered(place: str, work: Callable[[], T], limit_s: float = ANSWER_LIMIT_S)
     def call() -> None:
         try:
             outcome.set_result(work())
-        except BaseException as error:  # raised again by `result`
+        except BaseException as error:  # `outcome.result()` raises `error` in the caller
             outcome.set_exception(error)
 
     threading.Thread(target=call, name=f"call to {place}", daemon=True).start()

@@ -29,9 +29,8 @@ SHORT, LONG = 100, 300
 # start.
 STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
-# Calls of one name, such as "read", are not attributed to operations if their number is below
-# LEAST_SHARE per operation, or below LEAST_CALLS in all (below the number of operations if this is
-# smaller than LEAST_CALLS).
+# Calls of one name, such as "read", are not attributed to operations if the number of these calls
+# is below max(LEAST_SHARE * operations, min(LEAST_CALLS, operations)).
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
 # Calls that pause or wait for other threads. They are not counted, because their number depends on
 # timing.
@@ -77,7 +76,7 @@ def _shortened(stream: Stream, most: int) -> Stream:
     run.
 
     A phase that has fewer than LONG operations keeps all of them in the long run, and about a third
-    of them in the short run.
+    of them in the short run. A stream without phases gets exactly `most` operations.
     """
     changes: dict[str, object] = {"clients": 1, "arrival": "closed", "think_time_s": 0.0}
 

@@ -1,6 +1,5 @@
-"""The parts of OTLP's trace JSON (OpenTelemetry) that dfslab reads and writes. Other keys are
-preserved unchanged.
-"""
+"""The types of the parts of OTLP trace JSON (OpenTelemetry's format) that dfslab reads and writes.
+Other keys of a document are preserved unchanged."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ class PartGain(Document):
     # end.
     low: float
     high: float
-    # The verdict according to the bounds.
+    # The verdict that follows from the bounds: "faster", "no gain" or "cannot tell".
     verdict: SavingVerdict
-    # Busy time divided by the life time of the process. It exceeds 1 with several threads, and is
-    # None for links.
+    # Busy time divided by the time for which the process ran. It exceeds 1 with several threads,
+    # and is None for links.
     utilisation: float | None
 
 
@@ -53,8 +53,8 @@ class PartShare(Document):
 
 
 class PartRanking(Document):
-    """Three rankings of processors, disks and links: `parts` by the end-to-end time that would be
-    saved if the processor, disk or link were faster, the other two rankings by self time."""
+    """Three rankings of processors, disks and links. `parts` ranks them by the end-to-end time that
+    would be saved if they were faster; `by_sum` and `by_last_finisher` rank them by self time."""
 
     # Factor by which each part is made faster.
     factor: float
@@ -63,7 +63,7 @@ class PartRanking(Document):
     parts: list[PartGain]
     # Ranking by the self time of all work that the operations cause, in any thread.
     by_sum: list[PartShare]
-    # Ranking by self time of the threads that finish last (the usual critical path).
+    # Ranking by self time on the usual critical path, which follows the threads that finish last.
     by_last_finisher: list[PartShare]
 
 
@@ -75,8 +75,8 @@ class StepChange(Document):
     cohort: str
     # The step's call path, or "process: step" if all its calling contexts are merged.
     path: CallPath
-    # Numbers of calls in the first and second cohort. The next two fields are the mean durations in
-    # these cohorts, seconds.
+    # `count_before`, `count`: numbers of calls in the first and in the second cohort.
+    # `mean_before_s` and the next field: mean durations in the two cohorts, seconds.
     count_before: int
     count: int
     mean_before_s: float
@@ -86,8 +86,8 @@ class StepChange(Document):
     own_change_s: float
     # Relative change of the step's mean duration.
     change: float
-    # P value of Welch's t test. The next field is the P value corrected by Holm's method for all
-    # steps tested.
+    # `p`: P value of Welch's t test. `p_corrected`: P value after Holm's correction for all steps
+    # tested.
     p: float
     p_corrected: float
 
@@ -109,8 +109,8 @@ class CohortComparison(Document):
     changes: dict[CallPath, float]
     # Significant changes, in descending order of their effect on total time.
     rows: list[StepChange]
-    # Steps that occur in the first cohort only; the next field has those that occur in the second
-    # cohort only.
+    # `only_before`: steps that occur in the first cohort only. `only_now`: steps that occur in the
+    # second cohort only.
     only_before: list[CallPath]
     only_now: list[CallPath]
 
@@ -126,8 +126,8 @@ class ModelledStep(Document):
     operation: str
     step: str
     modelled_s: float | None
-    # Path of the step in the trace. The next fields are its mean duration in seconds and its number
-    # of calls.
+    # `traced`: path of the step in the trace. `traced_s`: the step's mean duration in the trace,
+    # seconds. `count`: number of the step's calls in the trace.
     traced: CallPath | None
     traced_s: float | None
     count: int

@@ -72,8 +72,8 @@ def write(results: Sequence[Result]) -> bytes:
 
 
 def _completeness(results: Sequence[Result]) -> list[str]:
-    """Returns the lines of a gauge that has a value for each measured result: 1 if the result is
-    complete, else 0. Returns no lines if all results are complete."""
+    """Returns the lines of a gauge that has a value for each result: 1 if the result is complete,
+    else 0. Returns no lines if all results are complete."""
     if not completeness.incomplete(results):
         return []
     name = "dfslab_complete"
@@ -105,8 +105,8 @@ def _content(results: Sequence[Result]) -> list[str]:
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
     """Yields the lines of a Prometheus histogram of times for each operation of a result. `kind` is
-    the kind of times, a key of TIMES. A result that was not measured has none. The counts are
-    cumulative, and the upper bounds of the buckets are powers of two in nanoseconds.
+    the kind of times, a key of TIMES. A result that was not measured has no histograms. The counts
+    are cumulative, and the upper bounds of the buckets are powers of two in nanoseconds.
 
     Powers of two are bucket boundaries of the recorded histograms, so no recorded bucket has to be
     split.

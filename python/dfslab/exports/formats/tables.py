@@ -12,8 +12,8 @@ from dfslab.report import run_document
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "The tables of all studies, one after another, as CSV"
-# The optional figures of a cell in addition to its value, by the title of the column in which a
-# figure is written. Each function returns the figure of a cell, or None.
+# The optional figures of a cell in addition to its value. The key is the title of the column in
+# which the figure is written. The function returns the figure of a cell, or None.
 EXTRAS: Mapping[str, Callable[[TableCell], float | None]] = {
     "low": lambda cell: cell.low,
     "high": lambda cell: cell.high,
@@ -27,8 +27,8 @@ def write(run: FinishedRun) -> bytes:
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
-    """Returns several tables as one CSV text. Before each table is a line with its title, after it
-    an empty line.
+    """Returns several tables as one CSV text. A line with the table's title precedes each table,
+    and an empty line follows it.
 
     Values are plain numbers in SI units. If any cell of a column has an interval, two columns with
     the lower and the upper ends of the intervals follow the column. If any cell has an error, a
@@ -55,7 +55,8 @@ def tables_as_csv(tables: Sequence[Table]) -> bytes:
 
 
 def _extras(cells: Iterable[TableCell]) -> list[str]:
-    """Returns the titles of the further columns that the cells of one column need."""
+    """Returns the titles (keys of EXTRAS) of the additional columns for one column: those figures
+    that at least one of its cells has."""
     found = list(cells)
     return [name for name, read in EXTRAS.items() if any(read(cell) is not None for cell in found)]
 

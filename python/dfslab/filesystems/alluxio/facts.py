@@ -89,11 +89,11 @@ PARAMETERS = Parameters(
         source="github.com/Alluxio/alluxio, issues 13206 and 16623",
         spread=0.7,
     ),
-    # The medians of the calibrated constants' priors. They were fitted to randomly drawn
-    # configurations, which the blind campaigns with seeds 7 and 27 measured
-    # (`python -m verification.blind --again 7 27`). The time that other programs used was
-    # subtracted. The time of a FUSE request was limited so that predictions agree with
-    # published times of sequential reads: 3 to 10 s for 1 GB.
+    # The values of the calibrated constants are the medians of their priors. They were fitted to
+    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
+    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
+    # subtracted. The time of a FUSE request was limited so that predictions agree with published
+    # times of sequential reads: 3 to 10 s for 1 GB.
     Parameter(
         "client_call_cpu",
         "Client time of one file operation (FUSE, Java client)",

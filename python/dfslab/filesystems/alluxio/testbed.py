@@ -199,7 +199,8 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def under_store(self) -> Path:
-        """Returns the folder that is the under-store, unless the under-store is an HDFS."""
+        """Returns the folder that serves as under-store (the storage below Alluxio's cache). If the
+        parameter `under_hdfs` is set, this folder is not used."""
         return self.folder / "under-store"
 
     def _root(self) -> str:
@@ -276,7 +277,8 @@ class Testbed(MountedTestbed, Traceable):
         return {**os.environ, "DFSLAB_MOUNT": str(self.mount_point)}
 
     def client_command(self, words: Sequence[str]) -> list[str]:
-        """Returns the words that run a command on the client's host, where the mount is."""
+        """Returns the command line that runs the command `words` on the client's host, where the
+        mount is."""
         return self.clients[0].command(words)
 
     def java_command(self, main: str, *arguments: str, process: str = "", **own: str) -> list[str]:

@@ -70,8 +70,8 @@ class UnderHdfs:
             (self._folder / name).mkdir(parents=True)
         given = TestbedParameters(datanodes=len(self._datanodes), replication=1)
         properties = decided_properties(given, self._folder, self._namenode)
-        # Permission checks are off: Alluxio's workers act as the user that runs them, and only this
-        # testbed uses the HDFS.
+        # Permission checks are off, because only this testbed uses the HDFS. Alluxio's workers
+        # access it as the user that runs the workers.
         properties["dfs.permissions.enabled"] = "false"
         for name in ("core-site.xml", "hdfs-site.xml"):
             (self._configuration / name).write_bytes(hdfs.site(properties))

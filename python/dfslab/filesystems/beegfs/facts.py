@@ -1,8 +1,8 @@
-"""Declares the roles, parameters and layout rules of BeeGFS, which dfslab only simulates; an
-existing mount works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of BeeGFS.
 
-There are no Debian packages of BeeGFS. A storage server stands for one target. The management
-service is deployed but takes no part in operations: clients contact it only when they mount.
+dfslab has no testbed of BeeGFS, because there are no Debian packages of it. An existing mount is
+measured like any POSIX mount. A storage server stands for one target. The management service is
+deployed but takes no part in operations: clients contact it only when they mount.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ unit_size = named(
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 servers_per_call = named("servers_per_call", Min(P.stripe_count, ceiling(unit_size / P.chunk_size)))
-# The disks work in rounds. In a round, each target's disk transfers its part of one request. If a
-# chunk is larger than this part, the disk transfers one chunk, unless writes are synchronous or
-# direct.
+# Number of rounds in which the disks transfer a file. In a round, each target's disk transfers its
+# part of one request or, if a chunk is larger than this part, one chunk. With synchronous or direct
+# calls, it is always the part of one request.
 rounds = named(
     "rounds",
     select(
@@ -67,7 +67,7 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> No
 
 def _ask_targets(name: str, *work: Node) -> Node:
     """Returns the step that sends a small request to every storage target of the file concurrently.
-    `work` is what a target does for the request, in addition to its processor time."""
+    `work` is a target's work for the request in addition to the processor time `storage_cpu`."""
     return par(call("storage", name, cpu("storage", P.storage_cpu), *work), copies=P.stripe_count)
 
 

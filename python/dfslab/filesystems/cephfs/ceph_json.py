@@ -19,7 +19,7 @@ class TrackedEvent(TypedDict):
 
 
 class TrackedEvents(TypedDict):
-    """The part of a recorded operation that has its events."""
+    """The part of a recorded operation that lists the operation's events."""
 
     events: list[TrackedEvent]
 
@@ -57,7 +57,7 @@ class StateCount(Document):
 
 
 class PlacementGroups(Document):
-    """The number of placement groups, in all and in each state."""
+    """The total number of placement groups, and the number of placement groups in each state."""
 
     count: int | None = Field(None, alias="num_pgs")
     states: list[StateCount] = Field([], alias="pgs_by_state")

@@ -14,13 +14,14 @@ OPTION, DEFAULT_NAMES = "client_cache_size", 16384
 # the cache counts as empty when the number of inodes has not changed for SETTLED_S seconds. The
 # process is queried every POLL_S seconds.
 SETTLED_S, POLL_S = 1.5, 0.25
-# Seconds after which the wait ends, because applications may use files all the time.
+# Longest wait for an empty cache, in seconds. If applications use files all the time, the cache
+# never becomes empty.
 LIMIT_S = 10.0
 
 
 def empty(command: Callable[..., str], clock: Clock = REAL) -> None:
-    """Makes one client process drop all names and file data that no application uses, and then
-    restores the size of its cache.
+    """Makes one client process drop all names and file data that no application uses, and then sets
+    the size of its cache to the default.
 
     `command(*words)` sends an administrative command to the process and returns the reply as text.
     The function returns when the cache is empty, at the latest after LIMIT_S seconds.

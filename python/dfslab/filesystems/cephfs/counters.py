@@ -44,7 +44,8 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # This counter includes waits for the metadata of objects, also when no object is read.
+    # Not a part of `bluestore.read_lat`: this counter includes waits for the metadata of objects,
+    # also when no object is read.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }

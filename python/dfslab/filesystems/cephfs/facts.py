@@ -83,9 +83,9 @@ PARAMETERS = Parameters(
         "osd pool create … pg_num",
         minimum=1,
     ),
-    # The medians of the calibrated constants' priors. They were fitted to randomly drawn
-    # configurations, which the blind campaigns with seeds 7 and 27 measured
-    # (`python -m verification.blind --again 7 27`). The time that other programs used was
+    # The values of the calibrated constants are the medians of their priors. They were fitted to
+    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
+    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
     # subtracted.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 2.9e-4),
     Parameter("client_entry_cpu", "Client time of one listed entry", "s", "calibrated", 1.7e-6),

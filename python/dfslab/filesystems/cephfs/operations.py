@@ -48,7 +48,8 @@ REQUEST_BYTES = 131072
 # default: the options client_cache_size and client_oc_size. While the process has the capabilities
 # of a file, it answers from this cache, even after the kernel has dropped its own caches. The least
 # recently used names and data are dropped first. So if a workload repeatedly visits files in the
-# same order, the cache has all of them if they fit, and otherwise none of them when it is needed.
+# same order, either all files fit into the cache, or each file has been dropped when it is visited
+# again.
 KEPT_NAMES, KEPT_BYTES = 16384, 200 * 2**20
 _mount_names = P.entries * P.clients / symbol("client.instances")
 knows_names = named("client_knows_names", _mount_names <= KEPT_NAMES)
@@ -90,8 +91,8 @@ _request_s = named("request_s", P.client_call_cpu * _read_requests / Max(1, P.fi
 
 
 def _copied_s(size_bytes: Expr, request_bytes: Expression) -> Expr:
-    """Returns the processor seconds of the client for `size_bytes` in FUSE requests of at most
-    `request_bytes`."""
+    """Returns the client's processor time in seconds for moving `size_bytes` in FUSE requests of at
+    most `request_bytes`."""
     requests = Max(1, ceiling(size_bytes / request_bytes))
     found: Expr = requests * P.client_call_cpu + size_bytes * P.client_byte_cpu
     return found
@@ -162,8 +163,8 @@ _acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))
 _read_calls = repeat(calls, _part_read(call_bytes, expression(1)), reselect=True)
 _write_calls = repeat(calls, _part_written(call_bytes, expression(1)), _acknowledged, reselect=True)
 
-# A close is one FUSE request. After the close of a written file, the client sends the size and the
-# times of the file, together with its capabilities, to the metadata server.
+# A close is one FUSE request. After the close of a written file, the client sends the size, the
+# times and the capabilities of the file to the metadata server.
 _close = seq(_requests(), name="close")
 _flushed = later(call("mds", "capabilities", cpu("mds", P.update_cpu), request_bytes=512))
 # Before the kernel opens, renames or removes a name, it sends a request to look the name up. The

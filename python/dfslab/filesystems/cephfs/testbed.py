@@ -71,7 +71,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """Sets the layout of new files below the mount."""
+        """Sets the layout of new files below the mount to the one in the testbed's parameters. If
+        they have no layout, CephFS' default stays."""
         keys = ("stripe_unit", "stripe_count", "object_size")
         given = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
         layout = " ".join(f"{key}={value}" for key, value in given.items())
@@ -288,9 +289,8 @@ class Testbed(MountedTestbed, Counting, CachingClients):
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
     def _queried(self, kind: type[Answer], *words: str) -> Answer:
-        """Returns Ceph's reply to a command as an object of `kind`. The object is empty when there
-        is no reply yet.
-        """
+        """Returns Ceph's reply to a command as an object of `kind`. If there is no reply yet, the
+        fields of the object have their defaults."""
         try:
             return kind.model_validate_json(self._ceph(*words, "--format", "json"))
         except (TestbedError, ValueError):

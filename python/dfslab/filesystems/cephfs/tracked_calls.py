@@ -24,7 +24,8 @@ DESCRIPTION = re.compile(
     r"(?P<type>\w+)(?:\((?P<request>(?:client|mds)\.[\d.]+:\d+)\s+(?P<word>\w+))?"
 )
 METADATA = "client_request"
-# For the write of a copy and for its answer, the type of the operation that causes it.
+# The keys are the types of two operations: the write of a copy, and the answer to this write. The
+# values are the types of the operations that cause them.
 CAUSES = {"osd_repop": "osd_op", "osd_repop_reply": "osd_op"}
 # An event with one of these words ends a time during which the operation waited.
 WAITS = ("wait", "queue")
@@ -121,8 +122,8 @@ def written(replies: Mapping[str, TrackedOperations]) -> str:
 def _between_events(call: TrackedCall, span: CallSpan) -> Iterator[CallSpan]:
     """Yields a child span for the time before each event of an operation. This time begins at the
     previous event or, before the first event, at the start of the operation. An event at the same
-    time as the previous event has no span. The child spans have the number of `span`, the span of
-    the operation, until `written` replaces it by a different number for each."""
+    time as the previous event has no span. Each child span first has the number of `span`, the span
+    of the operation; `written` then gives it a unique number."""
     at_ns = call.start_ns
     for event, reached_ns in call.events:
         if reached_ns <= at_ns:

@@ -1,7 +1,8 @@
-"""Declares the roles, parameters and layout rules of GFS, which dfslab only simulates. Ghemawat
-2003 is the only publication of the system.
+"""Declares the roles, parameters and layout rules of GFS, from the only publication of the system
+(Ghemawat 2003).
 
-There is no package of GFS; an existing mount works like any POSIX mount.
+dfslab has no testbed of GFS, because there is no package of GFS. An existing mount is measured like
+any POSIX mount.
 """
 
 from __future__ import annotations

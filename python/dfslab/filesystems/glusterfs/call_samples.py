@@ -18,7 +18,7 @@ from dfslab.documents.traces.otlp import CallSpan, document
 
 CLIENT, BRICK = "client", "brick"
 FIELDS = 10
-# Begins are printed in microseconds, without rounding up.
+# Start times are printed in microseconds, rounded down.
 RESOLUTION_NS = 1000
 
 

@@ -70,8 +70,8 @@ def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator
 
 
 def _text_rows(brick: TextBrick) -> Iterator[Counted]:
-    """Yields the counters of a brick whose profile is text, one row for each operation and each
-    size of a read or write, as `_operation` does for XML."""
+    """Yields the counters of a brick whose profile is text, in the rows that `_operation` yields
+    for XML: one for each operation, and one for each size of a read or write."""
     moved = {"READ": brick.read_bytes, "WRITE": brick.written_bytes}
     for fop in brick.fops:
         timed = fop.max_ns > 0

@@ -14,8 +14,8 @@ PART = re.compile(r"^\s*(Cumulative|Interval \d+)\s+Stats:")
 SIZES = re.compile(r"^\s*Block Size\s*:\s*(\d.*)$")
 COUNTS = re.compile(r"^\s*(?:No\. of )?(Read|Write)s?\s*:\s*(\d.*)$")
 MOVED = re.compile(r"^\s*(?:Data ?|Bytes)(Read|Written)\s*:\s*(\S+)(?:\s+(\S+))?\s*$")
-# A line has these columns: the operation's share of the latency; its average, least and greatest
-# latency, each with a unit; the number of calls; the name of the operation.
+# A line of an operation has these columns: the operation's share of the total latency; its average,
+# smallest and largest latency, each with a unit; the number of calls; the name of the operation.
 LATENCY = r"(\S+)(?:[ \t]+([num]?s))?"
 FOP = re.compile(rf"^\s*[\d.]+\s+{LATENCY}\s+{LATENCY}\s+{LATENCY}\s+(\d+)\s+([A-Z][A-Z0-9_]*)\s*$")
 # Releases before 3.6 print no unit. Their io-stats translator counts microseconds.
@@ -52,8 +52,8 @@ def recognise(head: bytes) -> bool:
 
 
 def bricks(text: str) -> list[TextBrick]:
-    """Returns the counters of every brick since counting started. If the text has only intervals,
-    the counters are those of the first interval. Raises NotUnderstood where the text is
+    """Returns the counters of every brick since counting started. If the text has no cumulative
+    counters, the counters are those of the first interval. Raises NotUnderstood where the text is
     malformed."""
     found = [_brick(name, lines) for name, lines in _parts(text)]
     names = [one.name for one in found]

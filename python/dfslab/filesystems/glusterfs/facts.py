@@ -191,10 +191,10 @@ PARAMETERS = Parameters(
         "fuse max_read",
         minimum=4096,
     ),
-    # The medians of the calibrated constants' priors. They lie between two fits: to the randomly
-    # drawn configurations that the blind campaigns with seeds 7 and 27 measured
-    # (`python -m verification.blind --again 7 27`), and to earlier recordings. With these medians,
-    # the errors of predictions are small both for the blind campaigns and for the recording
+    # The values of the calibrated constants are the medians of their priors. They lie between two
+    # fits: to measurements of randomly drawn configurations (`python -m verification.blind --again
+    # 7 27`, where 7 and 27 are the seeds of the draws), and to earlier recordings. With these
+    # medians, the errors of predictions are small for both, among them the recording
     # kumar-glusterfs.
     Parameter(
         "client_call_cpu",

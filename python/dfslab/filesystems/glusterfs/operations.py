@@ -1,9 +1,9 @@
 """Describes the operations of GlusterFS: the client finds, replicates and splits data; all bricks
 are equal.
 
-Each request for data goes to `copies` bricks, and each brick gets 1 / `data_fragments` of the
-bytes. (`copies`, `data_fragments`) is (r, 1) for replica r, (k + m, k) for disperse k + m, and (1,
-1) for plain distribute.
+Each write request goes to `copies` bricks, and each read request to `data_fragments` bricks. A
+brick handles 1 / `data_fragments` of the bytes. (`copies`, `data_fragments`) is (r, 1) for replica
+r, (k + m, k) for disperse k + m, and (1, 1) for plain distribute.
 """
 
 from __future__ import annotations
@@ -106,14 +106,14 @@ def _ask(
 # probability of this.
 _lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
 # On a replicated volume, a lock keeps the replicas consistent. The client does not wait until the
-# lock is released. It sends a request to mark a change on the bricks only if the change fails. The
-# types and numbers of these calls are those that bricks of a testbed counted (`volume profile`).
+# lock is released. Only if a change fails, the client sends a request to mark it on the bricks. The
+# bricks of a testbed counted these types and numbers of calls (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
 def _changed(name: str, called: str) -> Node:
-    """Returns the step that changes a directory entry by the operation `called`. A replicated
-    volume first locks the entry with a separate request, which is called `name`."""
+    """Returns the step that changes a directory entry by the operation `called`. On a replicated
+    volume, a separate request called `name` locks the entry first."""
     alone = _ask(called, P.update_cpu)
     locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
     return either(copied & ~dispersed, locked, alone)
@@ -327,9 +327,8 @@ _stored = (
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
-# Data is split into fragments at multiples of 512 bytes per fragment. If a write begins or ends at
-# another position, the client first reads the bytes that complete the multiple, and write-behind is
-# not used.
+# A stripe consists of 512 bytes of each data fragment. If a write begins or ends within a stripe,
+# the client first reads the other bytes of this stripe, and write-behind is not used.
 _stripes = named("stripes", write_bytes / (512 * P.data_fragments))
 _ragged = named("partial_stripes", dispersed & (_stripes > floor(_stripes)))
 _rest = when(

@@ -15,14 +15,14 @@ from pathlib import Path
 from dfslab.filesystems.glusterfs.call_samples import SampledCall, read
 from dfslab.spec.clock import REAL, Clock
 
-# Number of calls that each process keeps, the latest ones; the largest number that GlusterFS
+# Each process keeps this number of its latest calls. It is the largest number that GlusterFS
 # allows.
 SAMPLES = 65_535
 DUMP_S = 5
 # A dump is awaited for up to DUMP_S + GRACE_S seconds, because the options of a volume reach busy
 # processes late.
 GRACE_S = 4.0
-# Processes have this time in seconds to begin sampling.
+# Longest time in seconds until the processes sample.
 BEGIN_LIMIT_S = 10.0
 POLL_S = 0.1
 SAMPLING = {"diagnostics.fop-sample-buf-size": str(SAMPLES), "diagnostics.fop-sample-interval": "1"}

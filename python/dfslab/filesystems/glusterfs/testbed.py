@@ -29,7 +29,8 @@ SOCKET = "/run/glusterd.socket"
 # testbed the program is replaced by one that only prints its name.
 GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
 CONNECT_LIMIT_S = 120.0
-# Prefixes of the sources of parameters that are volume options, such as "performance.quick-read".
+# A parameter whose source begins with one of these prefixes is a volume option, such as
+# "performance.quick-read".
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
 
 
@@ -231,7 +232,8 @@ class Testbed(MountedTestbed, Counting):
         """Waits until every server has every other server in its cluster, which is required to
         create a volume.
 
-        A server that is listed as connected (`pool list`) may still be exchanging its identity.
+        The state in `peer status` is read, because a server that `pool list` shows as connected may
+        still be exchanging its identity.
         """
         deadline = clock.monotonic_s() + CONNECT_LIMIT_S
 
@@ -323,7 +325,7 @@ class Testbed(MountedTestbed, Counting):
 
 
 def _log_folder(host: Host) -> Path:
-    """Returns the folder that GlusterFS' processes on a host have as /var/log/glusterfs."""
+    """Returns the folder that GlusterFS' processes on `host` find at /var/log/glusterfs."""
     return host.folder / "gluster-log"
 
 

@@ -59,8 +59,8 @@ def of_volume_info(text: str) -> SystemDiscovery:
 def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
     """Derives the bricks and copies of a volume from `names`, the names of the translators of a
     client. There is one translator `client` for each brick, and one `replicate` or `disperse` for
-    each set of bricks. Without bricks, the result has only the address of `host`. For a dispersed
-    volume, it has no number of copies."""
+    each set of bricks. If `names` has no translator `client`, the result has only the address of
+    `host`. For a dispersed volume, the result has no number of copies."""
     addresses = {"brick": (with_port(host, GLUSTERD_PORT),)} if host else {}
     bricks = sum(bool(re.search(r"-client-\d+$", one)) for one in names)
     sets = sum(bool(re.search(r"-(replicate|disperse)-\d+$", one)) for one in names)

@@ -57,8 +57,9 @@ def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """Splits a URI into the URI at which the client is opened, and the directory there. Raises
-    ValueError, which shows the valid forms, if `uri` has none of them."""
+    """Splits a URI into the part that names the file system, such as `s3a://BUCKET/`, and the
+    directory in it. Raises ValueError if `uri` has no valid form; the message shows the valid
+    forms."""
     opened = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*", uri)
     path = uri[opened.end() :] if opened else ""
     if opened is None or path[:1] not in ("", "/"):

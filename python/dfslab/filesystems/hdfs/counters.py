@@ -3,9 +3,9 @@ with one or more beans.
 
 Hadoop's metrics have a pair of attributes for each type of call X (MutableStat): `XNumOps`, the
 number of calls since the daemon started, and `XAvgTime`, the mean time of the calls of the last
-period only. The total time is therefore only an estimate: XNumOps * XAvgTime. The names of the
-processes in the result state this (ESTIMATED). Times are in milliseconds, except where X ends in
-Nanos or Micros.
+period only. The total time is therefore only an estimate: XNumOps * XAvgTime. The text ESTIMATED in
+the names of the processes states this. Times are in milliseconds, except where X ends in Nanos or
+Micros.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ KINDS: dict[str, CostClass] = {
     PROCESSING: "service",
     "Syncs": "disk",
 }
-# Names of times that are parts of the processing time (PROCESSING) if the same bean also reports
-# the processing time.
+# Names of times that are parts of the processing time (PROCESSING), if the processing time is
+# reported for the same port.
 PARTS = ("RpcLockWaitTime",)
 UNITS_NS = {"Nanos": 1.0, "Micros": 1e3}
 MS_NS = 1e6
@@ -81,9 +81,9 @@ def _detailed_last(bean: Bean) -> bool:
 
 
 def _rows(bean: Bean, port: re.Match[str] | None, known: set[str]) -> Iterator[Counted]:
-    """Yields the rows of one bean, each with the calls and the time of one operation or of a
-    component of its time. `known` are the names of the rows that earlier beans yielded for the same
-    port."""
+    """Yields one row for each operation of a bean and for each component of an operation's time. A
+    row has the number of calls and their time. `known` are the names of the rows that earlier beans
+    yielded for the same port."""
     steps = [key.removesuffix(CALLS) for key in bean if key.endswith(CALLS)]
     here = [step for step in steps if f"{step}{MEAN}" in bean]
     # The row of an operation must precede the rows of the components of its time.

@@ -39,7 +39,8 @@ class LiveNode(Document):
 
 
 class NameNodeInfo(Bean):
-    """The NameNode's version, its DataNodes by name, and the reason for safe mode."""
+    """The NameNode's version, its DataNodes by name, its number of blocks, and the reason for safe
+    mode ("" when safe mode is off)."""
 
     NAME = "Hadoop:service=NameNode,name=NameNodeInfo"
     version: str = Field("", alias="SoftwareVersion")

@@ -1,10 +1,10 @@
 """Describes the operations of HDFS: calls to the NameNode, streams from one DataNode, pipelines
 through several.
 
-Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of equations (1) and (6):
-getBlockLocations once per `prefetch_blocks` blocks, and a pipeline of `replication` DataNodes for
-each block. The NameNode answers under one lock of the namespace: shared for reads, exclusive for
-changes. Edits reach the disk after the lock is released.
+Read and write follow Figures 2 and 3 of Wu 2013. The paper's equations (1) and (6) are corrected:
+getBlockLocations is called once per `prefetch_blocks` blocks, and each block has a pipeline of
+`replication` DataNodes. The NameNode answers under one lock of the namespace: shared for reads,
+exclusive for changes. Edits reach the disk after the lock is released.
 """
 
 from __future__ import annotations
@@ -185,11 +185,10 @@ _set_up = seq(
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# Round trips for which the pipeline of a block waits. The stream of the block is stalled by TCP
-# slow start on the first hop. A DataNode forwards a packet only when it has received the whole
-# packet, so each of the other replication - 1 hops adds the stall of one packet. The
-# acknowledgement of each synchronous call returns over all hops, which takes half a round trip for
-# each hop.
+# Round trips for which the pipeline of a block waits. TCP slow start stalls the stream of the block
+# on the first hop. Each of the other replication - 1 hops adds the stall of one packet, because a
+# DataNode forwards a packet only when it has received the whole packet. The acknowledgement of each
+# synchronous call returns over all hops, which takes half a round trip for each hop.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(

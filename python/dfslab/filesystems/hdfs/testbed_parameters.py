@@ -116,8 +116,8 @@ class TestbedParameters(CheckedModel):
     @model_validator(mode="before")
     @classmethod
     def _described_switches(cls, table: Any) -> Any:
-        """Reads the numbers 0 and 1, by which the description of HDFS states its two switches, as
-        false and true."""
+        """Converts the two switches from the numbers 0 and 1, which dfslab's description of HDFS
+        uses, to false and true."""
         if not isinstance(table, Mapping):
             return table
         given = {key: table[key] for key in ("fair_lock", "block_sync") if key in table}
@@ -179,8 +179,9 @@ def decided_properties(
         "ipc.server.handler.queue.size": str(parameters.call_queue),
         "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
         "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
-        # A client may close a file while up to this number of its blocks are reported by no
-        # DataNode yet. With 0, such a client waits for its back-off time and then retries.
+        # Largest number of a file's blocks that no DataNode has reported yet when a client closes
+        # the file. If more blocks are unreported, the client waits for its back-off time and then
+        # retries.
         "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
             round(parameters.complete_retry_delay_s * 1000)

@@ -41,9 +41,9 @@ PARAMETERS = Parameters(
         minimum=1,
         daemons_only=True,
     ),
-    # The medians of the calibrated constants' priors. They were fitted to randomly drawn
-    # configurations, which the blind campaigns with seeds 7 and 27 measured
-    # (`python -m verification.blind --again 7 27`). The time that other programs used was
+    # The values of the calibrated constants are the medians of their priors. They were fitted to
+    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
+    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
     # subtracted.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 6.3e-5),
     Parameter(

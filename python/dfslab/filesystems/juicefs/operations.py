@@ -98,11 +98,11 @@ def _stream_out(units: Expr, each: Expr) -> Node:
     )
 
 
-# With random access or without the kernel's cache, every call is a separate request to the store.
+# With random access or without the kernel's cache, every call is a separate request to the store. A
+# file that is smaller than a block is an exception: the first read fetches the whole file, and the
+# client's process answers the other reads from a buffer (JuiceFS documentation, "Read buffer").
 # `calls` is the number of calls for a file, and `call_bytes` is the size of each; no call is larger
-# than a block. The exception is a file that is smaller than a block: the first read fetches the
-# whole file, and the client's process answers the other reads from a buffer (JuiceFS documentation,
-# "Read buffer"), even if the kernel's cache is not used.
+# than a block.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_requests = Max(1, ceiling(call_bytes / REQUEST_BYTES))
@@ -116,7 +116,7 @@ _read = either(
     ),
 )
 
-# The kernel sends a request to look a name up, and one to open it.
+# The kernel sends two FUSE requests: one to look a name up, and one to open the file.
 _found = seq(_called, _get("lookup"), _called, _get("open"))
 _open = seq(_found, _get("getattr"), name="open")
 _create = seq(

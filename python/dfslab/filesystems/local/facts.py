@@ -60,8 +60,9 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
 
 
 def measured(files: LocalFiles) -> dict[str, float]:
-    """Returns the calibrated constants that were measured for a machine's profile, by key, in SI
-    units. A constant per byte is the inverse of a measured rate."""
+    """Returns the calibrated constants that the profile of a machine determines, by key, in SI
+    units. `files` are the measurements in the profile. A constant per byte is the inverse of a
+    measured rate."""
     times = {
         "open_cpu": files.open_time,
         "create_cpu": files.create_time,

@@ -29,12 +29,12 @@ uncached = P.direct | P.cold
 def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
     """Returns the step that changes a directory. `cpu_s` is the processor time in seconds of a
     change by a single stream, and `shared` the symbol of the measured rate of changes by many
-    streams.
+    streams. Without a measured rate (symbol 0), the step needs only `cpu_s` of the processor.
 
-    If the profile has this rate, `alone_s` seconds of the processor time are spent under locks of
-    the journal and of inode tables, by one stream at a time. With several clients, `alone_s` is
-    1 / rate. It may exceed `cpu_s`, because streams compete for the locks. With one client,
-    `alone_s` is min(cpu_s, 1 / rate). The other max(0, cpu_s - alone_s) seconds need no lock.
+    With a measured rate, one stream at a time holds the locks of the journal and of inode tables,
+    for `alone_s` seconds of the processor time. With several clients, `alone_s` is 1 / rate. It may
+    exceed `cpu_s`, because streams compete for the locks. With one client, `alone_s` is min(cpu_s,
+    1 / rate). The other max(0, cpu_s - alone_s) seconds need no lock.
     """
     limiting_s = 1 / rate(shared)
     alone_s = select(P.clients > 1, limiting_s, Min(cpu_s, limiting_s))
@@ -47,11 +47,11 @@ def _changed(name: str, cpu_s: Expr, shared: str) -> Node:
 def _forced(size_bytes: Expr, seeks: Expr | int) -> Node:
     """Returns the step that forces `size_bytes` of new data and the journal to disk.
 
-    With a profile, an fsync occupies the disk for `busy_s` = 1 / commits + size / commits_rate (at
-    least size / disk_write_rate), as measured with many streams, for which one commit of the
-    journal serves several fsyncs. Without occupying the disk, it also waits for alone_s - busy_s,
-    if this is positive: `alone_s` = fsync_delay + size / commit_rate is the time of an fsync as
-    measured with a single stream.
+    With a machine's profile, the disk is occupied for `busy_s` = max(1 / commits + size /
+    commits_rate, size / disk_write_rate). This is the time of an fsync among many streams, for
+    which one commit of the journal serves several fsyncs. A single stream waits longer: an fsync
+    takes `alone_s` = fsync_delay + size / commit_rate. The step waits for max(0, alone_s - busy_s)
+    without occupying the disk.
 
     Without a profile, the data is written, which occupies the disk. Then the journal is committed,
     which takes fsync_delay and does not occupy the disk.

@@ -23,9 +23,11 @@ call_bytes = named("call_bytes", Min(P.transfer_size, P.file_size))
 
 
 def rate(key: str) -> Expr:
-    """Returns the measured rate of the hardware whose symbol is `key`. If the rate was not
-    measured, its symbol is 0, and the result is 1 instead: no result then depends on the formulas
-    with this rate, but they are evaluated and must not divide by 0."""
+    """Returns the measured rate of the hardware whose symbol is `key`.
+
+    The symbol is 0 if the rate was not measured; the result is then 1. Formulas with an unmeasured
+    rate are evaluated although their values are not used, so they must not divide by 0.
+    """
     found: Expr = Max(symbol(key), 1)
     return found
 
@@ -36,7 +38,8 @@ is_measured = symbol(f"{ROLE}.requests") > 0
 def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
     """Returns the seconds for which a request of `size_bytes` occupies the disk while many requests
     are in flight: 1 / requests + (size_bytes - SMALL_BYTES) / request_rate, but at least the time
-    of the transfer at the disk's rate. `mode` is "read" or "write"."""
+    of the transfer at the disk's rate. `requests` and `request_rate` are measured rates of the
+    disk. `mode` is "read" or "write"."""
     byte_s = 1 / rate(f"{ROLE}.request_rate")
     small_s = 1 / rate(f"{ROLE}.requests")
     line_s = small_s + (size_bytes - SMALL_BYTES) * byte_s
@@ -44,7 +47,8 @@ def _occupied_s(size_bytes: Expression, mode: str) -> Expr:
 
 
 def _alone_s(size_bytes: Expression, mode: str) -> Expr:
-    """Returns the seconds of a request of `size_bytes` if no other request is in flight."""
+    """Returns the duration in seconds of a request of `size_bytes` if no other request is in
+    flight."""
     time_s = symbol(f"{ROLE}.request_{mode}_time")
     found: Expr = time_s + size_bytes / rate(f"{ROLE}.request_{mode}_rate")
     return found

@@ -1,8 +1,8 @@
-"""Declares the roles, parameters and layout rules of Lustre, which dfslab only simulates; an
-existing mount works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of Lustre.
 
-There are no Debian packages of Lustre. An object storage server stands for one target (OST), its
-node's disk.
+dfslab has no testbed of Lustre, because there are no Debian packages of it. An existing mount is
+measured like any POSIX mount. An object storage server stands for one target (OST), its node's
+disk.
 """
 
 from __future__ import annotations

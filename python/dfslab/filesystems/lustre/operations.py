@@ -72,14 +72,14 @@ def _intent(name: str, seconds: Expression, response_bytes: Expression = 512) ->
 
 def _ask_targets(name: str, *work: Node) -> Node:
     """Returns the step that sends a small request to every target of the file concurrently. `work`
-    is what a target does for the request, in addition to its processor time."""
+    is a target's work for the request in addition to its constant processor time."""
     return par(call("oss", name, cpu("oss", P.lock_cpu), *work), copies=P.stripe_count)
 
 
 def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """Returns the step that reads `size_bytes` from one target. The client reads ahead, so disk,
     network and client work at the same time. `seeks` is the number of positionings of the disk's
-    head for `size_bytes`. Without it, the number follows from the access pattern."""
+    head for `size_bytes`. If `seeks` is None, the number follows from the access pattern."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -100,7 +100,7 @@ def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
 def _write_to(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """Returns the step that writes `size_bytes` to one target. The target answers a bulk RPC when
     its disk has the data. `seeks` is the number of positionings of the disk's head for
-    `size_bytes`. Without it, the number follows from the access pattern."""
+    `size_bytes`. If `seeks` is None, the number follows from the access pattern."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs

@@ -53,9 +53,9 @@ PARAMETERS = Parameters(
         "fixed at 64 KiB in the protocol (MFSBLOCKSIZE)",
         choices=(65536.0,),
     ),
-    # The medians of the calibrated constants' priors. They were fitted to randomly drawn
-    # configurations, which the blind campaigns with seeds 7 and 27 measured
-    # (`python -m verification.blind --again 7 27`). The time that other programs used was
+    # The values of the calibrated constants are the medians of their priors. They were fitted to
+    # measurements of randomly drawn configurations (`python -m verification.blind --again 7 27`,
+    # where 7 and 27 are the seeds of the draws), after the time that other programs used was
     # subtracted.
     Parameter("client_call_cpu", "Client time of one FUSE request", "s", "calibrated", 6.5e-5),
     Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-5),
@@ -64,9 +64,9 @@ PARAMETERS = Parameters(
     Parameter(
         "connect", "Connecting to a chunkserver and opening a chunk", "s", "calibrated", 5e-4
     ),
-    # A fit to the blind campaigns alone, which ran on a busy machine, gives 17 ms. On quieter
-    # machines, small writes took twice as long as they would without this step, which corresponds
-    # to some 2.5 ms. The median is between these two values.
+    # A fit to the randomly drawn configurations alone, which were measured on a busy machine, gives
+    # 17 ms. On quieter machines, small writes took twice as long as they would without this step,
+    # which corresponds to some 2.5 ms. The value of `make_chunk` is between the two.
     Parameter(
         "make_chunk", "Making the file of a new chunk at a chunkserver", "s", "calibrated", 6e-3
     ),

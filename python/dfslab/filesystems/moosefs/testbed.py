@@ -87,7 +87,8 @@ class Testbed(MountedTestbed, Counting):
         master = self.hosts.of("master")[0]
         reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SCS")
         rows = [line.split(";") for line in reply.splitlines() if line.startswith("chunk servers")]
-        # A restarted chunkserver reports its capacity only after it has scanned its disk.
+        # A chunkserver whose size is 0 is not ready: after a restart, it reports its size only when
+        # it has scanned its disk.
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
 
     def lacking(self) -> str:

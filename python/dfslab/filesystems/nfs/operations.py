@@ -56,9 +56,9 @@ def _reads(*work: Node) -> Node:
     )
 
 
-# A READ is sent when the previous READ has been answered. `_turns` is the condition under which the
-# server does not read ahead from its disk meanwhile, so that READs and disk reads take turns:
-# access is random, or I/O is direct (then neither the client nor the server caches data).
+# A READ is sent when the previous READ has been answered. If `_turns` is true (access is random, or
+# I/O is direct, so that neither the client nor the server caches data), the server does not read
+# ahead from its disk: READs and disk reads take turns.
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(

@@ -1,9 +1,9 @@
-"""Declares the roles, parameters and layout rules of OpenZFS, which dfslab only simulates; an
-existing pool works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of OpenZFS.
 
-Debian has only the sources of OpenZFS: the administrator must build and load the kernel module. The
-number of the pool's disks is `disk.count` of the node with the role `pool`. This number must be
-`vdevs` times the number of disks of one vdev.
+dfslab has no testbed of OpenZFS: Debian has only its sources, so the administrator must build and
+load the kernel module. An existing pool is measured like any POSIX mount. The number of the pool's
+disks is `disk.count` of the node with the role `pool`. This number must be `vdevs` times the number
+of disks of one vdev.
 """
 
 from __future__ import annotations

@@ -48,12 +48,12 @@ def _client(seconds: Expression, name: str) -> Use:
 def _on_disks(
     request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
 ) -> Node:
-    """Returns the disk work of one round, which moves `size_bytes` of an access to `all_bytes`.
+    """Returns the disk work of one round, in which an access to `all_bytes` moves `size_bytes`.
 
-    `all_bytes` selects one of three cases: up to a sector, the access uses one sector; up to a
-    record, one record on one vdev; otherwise records on all vdevs. `copies` is the number of copies
-    of all data that are moved. `extra` is the number of additional disks (parity) that are used for
-    each split record. `request` returns the work of one disk for a number of bytes.
+    An access of at most a sector uses one sector. An access of at most a record uses one record on
+    one vdev. A larger access uses records on all vdevs. `copies` is the number of copies of the
+    data that are moved. `extra` is the number of additional (parity) disks of each split record.
+    `request(size)` returns the work of one disk for `size` bytes.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(

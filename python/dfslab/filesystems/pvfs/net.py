@@ -248,9 +248,9 @@ def placed(setup: Setup, number_of: int) -> Setup | None:
     of the placement; number 0 is the placement of `setup`. Returns None if the setup has no
     placement with this number.
 
-    A setup has more placements than number 0 only if the placement can affect the result: if files
-    start at random servers (`start_seed`), a block reaches only some of the servers, and there are
-    several clients. A trace has only placement 0.
+    A setup has further placements only if the placement can affect the result, which needs three
+    conditions: files start at random servers (`start_seed`), a block reaches only some of the
+    servers, and there are several clients. A trace has only placement 0.
     """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if number_of and (setup.calls or not (setup.start_seed and matters)):
@@ -332,7 +332,8 @@ def _listing(setup: Setup) -> Setup:
 
 
 def _hardware(scenario: Scenario, values: Mapping[str, float]) -> PaperHardware:
-    """Returns the paper's machines with the adapters, disks and memory of the deployment."""
+    """Returns the machines of Nguyen & Apon 2012, but with the adapters, disks and memory of the
+    deployment."""
     (io,), (client,) = (scenario.deployment.groups_of(role)[:1] for role in ("server", "client"))
     return PaperHardware(
         network_rate_bytes_per_s=client.adapter.bandwidth,

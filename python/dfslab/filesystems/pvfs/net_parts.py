@@ -88,9 +88,12 @@ class SharedElements:
         guard: Condition | None = None,
         delay: Inscription | None = None,
     ) -> None:
-        """Adds a transition. If nodes share cores, the transition also occupies one core: for
-        `delay` seconds if `delay` is given, otherwise for `busy_s` seconds. `delay` also delays all
-        other tokens that the transition puts. Without shared cores, `busy_s` is not used."""
+        """Adds a transition.
+
+        If nodes share cores, the transition also occupies one core for `busy_s` seconds. If `delay`
+        is given, the core is occupied for `delay` instead, like all other tokens that the
+        transition puts. Without shared cores, `busy_s` is not used.
+        """
         if self.setup.shared_cores:
             takes = [*takes, Take(self.cores, "core")]
             puts = [*puts, Put(self.cores, "core", busy_s if delay is None else None)]
@@ -275,8 +278,8 @@ class SharedElements:
     def disks(self) -> tuple[Place, Place]:
         """Adds a disk for every server. Returns two places: the queue of disk requests, and the
         place that receives finished requests. A disk seeks before a request unless its previous
-        request was a sequential request of the same client. It always seeks before a request that
-        swaps or jumps."""
+        request was a sequential request of the same client. It always seeks before a request of the
+        kind "swap" or "seek"."""
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels

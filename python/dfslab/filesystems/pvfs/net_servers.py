@@ -174,7 +174,7 @@ def _write_back(
     pvfs: SharedElements, cache: Place, files: Place, queue: Place, done: Place
 ) -> None:
     """Adds the write-back process. It writes dirty pages to disk if they exceed the background
-    limit, if a sync waits for them, or if they are old."""
+    limit, if a sync waits for them, or if they are older than `dirty_expire_s`."""
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     t, daemon, q = pvfs.one.token("t"), pvfs.one.token("k"), pvfs.request.token("q")
     c, f = cache.colour.token("c"), files.colour.token("f")
@@ -319,8 +319,9 @@ def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
 
 
 def streamed(setup: Setup) -> list[tuple[int, int, int]]:
-    """Returns the bytes that each client reads sequentially from each server, as (client, server,
-    bytes). For whole files, the bytes include one additional stripe."""
+    """Returns one triple (client, server, bytes) for each pair of client and server: the bytes that
+    the client reads sequentially from the server. If whole files are read, the bytes include one
+    additional stripe."""
     pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
     if not setup.calls:
         each = -(-setup.file_size // setup.width) + setup.stripe_size

@@ -91,7 +91,7 @@ class Setup:
     spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
     cores that all nodes share (0: every node has enough cores). If the data is `cached`, the
     fraction `missed` of the bytes that are read sequentially is nevertheless read from the disks;
-    if it is not `cached`, all bytes are.
+    if the data is not `cached`, all bytes are read from the disks.
     """
 
     operation: str = "read"
@@ -225,7 +225,7 @@ class Setup:
     @property
     def per_server_bytes(self) -> float:
         """Returns the number of bytes of all clients' files that one server stores. For a trace,
-        returns the number of bytes that all calls move on one server: the server with the largest
+        returns the number of bytes that all calls move on the server with the largest such
         number."""
         if self.calls:
             return max(

@@ -221,8 +221,8 @@ def trace_net(setup: Setup) -> Net:
 
 def _rows(setup: Setup) -> Iterator[Sequence[Cell]]:
     """Yields a row for each call: client, number of the call among the client's calls, kind, total
-    bytes, number of servers with a part of the bytes, way, bytes on each server, and scheduled
-    start in seconds. At the end, yields a row of kind "leave" for each client."""
+    bytes, number of servers with a part of the bytes, way (`TracedCall.way`), bytes on each server,
+    and scheduled start in seconds. At the end, yields a row of kind "leave" for each client."""
     counts = [0] * setup.clients
     for one in setup.calls:
         at, touched = counts[one.client], sum(size > 0 for size in one.shares)

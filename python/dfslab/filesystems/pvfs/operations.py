@@ -34,8 +34,9 @@ from dfslab.spec.steps.operation import (
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 servers_per_call = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
-# The disks of the servers work in rounds. In a round, each disk transfers its part of one call. If
-# a stripe is larger than this part, the disk transfers one stripe, unless writes are synchronous.
+# Number of rounds in which the servers' disks transfer a file. In a round, each disk transfers its
+# part of one call or, if a stripe is larger than this part, one stripe. With synchronous writes, it
+# is always the part of one call.
 rounds = named(
     "rounds",
     select(
@@ -63,15 +64,15 @@ def _ask(
 
 
 def _ask_servers(name: str, *work: Node) -> Node:
-    """Returns the step that sends a request to all servers of the file concurrently. `work` is what
-    a server does for the request, in addition to its processor time."""
+    """Returns the step that sends a request to all servers of the file concurrently. `work` is a
+    server's work for the request in addition to the processor time `server_cpu`."""
     return par(call("server", name, cpu("server", P.server_cpu), *work), copies=P.stripe_count)
 
 
 def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
     """Returns the step in which one server sends `size_bytes` to answer a read call, split into
-    flow buffers. The network and the client work on different buffers at the same time. If
-    `from_disk` is true, the server's disk does, too, when the data is not in the page cache."""
+    flow buffers. Network and client work on different buffers at the same time. If `from_disk` is
+    true and the data is not in the page cache, the server's disk reads each buffer first."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     sent = cpu("server", each * P.server_byte_cpu, "sendBuffer")
@@ -133,8 +134,8 @@ _read_ahead = striped(
     P.stripe_count,
     lambda size: disk_read("server", size, "readAhead", 1 / rounds),
 )
-# Sequential reads go through the servers' read-ahead: the disks read the next round while the
-# current one is sent.
+# Sequential reads go through the servers' read-ahead: while the servers send one round of data, the
+# disks read the next round.
 _read = seq(
     either(
         P.cold & ~P.scattered,

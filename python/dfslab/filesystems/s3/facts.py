@@ -64,7 +64,7 @@ def address(uri: str) -> tuple[str, int] | None:
     """Returns the (host, port) that must answer before a workload run begins. Returns None if the
     URI names no endpoint.
 
-    Raises ValueError, which shows the valid forms, if the URI has none of them.
+    Raises ValueError if the URI has no valid form; the message shows the valid forms.
     """
     parsed = urlparse(uri)
     if parsed.scheme not in SCHEMES:

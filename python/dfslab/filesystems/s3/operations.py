@@ -113,7 +113,7 @@ OPERATIONS = {
         ),
         name="list",
     ),
-    # S3 has no rename, so the object is copied and the old one removed.
+    # S3 has no rename, so the object is copied and the old object is removed.
     "rename": seq(
         _ask(
             "copyObject",

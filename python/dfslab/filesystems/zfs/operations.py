@@ -113,9 +113,9 @@ def _from_disk(*work: Node) -> Node:
 
 def _reads(*work: Node) -> Node:
     """Returns the step of all requests of a read. With direct I/O, the object disk answers every
-    request. Without it, a cold request is answered from the memory of another machine or by the
-    object disk, and a warm request from the memory of the client or of another machine. `work` is
-    the object disk's work for a request that it answers."""
+    request. Without direct I/O, another machine's memory or the object disk answers a cold request;
+    the client's own memory or another machine's memory answers a warm request. `work` is the object
+    disk's work for a request that it answers."""
     forwarded = _ask("readLease", _from_memory)
     read = seq(_ask("readLease"), _from_disk(*work))
     own = cpu("client", request_bytes * P.client_byte_cpu, "copy")

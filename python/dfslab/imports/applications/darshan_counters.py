@@ -1,5 +1,5 @@
-"""Sums the POSIX records of a Darshan log, which has one record for each file and process, to the
-counters of the application."""
+"""Sums the POSIX records of a Darshan log, and returns the sums as the counters of the application.
+Such a log has one record for each file and process."""
 
 from __future__ import annotations
 
@@ -129,10 +129,9 @@ def _shared_files(records: Iterable[FileRecord]) -> set[str]:
 
 
 def _slowest_rank_s(records: Iterable[FileRecord]) -> float:
-    """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it. The
-    result is A + B. A is the largest sum of a process's times over the records of single processes.
-    B is the sum, over the records that combine all processes, of the time of each record's slowest
-    process."""
+    """Returns the I/O time in seconds of the slowest process, as darshan-parser estimates it: A +
+    B. A is the largest sum of one process's times over the records of single processes. B is a sum
+    over the records that combine all processes: the time of the slowest process of each record."""
     own: dict[int, float] = defaultdict(float)
     together_s = 0.0
     for one in records:
@@ -147,10 +146,9 @@ def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float
     """Returns the bytes that each process moved, by the rank of the process; None if the log does
     not contain these bytes.
 
-    A record that is summed over processes has the variance of their bytes. If the variance is
-    small, all processes moved equal parts. Otherwise the parts are known only if one process moved
-    nearly all bytes. If the records without known parts have at most the share SMALL_FILE of all
-    bytes, these records are ignored; if they have more, the result is None.
+    A record of a single process has the bytes of this process. `_parts` divides the bytes of a
+    record that is summed over processes. Records that `_parts` cannot divide are ignored if they
+    have at most the share SMALL_FILE of all bytes; if they have more, the result is None.
     """
     found: dict[int, float] = defaultdict(float)
     total = sum(one.size_bytes for one in records)
@@ -166,9 +164,11 @@ def _bytes_by_rank(records: list[FileRecord], processes: int) -> dict[int, float
 
 def _parts(record: FileRecord, processes: int) -> dict[int, float] | None:
     """Returns the bytes that each process moved of one file, by the rank of the process. `record`
-    is the file's record summed over all processes. If one process moved nearly all bytes, the
-    result has only this process. Returns None if the processes moved unequal parts and it is
-    unknown which process moved nearly all bytes."""
+    is the file's record summed over all processes.
+
+    If all processes moved about equal parts, each has the mean. If one process with a known rank
+    moved nearly all bytes, the result has only this process. Otherwise returns None.
+    """
     mean = record.size_bytes / processes
     if record.value("F_VARIANCE_RANK_BYTES") <= (EVEN * mean) ** 2:
         return dict.fromkeys(range(processes), mean)

@@ -69,7 +69,8 @@ def _add_records(text: str, content: LogContent) -> None:
 
 
 def _add_stripes(record: FileRecord, content: LogContent) -> None:
-    """Adds the layout of a file. Newer versions of Darshan number the components of a layout."""
+    """Adds the layout of a file. Newer versions of Darshan record one layout for each component of
+    a file; the layout of the first component is added."""
     for prefix in ("", "COMP0_", "COMP1_", "COMP_"):
         if f"{prefix}STRIPE_SIZE" in record.values:
             count = round(record.value(f"{prefix}STRIPE_COUNT") or record.value("STRIPE_WIDTH"))

@@ -41,8 +41,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """Returns the requests in a file. A device is not in a directory, so `recording` is not
-    used."""
+    """Returns the requests in a file. `recording` is not used, because it selects directories, and
+    requests to block devices have no directory."""
     with plain_file.lines(path) as lines:
         return calls(lines)
 

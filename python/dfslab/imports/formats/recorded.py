@@ -61,8 +61,8 @@ def stream(content: bytes) -> Replay:
     found, counts = Replay(), dict[int, int]()
     for one in map(Record._make, RECORDED.iter_unpack(content)):
         found.transfer_bytes = max(found.transfer_bytes, one.transfer_bytes)
-        # A file of an older format, which has no times, may have a valid size by chance. Then its
-        # operation numbers are wrong.
+        # A file of an older format, whose records have no times, may by chance have a valid size.
+        # Its operation numbers are then wrong.
         if one.position != counts.get(one.client, 0):
             raise ValueError(
                 f"is no recorded stream: client {one.client} has no operation {one.position} now"

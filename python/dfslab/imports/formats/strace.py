@@ -57,7 +57,8 @@ NAMED: dict[str, tuple[OperationName, int]] = {
     "getxattr": ("get_xattr", 0),
     "truncate": ("truncate", 0),
 }
-# System calls that act on a file descriptor and transfer no data, each with the operation.
+# The keys are system calls that act on a file descriptor and transfer no data. The values are the
+# operations that these calls become.
 HELD: dict[str, OperationName] = {
     "fsync": "fsync",
     "fdatasync": "fsync",
@@ -289,8 +290,8 @@ class _Trace:
 
 
 def _why_nothing(name: str, result: int) -> str:
-    """Returns the reason why a successful system call becomes no operation. `result`: the return
-    value of the system call."""
+    """Returns the reason why a successful system call becomes no operation, for example because it
+    moved no byte. `result`: the return value of the system call."""
     if name in TRACKED:
         return BOOKKEEPING
     return NOTHING_MOVED if name in TRANSFERS and not result else NO_FILE

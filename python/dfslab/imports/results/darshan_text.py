@@ -74,8 +74,8 @@ def _times(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
 
 
 def _counters(text: str) -> Iterator[re.Match[str]]:
-    """Yields the lines with the counters that this module uses. Other counters are
-    skipped, because they may be negative."""
+    """Yields the lines with the counters that this module uses. Other counters are skipped, because
+    they may be negative, which would be an error."""
     used = {name for _, counters, time in TIMED for name in (*counters, time)}
     return (one for one in TOTAL.finditer(text) if one[2] in used)
 

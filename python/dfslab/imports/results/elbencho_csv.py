@@ -36,8 +36,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns a report with one measurement for every row. Raises ValueError if a number is
-    malformed."""
+    """Returns a report with one measurement for every row that has a rate. Raises ValueError if a
+    number is malformed."""
     rows = [
         {(key or "").strip().lower(): (value or "").strip() for key, value in row.items() if key}
         for row in csv.DictReader(text.splitlines())
@@ -46,7 +46,7 @@ def read(text: str) -> ToolReport:
     found = []
     for row in rows:
         if row.get("operation", "").lower() == "operation":
-            continue  # each run that appends to the file repeats the heading
+            continue  # the heading, which each run that appends repeats
         if one := _measured(row, counts):
             found.append(one)
     first = rows[0] if rows else {}

@@ -32,9 +32,9 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
-# A row counts as the sum over several jobs if the job's run time (`job_runtime`) exceeds the row's
-# run time by this factor. In a sum over two jobs, `job_runtime` is nearly twice the run time of
-# each job.
+# A row counts as a sum over several jobs if the job's run time (`job_runtime`) is more than
+# SUM_FROM times the row's run time. In a sum over two jobs, `job_runtime` is nearly twice the run
+# time of each job.
 SUM_FROM = 1.5
 
 
@@ -44,8 +44,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns a report with one measurement for every job name and direction (reads, writes).
-    Raises ValueError if the text is malformed."""
+    """Returns a report with one measurement for every job name, group and direction ("read",
+    "write", "trim" or "mixed"). Raises ValueError if the text is malformed."""
     document = loaded(text)
     jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
     together = [job for job in jobs if job.get("jobname") == ALL]
@@ -104,10 +104,10 @@ def _measured(
 
 
 def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
-    """Returns whether a row is the sum over all jobs of a group. This is so if `given` has the
-    option `group_reporting`. The JSON may omit this option, because the option has no value. A row
-    is therefore also taken as a sum if `job_runtime`, which fio adds up over the jobs of a sum,
-    exceeds the row's run time by the factor SUM_FROM."""
+    """Returns whether a row is the sum over all jobs of a group. Either of two facts shows this:
+    `given` has the option `group_reporting`, or `job_runtime`, which fio adds up over the jobs of a
+    sum, exceeds the row's run time by the factor SUM_FROM. The second fact is needed because the
+    JSON may omit the option, which has no value."""
     whole, own = optional(job, "job_runtime"), optional(row, "runtime")
     return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
 

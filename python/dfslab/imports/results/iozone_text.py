@@ -44,7 +44,7 @@ def recognises(head: bytes) -> bool:
 
 def read(text: str) -> ToolReport:
     """Returns a report with the rate of every test. Raises ValueError if the unit is not bytes per
-    time, or if a row does not have one number for each requested test."""
+    time, or if a row does not have one number for each column of the requested tests."""
     version, command = VERSION.search(text), COMMAND.search(text)
     line = command[1] if command else ""
     found = tuple(_throughput(text)) or tuple(_table(text, line))

@@ -45,8 +45,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns a report with the measurements in a text. Raises ValueError if the text has no table
-    of rates."""
+    """Returns a report with the measurements in a text. Raises ValueError if a rate is not a
+    number."""
     launched, command = LAUNCHED.search(text), COMMAND.search(text)
     table, iterations = "", 0
     found: list[ToolMeasurement] = []

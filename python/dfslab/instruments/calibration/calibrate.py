@@ -287,8 +287,8 @@ def processor_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
 
 
 def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
-    """Returns the lines of TOML about a disk's burst (the bytes that the disk accepts beyond its
-    rate after a pause) and about its small reads.
+    """Returns the lines of TOML about a disk's burst and about its small reads. The burst is the
+    time, at the disk's rate, of the bytes that the disk accepts beyond its rate after a pause.
 
     The burst is written as a key only if its confidence interval excludes zero, else as a comment.
     A burst that lasts longer than the measurement is not detected.

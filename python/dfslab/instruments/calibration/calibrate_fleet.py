@@ -1,5 +1,5 @@
-"""Measures the hosts of a cluster of the user: those of a Dask cluster, or those that the scenario
-reaches over SSH or a batch system.
+"""Measures the hosts of a cluster that the user provides: a running Dask cluster, or hosts that the
+scenario reaches over SSH or a batch system.
 
 All hosts measure their own hardware at the same time. Then each host measures the network to the
 next host in the list, one pair of hosts after the other.
@@ -106,7 +106,7 @@ def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> lis
 
 
 def send_to_next(address: str) -> int:
-    """Listens at an address of this machine, in a thread of its own process, and returns the port
+    """Listens at an address of this machine, in a thread of this process, and returns the port
     without waiting for a connection. The thread sends zeros to the first process that connects,
     until that process closes the connection."""
     return _serve(address, hardware.send_zeros)

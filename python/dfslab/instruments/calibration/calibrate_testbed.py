@@ -176,8 +176,8 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
         _lowest(by_name[f"{where}_round_trip"] for by_name in by_group.values())
         for where in ("network", "loopback")
     )
-    # A round trip includes the latency of each node's adapter twice. The TOML declares the
-    # adapter's latency separately, so the latency is subtracted from the round trip.
+    # Latency of the network in one direction: round trip / 2 - 2 * own_s. Each direction passes the
+    # adapters of two nodes, whose latency `own_s` the TOML declares separately.
     own_s = min(group.adapter.latency for group in deployment.node)
     share = max(0.0, 0.5 - 2 * own_s / latency.mean)
     lines += [
@@ -221,6 +221,6 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """Returns the round trip with the lowest mean. It contains the least delay of adapters, because
-    adapters with a larger delay lengthen the other round trips."""
+    """Returns the round trip with the lowest mean. This round trip contains the least delay of
+    adapters, because adapters with a larger delay lengthen the other round trips."""
     return min(quantities, key=lambda one: one.mean)

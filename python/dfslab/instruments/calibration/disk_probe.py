@@ -1,6 +1,6 @@
 """Measures one disk with direct I/O (O_DIRECT). The quantities are the disk's write rate, the bytes
-that it accepts beyond this rate after a pause, and the time of a small read: in ascending order, in
-random order, and with several reads in flight."""
+that it accepts beyond this rate after a pause, and the time of a small read: at ascending offsets,
+at random offsets, and with several reads in flight."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def throttle(path: Path, clock: Clock = REAL) -> Throttle:
 
 
 def in_order(path: Path, clock: Clock = REAL) -> float:
-    """Returns the median time in seconds of a direct read of READ_BYTES in ascending order."""
+    """Returns the median time in seconds of a direct read of READ_BYTES at ascending offsets."""
     return _median_s(path, (at * READ_BYTES for at in range(READS)), clock)
 
 

@@ -146,7 +146,7 @@ def _is_fuse(directory: Path) -> bool:
     above the directory decides. Of several mounts at this point, the last one counts, because it
     hides the earlier ones."""
     lines = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
-    # The table writes a blank of a path as the four characters \\040.
+    # The table of mounts writes a blank in a path as the four characters \040.
     kinds = {point.replace("\\040", " "): kind for _, point, kind, *_ in lines}
     above = [point for point in kinds if directory.resolve().is_relative_to(point)]
     return kinds[max(above, key=len)].startswith("fuse") if above else False

@@ -36,10 +36,10 @@ class Quantity:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the measurements determine the quantity. A rate that is computed from the slope
-        of a line (`size_line`) is not determined if its interval reaches zero, or if noise hid the
-        slope in one of the measurements. All other quantities are measured directly. They always
-        count as determined, even if their values differ widely."""
+        """Whether the measurements determine the quantity. A rate that is computed from a line
+        (RECIPROCALS in `size_line`) is not determined if its interval reaches zero, or if noise hid
+        the slope of the line in one of the measurements. All other quantities always count as
+        determined, even if their values differ widely."""
         if self.name not in RECIPROCALS:
             return True
         return self.low > 0 and not any(is_at_bound(value, self.unit) for value in self.values)

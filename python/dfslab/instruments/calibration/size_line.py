@@ -2,8 +2,8 @@
 
 The time of a request is `fixed_s + bytes * byte_s`. If other work disturbs a measurement, the
 larger request may take less time than the smaller one. The fitted line then has no positive slope
-or no positive time without bytes, and is replaced by the smallest values that this module allows.
-A rate at such a bound is therefore no measured rate.
+or no positive time without bytes. Such a value is replaced by the smallest value that this module
+allows (LEAST_BYTE_S or LEAST_FIXED_S). A rate at such a bound is therefore no measured rate.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def _line(
 
 
 def _capacity(path: Path, flags: int, chance: random.Random, clock: Clock) -> float:
-    """Returns the bytes per second of large requests, several of which are in flight."""
+    """Returns the bytes per second at which the disk serves large requests while several are in
+    flight."""
     return LARGE_BYTES / request_s(path, flags, LARGE_IN_FLIGHT, LARGE_BYTES, chance, clock)
 
 

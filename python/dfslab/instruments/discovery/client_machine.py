@@ -48,7 +48,7 @@ def memory_bytes() -> int:
 
 def link_to(address: str, system: Path = SYS) -> ClientLink | None:
     """Returns the adapter by which this machine reaches `address` ("host:port" or a host's name).
-    Returns None if there is no route to the address, or if it is this machine."""
+    Returns None if there is no route to the address, or if the address is that of this machine."""
     host = address.rpartition(":")[0] or address
     own = _own_address(host)
     if not own or own.startswith("127."):
