@@ -88,11 +88,10 @@ class Result(BaseModel):
     latency_s_mean.OPERATION. Measured results also have latency_s_p50, _p90, _p99 and _p999. See
     `documents.metrics`. `phases`: the predicted phases of a workload with several phases; empty for
     a measurement, whose phases are in `load`. `bottleneck`: in words, the resource or limit on
-    which the predicted rate depends most; "" if unknown. `limits` has the limits with their shares.
-    The fields from `load` on are optional. They have the details of a measured workload run or
-    program, its call profile, and the basis of a model's prediction. `is_calibrated`: whether
-    measurements determined the constants of the model; None for a method without calibrated
-    constants.
+    which the predicted rate depends most; "" if unknown. `limits`: what limits the predicted rate
+    (see `Limit`). `load` and the fields after it are optional details of a measurement or of a
+    model. `is_calibrated`: whether measurements determined the constants of the model; None for a
+    method without calibrated constants.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

@@ -15,7 +15,7 @@ from dfslab.report.page_table import contents, folded
 from dfslab.studies.decisions.paired_runs import ComparedMetric, ComparedRuns
 
 MOST_ROWS = 40
-# Colour and shape of the points for each verdict.
+# Colour and shape of the points for each verdict on the second run compared with the first.
 STYLES: dict[str, tuple[str, Mark]] = {
     "higher": ("blue", "circle"),
     "lower": ("orange", "square"),
@@ -67,8 +67,8 @@ def _label(metric: str) -> str:
 
 
 def _series(rows: list[ComparedMetric]) -> list[Series]:
-    """Returns the changes of one metric as points. There is one series for each verdict, with a
-    separate colour and shape."""
+    """Returns the changes of one metric as points of a chart. The points of each verdict, such as
+    "higher", are one series with a separate colour and shape."""
     found = []
     for verdict, (colour, mark) in STYLES.items():
         own = [(float(place), one) for place, one in enumerate(rows) if one.verdict == verdict]

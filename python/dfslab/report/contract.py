@@ -1,9 +1,11 @@
-"""The interface of those sections of the page that show a run with dedicated charts.
+"""The interface of page sections with dedicated charts. The page is the HTML report of a run.
 
-A section is one module that declares `TITLE` and `SECTION`. The module is in `report/sections` of
-this package, in `report/sections` of a folder in DFSLAB_PATH, or in an installed package that names
-the module as an entry point of the group `dfslab.sections`. A study needs no such module: the page
-shows the tables of the study's result.
+Such a section is a module that declares `TITLE` and `SECTION`. The module is in `report/sections`
+of this package, in `report/sections` of a folder in DFSLAB_PATH, or in an installed package that
+names the module as an entry point of the group `dfslab.sections`.
+
+The result of a study (an analysis of a run) needs no section module, because the page shows its
+tables.
 """
 
 from __future__ import annotations

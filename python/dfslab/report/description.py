@@ -1,5 +1,5 @@
-"""Derives the table of parameters from a file system's description, that is, from its operation
-trees."""
+"""Builds the table of a file system's parameters from its description. The description has one tree
+of steps for each operation."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[P
 
 
 def paper_order(wu: str) -> tuple[int, str]:
-    """Returns the sort key of a parameter's id in Wu 2013, such as "Dp8". Parameters with an id of
-    the paper come first, ordered by the family of the id; parameters without such an id follow."""
+    """Returns the sort key of a parameter's id in Wu 2013, such as "Dp8". Ids are ordered by their
+    letters as in `families`, and then as text. Parameters without an id of the paper come last."""
     families = ("Dp", "Np", "Dap", "Pp", "Rp", "Hp")
     for index, family in enumerate(families):
         if wu.startswith(family):
@@ -97,7 +97,8 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
             f"{node.role}.instances",
         ]
         if system.role(node.role).kind == "metadata":
-            # A metadata server answers a lookup from memory, after a wait in its request queue.
+            # A metadata lookup waits in the role's request queue and then reads memory, so its time
+            # depends on these parameters.
             kinds = ("workload", "request_queue", "response_queue", "memory")
             keys += [f"{node.role}.{kind}" for kind in kinds]
         return keys

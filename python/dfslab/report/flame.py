@@ -1,5 +1,6 @@
-"""Draws flame graphs on the page. The nodes of call trees are nested bars, whose width is the total
-time, the self time, the waits, the bytes or the number of calls."""
+"""Draws flame graphs on the page. The nodes of call trees are nested bars. The reader selects what
+the width of a bar shows: the total time, the self time, the waits, the bytes or the number of
+calls."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ class Bar(TypedDict):
     """A node of a call tree, with the keys that the page's script reads.
 
     `above`: index of the node's parent, -1 for a root. `kind`: "blocked" if most of the calls are
-    waits, else "service". `sums`: number of calls, self time in ns, bytes. `of`: a map from the
-    name of each process or host to a tuple, which begins with the number of calls, the self time in
-    ns and the bytes of this process or host. `change`: relative change of the node's mean duration
-    between the two compared groups of calls; the key is missing without a comparison.
+    waits, else "service". `sums`: [number of calls, self time in ns, bytes]. `of`: a tuple for each
+    process or host, by name; its first three elements are this process's or host's part of `sums`.
+    `change`: relative change of the node's mean duration between the two compared groups of calls;
+    the key is missing without a comparison.
     """
 
     name: str

@@ -18,7 +18,8 @@ from dfslab.spec.printable import printable
 
 
 def harmless(console: Console) -> Console:
-    """Changes a console so that it prints printable text only; returns the same console."""
+    """Changes a console so that it replaces control characters in printed text by visible symbols.
+    Returns the same console."""
     console.push_render_hook(_Harmless())
     return console
 
@@ -28,13 +29,13 @@ class _Harmless(RenderHook):
     kept."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Returns the same objects, rendered with printable text only."""
+        """Returns the same objects, wrapped so that their text has no control characters."""
         return [_Printable(one) for one in renderables]
 
 
 class _Printable:
-    """Wraps an object to print. Control characters are removed from its text, but not from its
-    styles."""
+    """Wraps an object to print. In its text, control characters are replaced by visible symbols.
+    Its styles stay as they are."""
 
     def __init__(self, inner: RenderableType) -> None:
         self._inner = inner

@@ -100,7 +100,7 @@ def render_trace(profile: TraceProfile, name: str, title: str, bar: Markup = NO_
 
 
 def style() -> str:
-    """Returns the style sheet of the page, which other pages in the same style use, too."""
+    """Returns the style sheet of the page. Other pages of dfslab use the same style sheet."""
     template = environment().get_template("page.html")
     context = template.new_context({"colours": Markup(style_sheet())})
     return "".join(template.blocks["style"](context))

@@ -19,14 +19,15 @@ from dfslab.documents.table import (
 )
 from dfslab.result import Metric
 
-# Predictions whose relative error is larger than this are coloured.
+# Predictions whose relative error exceeds this fraction are coloured.
 FAR_OFF = 0.25
 # Texts of more than this number of characters may wrap, except in the first column.
 MOST_UNFOLDED = 40
 
 
 def drawn(table: Table) -> Markup:
-    """Returns the HTML of a table without its title and notes. Marked rows have the class "held".
+    """Returns the HTML of a table without its title and notes. The rows in `table.marked` have the
+    CSS class "held".
 
     The scripts of the page make the columns sortable, and copy and download what is shown.
     """

@@ -13,8 +13,8 @@ from dfslab.spec import units
 LOOPS = "Repeated steps, by how often one call of the step above makes them"
 RETRIES = "Failed, then made again by the same caller"
 LOOP_HEAD = ("step", "least", "median", "most", "callers")
-# Headings of two columns of shares. Tables show these columns next to the saving of each step, so
-# that readers can compare the shares with the saving.
+# Headings of two columns: a step's share of all self time, and its share of the critical path.
+# Tables show both columns next to the end-to-end time that a faster step would save.
 SELF_SHARE, PATH_SHARE = "share of self time", "share of critical path"
 RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 

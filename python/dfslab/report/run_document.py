@@ -48,9 +48,8 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     """
     shown: list[Table | str | Paragraph] = []
     if not _has_summary(run):
-        # If a program was traced, the tables of `Programs` already summarise its traces. Then the
-        # table of results lists only measured results; without measured results, there is no such
-        # table.
+        # If a program was traced, the tables of `Programs` already summarise its traces. The table
+        # of results then lists measured results only, and is omitted if there are none.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         if results or not traced:

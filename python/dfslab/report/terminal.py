@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 WIDE = 180
 # Smallest width of a text column in characters.
 LEAST_WORDS = 8
-# A space in a title at which a line may end. The space between a number and its percent sign is no
-# such space.
+# Matches the spaces in a title at which a line may end: all except those before a percent sign.
 _SPACE = re.compile(r" (?!%)")
 # Characters after which a long word, such as a path or the name of a resource, may be broken.
 _SEPARATOR = re.compile(r"(?<=[./_-])")
@@ -105,7 +104,8 @@ def _with_narrow_heads(contents: Contents) -> Contents:
 
 
 def _numbers_fit(contents: Contents) -> bool:
-    """Returns whether all number columns fit into 80 characters without a line break.
+    """Returns whether the table fits into 80 characters without a line break in a number, if text
+    columns are LEAST_WORDS characters wide.
 
     A number with a line break inside would look like two other numbers.
     """
@@ -114,10 +114,12 @@ def _numbers_fit(contents: Contents) -> bool:
 
 def _text_widths(contents: Contents, columns: int) -> dict[int, int]:
     """Returns the width in characters of each text column, by the index of the column, so that the
-    table is at most `columns` wide. The widest columns are made narrower first. Words are broken
-    only if the table does not fit otherwise, and only after separators. Returns an empty dictionary
-    if the table fits without narrower columns, or if it does not fit even with words that are
-    broken after separators."""
+    table is at most `columns` wide. The widest columns are made narrower first. A word is broken,
+    after a separator, only if the table does not fit otherwise.
+
+    Returns an empty dictionary if the table needs no narrower columns, or if it does not fit even
+    with broken words.
+    """
     texts = [n for n, column in enumerate(contents.columns) if column.align != "right"]
     widths = [0] * len(contents.columns)
     for number in texts:

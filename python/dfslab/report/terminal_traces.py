@@ -185,9 +185,8 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Returns the names of steps, shortened to MOST_NAME characters. If `is_wide`, all names have
-    the longer default length of `short_path`. Otherwise, only names that MOST_NAME would make equal
-    have this default length."""
+    """Returns the names of steps, shortened to MOST_NAME characters. Names that would become equal
+    have the longer default length of `short_path` instead; if `is_wide`, all names have it."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [

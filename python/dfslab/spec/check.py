@@ -56,12 +56,12 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
 
 
 def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
-    """Returns (scenario, reason). If the scenario names no methods and its check fails with the
-    default methods, the returned scenario has only the methods that measure, no models, and
-    `reason` states why models are left out. Otherwise the scenario is returned unchanged, and
-    `reason` is "". Raises InputError if the check fails without models, too.
+    """Returns (scenario, reason). If the scenario names no methods, and the check fails with the
+    default methods, the returned scenario has only the methods that measure. `reason` then states
+    why the models are left out. Raises InputError if the check fails without models, too.
 
-    If the scenario names methods, all of them are kept, so that `check` can report errors in them.
+    Otherwise the scenario is returned unchanged with the reason "". Methods that the scenario names
+    are never left out, so that `check` can report errors in them.
     """
     if "methods" in scenario.run.model_fields_set:
         return scenario, ""
@@ -135,12 +135,12 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the error of the first refused configuration that must not be left out.
+    """Raises the error of the first refused (illegal) configuration that must not be left out. A
+    refused configuration may be left out if its shared labels are legal for another file system,
+    and if its file system has at least one legal configuration.
 
-    A refused configuration may be left out if its shared labels are legal for another file system,
-    and if its own file system has at least one legal configuration. `refused` has the shared
-    labels, the file system and the error of each refused configuration. `legal` are the shared
-    labels of the legal configurations `points`.
+    `refused`: the shared labels, the file system and the error of each refused configuration.
+    `legal`: the shared labels of `points`, the legal configurations.
     """
     named = {str(point.labels[NAME_KEY]) for point in points if NAME_KEY in point.labels}
     for shared, system, error in refused:
@@ -162,8 +162,9 @@ def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[s
 
 
 def _check_held_out(scenario: Scenario, points: Sequence[Point]) -> None:
-    """Checks that every held-out table names swept values, and that at least one configuration
-    remains for the fit. Raises InputError otherwise."""
+    """Checks the tables `judge.hold_out`, which select the configurations that are not used for
+    fitting. Raises InputError if one of their values is not swept, or if no configuration remains
+    for the fit."""
     if scenario.judge.hold_out:
         swept: dict[str, dict[LevelValue, None]] = {}
         for point in points:
@@ -217,9 +218,9 @@ def _check_point(scenario: Scenario) -> None:
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
-    """Checks a workload that is an external program. All placeholders of its command must be known,
-    and no key that only generated workloads obey may be set. Raises InputError, which names the
-    first wrong key."""
+    """Checks a workload that is an external program. All placeholders of its command must be known.
+    No settings may be set that only generated workloads obey, such as faults or layers. The method
+    "trace" needs a testbed. Raises InputError, which names the first wrong key."""
     assert workload.command is not None
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify in ("after", "inline"))
@@ -271,11 +272,10 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """Checks that the models `modelled` can predict the workload's operations; does nothing if
-    there are no models. The file system must describe every operation. For a single call of a
-    trace, it is enough if the call's tree can be derived from described operations. The workload
-    must be closed or replay a trace, and only the models TIMED can start operations at the recorded
-    times of a trace.
+    """Checks that the models `modelled` can predict the workload. The file system must describe
+    every operation, or an operation from which the tree of a trace's call can be derived. The
+    workload must be closed or replay a trace. If it replays a trace at the recorded times, all
+    models must be in TIMED. Does nothing without models.
 
     Raises InputError, which names the first key or operation that does not fit.
     """
@@ -283,8 +283,8 @@ def _check_described(
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream_of(own, scenario.workload.clients)
-    # A described read or write of a whole file includes the open call, so "open" counts as
-    # described. In a stream of single transfers, the transfers count as described calls, too.
+    # The description of a whole read or write includes "open", so a model can predict this call
+    # alone. In a stream of single transfers, a model can predict the transfers alone, too.
     single = {"open", *(TRANSFERS if stream.moves_parts else ())}
     known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
     for operation in stream_mix(stream):
@@ -346,8 +346,8 @@ def _check_faults(scenario: Scenario) -> None:
         raise InputError("run.fault", faults[0].text(), allowed)
     hosts = [name for name, _ in scenario.deployment.nodes()]
     for fault in faults:
-        # Only the testbed knows the names of its daemons. It checks the names in faults before the
-        # workload run.
+        # Names of daemons are not checked here, because only the testbed knows them. The testbed
+        # checks them before the workload run.
         if fault.action in OF_LINKS and fault.target not in hosts:
             raise InputError("run.fault.target", fault.target, unknown(fault.target, hosts))
         if fault.action in OF_LINKS and len(hosts) == 1:

@@ -126,8 +126,8 @@ class NodeGroup(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # A stored run is identified by this text, so the text must stay the same in later versions.
-        # A key that a later version adds is omitted while it has its default.
+        # The JSON text of a node group is part of a stored run's identity, so it must stay the same
+        # in later versions. A key that a later version adds is omitted while it has its default.
         table: dict[str, object] = handler(self)
         usual = {
             "power": self.power == 0.0,
@@ -173,15 +173,15 @@ class Network(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # A stored run is identified by this text, so the text must stay the same in later versions.
-        # A key that a later version adds is omitted while it has its default.
+        # The JSON text of a network is part of a stored run's identity, so it must stay the same in
+        # later versions. A key that a later version adds is omitted while it has its default.
         table: dict[str, object] = handler(self)
         return {key: one for key, one in table.items() if (key, self.window) != _USUAL_WINDOW}
 
 
 class Emulation(CheckedModel):
-    """Side effects of emulating a network on one machine. They are converted to `NetworkEffects`
-    for models, which do not depend on whether a network is emulated.
+    """Side effects of emulating a network on one machine. For models they are converted to
+    `NetworkEffects`, which also describe networks that are not emulated.
 
     The defaults are the values of dfslab's own testbeds.
     """
@@ -235,8 +235,9 @@ class Deployment(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Stored runs are identified by this text, so the rarely used keys `emulated` and
-        # `uncertainty` are omitted while they have their defaults.
+        # The JSON text of a deployment is part of a stored run's identity, so it must stay the same
+        # in later versions. Keys of later versions, such as `emulated`, are omitted while they have
+        # their defaults.
         table: dict[str, object] = handler(self)
         usual = {
             "emulated": self.emulated is None,

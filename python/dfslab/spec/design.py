@@ -98,9 +98,9 @@ def number(level: Level) -> float | str:
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Returns whether the dotted `key` belongs to the layout of a deployment. These keys do: each
-    `count`, such as the number of nodes of a group; the number of processes of a role on a node;
-    and the parameters of the file system, except those in `given`."""
+    """Returns whether the dotted `key` belongs to the layout of a deployment. Such keys are every
+    `count`, such as the number of nodes of a group, the number of processes of a role on a node,
+    and the file system's parameters that are not in `given`."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts

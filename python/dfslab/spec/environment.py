@@ -44,9 +44,9 @@ def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameter
 
 
 def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
-    """Returns the file system's parameters in SI units: the scenario's values, or the defaults
-    where the scenario sets none. Raises InputError for a key that the file system does not have.
-    """
+    """Returns the file system's parameters in SI units: the scenario's values, or defaults where
+    the scenario sets none. A testbed may have different defaults (`testbed_default`). Raises
+    InputError for a key that the file system does not have."""
     declared = system.parameters.of_origin("filesystem")
     for key in scenario.file_system.parameters:
         if key not in declared:
@@ -138,8 +138,8 @@ def network_effects(scenario: Scenario) -> NetworkEffects:
     emulation = scenario.emulation
     if emulation is None:
         return NetworkEffects()
-    # A latency of at least `emulation.delay` is emulated by a process, which uses the processors
-    # that all nodes share.
+    # The process that emulates latencies of at least `emulation.delay` uses the processors that all
+    # nodes share.
     is_delayed = tcp_path(scenario.deployment.network).latency_s >= emulation.delay
     return NetworkEffects(
         frame_bytes=SHAPED_BYTES,
@@ -156,8 +156,8 @@ def payload_share(scenario: Scenario) -> float:
 
 def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
     """Returns the values in SI units of the hardware symbols of every role, by the name of the
-    symbol. If the node groups of a role differ in a value, the symbol of the role has the mean over
-    the role's processes, and each group also has a symbol (see `of_group`)."""
+    symbol. If the node groups of a role differ in a value, the role's symbol has the mean over the
+    role's processes, and each group has a further symbol (see `of_group`)."""
     payload = payload_share(scenario)
     values: dict[str, float] = {}
     for role in system.roles:
@@ -174,8 +174,8 @@ def of_group(key: str, group: str) -> str:
 
 
 def of_role(key: str) -> str:
-    """Returns the name of the hardware symbol of the whole role that corresponds to `key`, which is
-    the name of a symbol of one node group or of the whole role."""
+    """Returns the hardware symbol of the whole role for `key`. If `key` is the symbol "group/key"
+    of one node group, the part "group/" is removed."""
     return key.rpartition("/")[2]
 
 
@@ -218,10 +218,10 @@ def _first(scenario: Scenario, own: FileParameters) -> float:
 def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileSystem) -> float:
     """Returns the fraction of read bytes that are hits in the client's page cache, 0 to 1.
 
-    A warm cache has the data that the client wrote before, as far as they fit: the fraction is
-    min(1, CACHE_SHARE * memory of all client nodes / distinct bytes of all clients). It is 0 if the
-    cache is not warm, if clients share files, or if transfers are smaller than a page, because a
-    smaller write leaves no valid page in the cache.
+    For a warm cache it is min(1, CACHE_SHARE * memory of all client nodes / distinct bytes of all
+    clients), because the cache holds the data that its client wrote before. It is 0 if the cache is
+    not warm, if clients share files, or if transfers are smaller than a page, because a smaller
+    write leaves no valid page in the cache.
     """
     shared = "shared" in (stream.files, *(phase.files for phase in stream.phases))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:
@@ -265,8 +265,8 @@ def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, flo
 
 
 def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
-    """Returns the values of a node group's hardware, by kind. `payload`: the fraction of an
-    adapter's bytes that are payload."""
+    """Returns the values of a node group's hardware, by the last part of the symbol's name, such as
+    "disk_latency". `payload`: the fraction of an adapter's bytes that are payload."""
     files = group.local_files.completed(group.disk.read_rate, group.disk.write_rate)
     return {
         "nic_bandwidth": group.adapter.bandwidth * payload,

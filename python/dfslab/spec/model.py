@@ -68,9 +68,9 @@ class CheckedModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, table: Any) -> Any:
-        """Replaces keys of earlier versions by their present names before validation. Refuses what
-        pydantic would read as another type: true and false for numbers, texts such as "+3" for
-        numbers, and numbers for switches."""
+        """Replaces keys of earlier versions by their present names before validation. Raises
+        ValidationError for the values of `_refuse_other_types`, which pydantic would convert to
+        another type."""
         if not isinstance(table, dict):
             return table
         current = {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
@@ -89,9 +89,9 @@ class CheckedModel(BaseModel):
 
 
 def _refuse_other_types(model: type[BaseModel], table: Mapping[str, object]) -> None:
-    """Raises ValidationError for values that pydantic would convert to another type. In a number,
-    or a table or list of numbers, these are true, false and texts such as "+3". In a switch, these
-    are numbers and texts such as "yes"."""
+    """Raises ValidationError for values that pydantic would convert to another type. A field of
+    numbers (also in tables and lists) must not have true, false or texts such as "+3". A switch
+    must not have numbers or texts such as "yes"."""
     numbers, switches = _numbers(model), _switches(model)
     wrong = [
         InitErrorDetails(type=error, loc=loc, input=one)
@@ -104,16 +104,18 @@ def _refuse_other_types(model: type[BaseModel], table: Mapping[str, object]) -> 
 
 
 def _no_number(value: object) -> PydanticCustomError | None:
-    """Returns the error for a value of a number that pydantic would wrongly accept. Returns None
-    for any other value: it is right, or pydantic refuses it."""
+    """Returns the error if `value`, given for a number, is true, false or a text such as "+3",
+    which pydantic would accept. Returns None for any other value, because pydantic accepts or
+    refuses it correctly."""
     if isinstance(value, bool):
         return _NO_NUMBER
     return _NOT_PLAIN if isinstance(value, str) and is_odd_number(value) else None
 
 
 def _no_switch(value: object) -> PydanticCustomError | None:
-    """Returns the error for a value of a switch that pydantic would wrongly accept. Returns None
-    for any other value: it is right, or pydantic refuses it."""
+    """Returns the error if `value`, given for a switch (true or false), is a number or a text such
+    as "yes", which pydantic would accept. Returns None for any other value, because pydantic
+    accepts or refuses it correctly."""
     if isinstance(value, str):
         return _NO_SWITCH if value.lower() in _OTHER_SWITCHES else None
     return _NO_SWITCH if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -3,8 +3,8 @@ and writes.
 
 A profile is a deployment in TOML. The key `deployment.profile` of a scenario names a profile for
 all groups of nodes and the network; the key `profile` of a group names one for this group. A group
-takes the values of the profile's node with the same name or, if the profile has only one node, of
-that node. Values in the scenario take precedence.
+takes the values of the node with its name in the profile. If the profile has only one node, every
+group takes the values of that node. Values in the scenario take precedence.
 """
 
 from __future__ import annotations

@@ -180,8 +180,8 @@ class Scenario(CheckedModel):
 
     @model_validator(mode="after")
     def _former_system(self) -> Scenario:
-        """Replaces a former name of a file system by its present name. A former name is recognised
-        only together with a role that the file system has."""
+        """Replaces a former name of a file system by its present name. A name is a former one only
+        if the deployment also has the role that FORMER_SYSTEMS lists with it."""
         for (name, role), today in FORMER_SYSTEMS.items():
             if self.file_system.name == name and self.deployment.instances(role):
                 renamed = self.file_system.model_copy(update={"name": today})
@@ -199,9 +199,9 @@ class Scenario(CheckedModel):
         # such as a TOML table.
         table: TomlTable = handler(self)
         if not table.get("systems"):
-            # An unfinished run is found again by the text of its scenario, so this text must stay
-            # the same. A key that a later version adds is left out of the text while the key has
-            # its default.
+            # dfslab finds an unfinished run by the text of its scenario, so this text must stay the
+            # same in later versions. A key that a later version adds is omitted while it has its
+            # default.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
@@ -277,9 +277,9 @@ class Scenario(CheckedModel):
         )
 
     def replace(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns a copy with the dotted keys of `values` set. Only the changed tables are
-        validated again. If a key is not inside one of the tables PARTS, the whole scenario is
-        validated again."""
+        """Returns a copy in which the dotted keys of `values` have new values. Only the tables of
+        these keys are validated again. If a key is not inside one of the tables PARTS, the whole
+        scenario is validated again."""
         tables: dict[str, TomlTable] = {}
         for key, value in values.items():
             part, _, rest = key.partition(".")
@@ -289,8 +289,8 @@ class Scenario(CheckedModel):
             if part not in tables:
                 tables[part] = self._part(part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
-        # The tables are validated in the same order as in a whole scenario. So if several tables
-        # are wrong, the same error is reported first.
+        # The tables are validated in the order of PARTS, as in a whole scenario. So if several
+        # tables are wrong, the first error is the same.
         changed = {
             part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
         }
@@ -332,7 +332,7 @@ class Scenario(CheckedModel):
             "judge": found.judge.model_copy(update={"hold_out": kept})
         }
         if len(factors) < len(found.design.factor):
-            # Constraints name factors, so validate the design without the removed ones.
+            # The design is validated again, because a constraint may name a removed factor.
             table = found.design.model_dump(mode="json")
             left = {"factor": [one.model_dump(mode="json") for one in factors]}
             changed["design"] = build(Design, {**table, **left}, "design")
@@ -427,8 +427,8 @@ class Point(CheckedModel):
     def id(self) -> str:
         """Returns a digest of the deployment, the file system, the workload and the version of the
         format. The seed and the methods have no effect on it."""
-        # Run folders are found again by this id when a run is resumed, so its text format (sorted
-        # keys) must not change.
+        # dfslab finds the folder of a run by this id when the run is resumed, so the text from
+        # which the id is computed (JSON with sorted keys) must not change.
         one = self.scenario
         text = (
             f'{{"deployment": {one.deployment.canonical}, '

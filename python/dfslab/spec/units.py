@@ -32,8 +32,8 @@ _KINDS = {
 }
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
 _NUMBER_FIRST = re.compile(r"^[\s(+-]*(?:\.?\d|inf|nan)", re.IGNORECASE)
-# The usual notation of a quantity: a number and a unit. Other texts are left to pint, which loads
-# slowly.
+# The usual notation of a quantity: a number and a unit. Only other texts are parsed by the library
+# pint, because it loads slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 # A size such as "4kb": bits in some programs, and 1024 or 1000 bytes in others.
@@ -96,7 +96,7 @@ def parse(text: str, unit: str) -> float:
     if text.lstrip().startswith("+"):
         raise ValueError(f'must have no "+", {allowed}')
     if not _NUMBER_FIRST.match(text):
-        # Pint would read a unit without a number, such as "GB/s", as 1 GB/s.
+        # A text without a number, such as "GB/s", is refused, because pint would read it as 1 GB/s.
         raise ValueError(f"{_reason(text, unit)}{allowed}")
     magnitude = plainly(text, unit)
     if magnitude is None:

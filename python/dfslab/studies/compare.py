@@ -23,10 +23,10 @@ NAMES = ("comparison",)
 
 
 class ComparedPoint(BaseModel):
-    """Measured and predicted values of one configuration; an error is predicted / measured - 1.
-    `predictions` and `errors` have an entry for each method. `repetitions`: number of complete
-    measurements. `steps`: times of the steps by method, with the mean over the measurements under
-    "measure"."""
+    """Measured and predicted values of one configuration. `predictions`, `errors`: for each method,
+    the predicted value and the error predicted / measured - 1. `repetitions`: number of complete
+    measurements. `steps`: for each method, the times of the steps; the key "measure" has the means
+    over the measurements."""
 
     point_id: str
     labels: dict[str, str | int | float | bool]
@@ -177,8 +177,8 @@ def compare(results: Sequence[Result], metric: str = RATE) -> Comparison:
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
     """Returns the key by which configurations are sorted: one entry for each value of `labels`, in
-    the order of `labels`. Numbers come first, then quantities with a unit by their value, then
-    other texts."""
+    the order of `labels`. Plain numbers come first, ordered by value. Quantities with a unit
+    follow, ordered by value in SI units, then other texts, ordered alphabetically."""
     return [_sortable(value) for value in labels.values()]
 
 

@@ -81,10 +81,10 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 class Needs:
     """The conditions that a run has to meet so that a study is computed at the end of the run.
 
-    `results`: the run has any result. `measured`: the run has measurements. `models`: the scenario
-    names models. `design`: true if the scenario must declare a design of experiments, false if it
-    must not declare one, None if both are allowed. `studies`: result types of other studies that
-    must be available.
+    `results`: whether the run must have a result. `measured`: whether it must have a measurement.
+    `models`: whether the scenario must name a model. `design`: true if the scenario must declare a
+    design of experiments, false if it must not declare one, None if both are allowed. `studies`:
+    result types of other studies that must be available.
     """
 
     results: bool = False
@@ -186,9 +186,9 @@ class FinishedRun:
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results, in an order that does not depend on the times of the measurements. Such an
-        order is needed because the rounding of sums and the order of table rows depend on the order
-        of the results."""
+        """All results, sorted by configuration, method and repetition. So their order does not
+        depend on the times of the measurements, and neither do the rounding of sums and the order
+        of table rows."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,

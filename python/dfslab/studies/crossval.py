@@ -1,10 +1,11 @@
 """Cross-validates models: each fold holds out whole configurations with all their repetitions, and
 every model is fitted again on the remaining configurations.
 
-Results of one testbed are correlated. Therefore some splits hold out all results of some testbeds,
-of some hardware rates, or of the largest numbers of servers or clients. A further split holds out
-single results at random, only to show the leakage gap: by how much its scores are more optimistic
-than the scores on held-out layouts.
+Results of one deployment are correlated. Therefore some splits hold out all results of some layouts
+(numbers of nodes and file system parameters), of some hardware rates, or of the largest numbers of
+servers or clients. A further split holds out single results at random. It serves only to compute
+the leakage gap, that is, by how much the scores on random results are more optimistic than those on
+held-out layouts.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ class Validation(BaseModel):
     @property
     def leakage(self) -> dict[str, tuple[float, float]]:
         """Returns, for each method, the pair (median |error| on random rows, median |error| on
-        held-out layouts), as fractions. The difference of the two is the leakage gap: how
-        optimistic the score on random rows is."""
+        held-out layouts), as fractions. The leakage gap is the second value minus the first: the
+        score on random rows is too optimistic by this difference."""
         rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
         return {
             name: (rows[name].median_abs_error, layouts[name].median_abs_error)
@@ -205,11 +206,10 @@ def validate(
     report: Progress,
     wanted: Sequence[str] = SPLITS,
 ) -> Validation:
-    """Returns the scores of each model for several splits. A split holds out random results, whole
-    layouts, hardware rates, or the largest numbers of servers or clients.
+    """Returns the scores of each model for the splits `wanted` (names in SPLITS). A split holds out
+    random results, whole layouts, hardware rates, or the largest numbers of servers or clients.
 
-    `wanted`: names of the splits to evaluate. The scores of a split do not depend on which other
-    splits are evaluated.
+    The scores of a split do not depend on which other splits are evaluated.
     """
     measured = [result for result in results if result.method == "measure" and result.complete]
     found = Validation(scores={}, rows={})

@@ -71,10 +71,11 @@ class Energy(StudyResult):
     costs: list[EnergyCost]
 
     def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
-        """Returns a pair of configurations for each set of configurations that differ only in their
-        processors. Sets of one configuration are omitted. The first of the pair has the lowest
-        power among the configurations whose throughput is at most AS_FAST below the highest
-        throughput of the set. The second of the pair needs the least energy for each byte."""
+        """Returns a pair (lowest power, least energy) for each set of configurations that differ
+        only in their processors. "Lowest power" is the configuration with the lowest power among
+        those whose throughput is at most AS_FAST below the highest one. "Least energy" is the
+        configuration that needs the least energy for each byte. Sets of one configuration are
+        omitted."""
         groups: dict[tuple[object, ...], list[EnergyCost]] = {}
         for one in self.costs:
             groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)

@@ -67,7 +67,8 @@ def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> Trac
     top = callprofile.merge(read)
     merged = TraceAnalysis.of(call_document.document(read, top))
     if all(file.counted for _, file in read):
-        # The counters of servers record no happens-before order, so savings are not ranked.
+        # If all files are counters of servers, savings are not ranked, because counters record no
+        # happens-before order.
         return merged
     profiled = [file for _, file in read]
     ran, one_host = processors(profiled), on_one_host(profiled)

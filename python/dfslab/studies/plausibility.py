@@ -17,8 +17,8 @@ NAMES = ("check",)
 
 
 class Checked(StudyResult):
-    """What the plausibility rules found in a run: the findings, the number of performance figures
-    that were judged, and the number of rules."""
+    """The findings of the plausibility rules in a run, the number of judged performance figures,
+    the number of rules, and the noise of the measured rates."""
 
     study = "check"
     is_worth_a_page = False

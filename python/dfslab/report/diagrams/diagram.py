@@ -15,8 +15,8 @@ from dfslab.report.diagrams.interaction import Event, Execution, Fragment, Inter
 
 @dataclass(frozen=True)
 class _Dialect:
-    """The syntax of a diagram language: the form of a note, the arrow of each message type, and
-    the keyword that separates the branches of each operator."""
+    """The syntax of a diagram language: the form of a note, the arrow of each message type, and,
+    for each operator such as alt or par, the keyword between its branches."""
 
     note: str
     arrows: dict[str, str]

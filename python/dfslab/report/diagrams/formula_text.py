@@ -30,9 +30,11 @@ def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
     """Returns the response times of the named operations as text. Times are in seconds, sizes in
     bytes, rates in units per second.
 
-    The text has for each operation: its response time as one formula, and as a sum over the steps
-    that the operation invokes; for each invocation, the parameters that determine its time; a
-    formula for each step; and the definitions of the names that these formulas use.
+    For each operation, the text has:
+    - the response time as one formula, and as a sum over the invoked steps,
+    - the parameters that determine the time of each invocation,
+    - a formula for each step,
+    - the definitions of the names that these formulas use.
 
     If `operations` is empty, all operations are included.
     """
@@ -51,7 +53,7 @@ def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
 
 
 def _of_operation(system: FileSystem, operation: str) -> list[str]:
-    """Returns the unbroken lines of one operation."""
+    """Returns the formulas of one operation as lines, before long lines are broken."""
     names = Names(system.operations[operation], {one.key for one in system.parameters})
     tree = rewritten(system.operations[operation], names.printed)
     derived = formula(operation, tree)
@@ -95,8 +97,8 @@ class Names:
                         taken.add(self._labels[one])
 
     def printed(self, value: Expr) -> Expr:
-        """Returns a copy of the expression with a symbol in place of each named part. The symbol of
-        a condition is a switch, which is printed by its name alone."""
+        """Returns a copy of the expression in which a symbol replaces each named part. A named
+        condition becomes `symbol > 0`, which is printed as the symbol alone."""
         if not isinstance(value, Expr) or value.is_leaf:
             return value
         if value in self._labels:
@@ -113,7 +115,8 @@ class Names:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Returns the name, or the name with the first number from 2 that is not taken."""
+    """Returns `name` if it is not in `taken`, otherwise the first of name_2, name_3, ... that is
+    not in `taken`."""
     label, number = name, 2
     while label in taken:
         label, number = f"{name}_{number}", number + 1
@@ -137,8 +140,8 @@ def broken(line: str, width: int = WIDTH) -> list[str]:
     """Breaks a line of a formula into lines of at most `width` characters. A piece without a place
     to break stays longer. All lines but the first are indented further.
 
-    A line can be broken before an operator or after a comma. Of the places beyond the first third
-    of `width`, those inside the fewest brackets are preferred, and the last of them is chosen.
+    A line can be broken before an operator or after a comma. Only places beyond the first third of
+    `width` are considered. The chosen place is the last of those inside the fewest brackets.
     """
     lines: list[str] = []
     rest = line
@@ -216,7 +219,7 @@ def _plain(expression: sympy.Basic) -> str:
 
 
 def rewritten(node: Node, change: Callable[[Expr], Expr]) -> Node:
-    """Returns a copy of the tree in which `change` has replaced each expression."""
+    """Returns a copy of the tree in which each expression is replaced by the result of `change`."""
 
     def copied(value: object) -> object:
         if isinstance(value, Expr):

@@ -37,7 +37,7 @@ from dfslab.spec.steps.node import (
 from dfslab.spec.steps.numeric import function
 from dfslab.spec.systems.filesystem import FileSystem, Role
 
-# The smallest and the largest number of servers that a diagram shows of a chain.
+# A diagram shows at least LEAST_DRAWN and at most MOST_DRAWN servers of a chain.
 LEAST_DRAWN, MOST_DRAWN = 2, 4
 ORDINALS = ("first", "second", "third", "fourth")
 
@@ -126,8 +126,8 @@ class _Place:
     """The lifeline that acts at a step: a role and, if the role is a chain of servers, the position
     of the acting server in the chain (from 1).
 
-    `copies`: for each role whose servers are drawn one after the other, the position of the server
-    that is drawn at present.
+    `copies`: for each role whose repeated work is being drawn, the position of the server that the
+    current repetition uses.
     """
 
     role: str
@@ -135,9 +135,9 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """Returns the position in its chain of the server of `role` that this lifeline calls. If
-        this lifeline has the same role, it is the lifeline's own position. Otherwise it is the
-        position in `copies`, or 1 if `copies` has none."""
+        """Returns the position in the chain of `role` of the server that this lifeline calls. If
+        `role` is this lifeline's role, it is the position of this lifeline. Otherwise it is
+        `copies[role]`, or 1 if `copies` lacks the role."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
@@ -284,8 +284,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return events
 
     def _answered(self, step: Node, where: _Place) -> _Place:
-        """Returns the lifeline that acts after `step`. This is `where`, except after a loop that
-        sends answers back along a chain: then it is the first server of the chain."""
+        """Returns the lifeline that acts after `step`. After a loop that sends answers back along a
+        chain, it is the first server of the chain. After any other step, it is `where`."""
         back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
         return replace(where, number=1) if back else where
 
@@ -314,8 +314,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
         """Returns the events of a loop whose iterations are drawn at successive servers of a chain.
 
-        `moves`: whether each iteration ends at a server of the chain. If it does, and if the acting
-        lifeline `where` is in the chain, this lifeline moves back by one server after each
+        `moves`: whether each iteration ends at a server of the chain. If `moves` is true and
+        `where` is a server of the chain, each iteration starts one server before the previous
         iteration.
         """
         events: list[Event] = []

@@ -19,8 +19,7 @@ from dfslab.spec.systems.parameters import Parameter, Purpose
 
 # The UML class of the parameters that describe data, by the purpose of the parameter.
 _OF_DATA: dict[Purpose, str] = {"block size": "Block", "file size": "File"}
-# The hardware parts of a node. The value of each part has the kinds of parameters that become
-# attributes of the part.
+# The hardware parts of a node. Each part has the parameters of the listed kinds as attributes.
 PARTS = {
     "Processor": ("processors", "cores", "frequency"),
     "Disk": ("disk_read_rate", "disk_write_rate", "disk_latency"),

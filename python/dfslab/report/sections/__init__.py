@@ -1,4 +1,4 @@
 """The sections of the page that have dedicated charts, one module each.
 
-Discovery finds them, and their `order` sorts them.
+The page finds the modules in this folder and sorts them by `order`.
 """

@@ -39,9 +39,9 @@ RANKED = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the table of functions, the steps and the parts (processors, disks, links)
-    ranked by what they would save if they were faster, and the call trees of each configuration.
-    None if no program was traced."""
+    """Returns HTML: the table of functions, rankings of the steps and of the parts (processors,
+    disks, links) by the time that would be saved if each were faster, and the call trees of each
+    configuration. None if no program was traced."""
     found = study.find(Programs)
     if found is None:
         return None

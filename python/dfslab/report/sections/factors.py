@@ -75,8 +75,8 @@ def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
 
 def _importance(found: Learning) -> Markup:
     """Returns the HTML of the importance of factors: a bar chart of the first-order and total
-    indices (shares of the variance of the rate's logarithm), and a table of all measures of
-    importance. If no importance was computed, the HTML states why."""
+    sensitivity indices (shares of the variance of the logarithm of the rate), and a table of all
+    measures of importance. If no importance was computed, the HTML states why."""
     if found.importance_refused:
         return Markup("").join(map(note, found.importance_notes()))
     ordered = _ordered(found.importance)

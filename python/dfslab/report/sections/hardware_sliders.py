@@ -36,9 +36,9 @@ NOW = " (now)"
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: for each quantity a slider with the rates at its setting, and a table of all
-    settings. If nothing is predicted, returns the reason as HTML. Returns None if the study of
-    these settings was not made for the run."""
+    """Returns HTML: for each hardware quantity a slider, the rates at the slider's setting, and a
+    table of all settings. If nothing is predicted, returns the reason as HTML. Returns None if the
+    run has no study of hardware settings."""
     found = study.find(SliderPoints)
     if found is None:
         return None
@@ -78,8 +78,8 @@ def _quantity(found: SliderQuantity, operations: Sequence[SliderOperation]) -> M
 
 
 def _labels(found: SliderQuantity, first: int) -> list[str]:
-    """Returns the names of the settings. If the setting with index `first` is the present one in
-    all columns, its name is marked as present."""
+    """Returns the names of the settings. The setting with index `first` is marked as the present
+    hardware if the present setting has the same index in all columns."""
     is_common = len(set(found.present)) == 1
     return [
         one.label + (NOW if is_common and place == first else "")
@@ -125,7 +125,7 @@ def _places(rate: Metric, ends: tuple[float, float]) -> str:
 
 def _text(rate: Metric | None, now: Metric | None) -> str:
     """Returns the text of the rate at a setting with its interval, followed by the present rate
-    `now` if the two rates differ. If the setting has no rate (None), the text says so."""
+    `now` if the two rates differ. Without a rate, the text is "not possible, or not predicted"."""
     if rate is None:
         return "not possible, or not predicted"
     text = f"{number_text(rate.value)}/s ({_interval(rate)})"
@@ -147,8 +147,8 @@ def _cell(rate: Metric | None) -> TableCell:
 
 
 def _title(one: SliderOperation, operations: Sequence[SliderOperation]) -> str:
-    """Returns the head of a table column: the file system if there are several, what the column's
-    rate counts, and the configuration whose rates the column has."""
+    """Returns the head of a table column: the file system if there are several, the unit of the
+    rate, and the configuration to which the rates belong."""
     systems = {other.file_system for other in operations}
     system = f"{one.file_system}: " if len(systems) > 1 else ""
     unit = unit_of(one.operations)

@@ -33,9 +33,9 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _noise(comparison: Comparison) -> list[Markup]:
-    """Returns a sentence on how much repeated measurements of one configuration differ, or a
-    sentence that nothing was repeated. The list is empty if configurations were repeated but their
-    noise is not known."""
+    """Returns a sentence on how much repeated measurements of one configuration differ. If no
+    configuration was repeated, the sentence reports that. The list is empty if the noise is unknown
+    although configurations were repeated."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so the run-to-run noise is not known."
@@ -55,7 +55,7 @@ def _noise(comparison: Comparison) -> list[Markup]:
 
 def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
     """Returns sentences on the best model for held-out configurations, and on whether it is better
-    than the baselines. If nothing was held out, the only sentence says so."""
+    than the baselines. If nothing was held out, returns a single sentence that reports this."""
     scores = comparison.held_out
     if not scores:
         return [Markup("No configuration was held out, so no prediction was put to the test.")]

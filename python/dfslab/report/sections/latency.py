@@ -41,8 +41,8 @@ MOST_CURVES = 5
 # has at most six decades, so the distance is less than two pixels.
 CLOSE = 0.04
 LONG_TABLE = 24
-# The curves of the two times of an operation, latency and response time. A key is the field of the
-# run with the histograms; its value is the suffix of the curve's name and the line style.
+# The curves of one operation: latencies, and response times from the scheduled start. A key is the
+# field of the run that has the histograms; its value is (suffix of the curve's name, line style).
 CURVES: Mapping[str, tuple[str, Dash]] = {
     "histograms": ("", "solid"),
     "response_histograms": (", from the scheduled start", "dot"),

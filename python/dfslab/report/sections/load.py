@@ -144,7 +144,7 @@ def _nanoseconds(value_ns: float) -> TableCell:
 
 
 def _own_time(group: Sequence[MeasuredRun]) -> TableCell:
-    """Returns the cell of the load generator's own time for each operation.
+    """Returns the cell of the time that the load generator itself spends for each operation.
 
     The time of the cheapest system call is added for comparison, if both times were measured.
     """

@@ -73,8 +73,8 @@ def _chart(sets: ScoresBySet, noise: float) -> Markup:
     """Returns the HTML of a chart of the median errors as bars. `noise`: relative noise between
     repetitions, drawn as a vertical line; 0 or not finite if unknown.
 
-    The ideal bound is left out, because it is no prediction and its bar would be much longer than
-    the other bars.
+    The method "ideal", an upper bound of the rate, is left out. It is no prediction, and its bar
+    would be much longer than the other bars.
     """
     methods = [
         m
@@ -157,7 +157,8 @@ def _constants(study: FinishedRun) -> Markup:
 
 
 def _spread(log_standard_error: float) -> TableCell:
-    """Returns the cell of the factor by which a constant may be larger or smaller."""
+    """Returns the cell of exp(log_standard_error), the factor by which a constant may be too small
+    or too large."""
     factor = math.exp(log_standard_error)
     return TableCell(factor, f"× ÷ {factor:.2f}")
 

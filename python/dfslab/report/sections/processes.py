@@ -36,8 +36,8 @@ NOTE = (
 class ComparedWorkload:
     """A workload that may have been run both by threads and by processes.
 
-    `operations`: the types of its operations, as text. `varied`: its varied keys other than
-    clients, processes and nodes, as text. `clients`: number of clients.
+    `operations`: the types of its operations, as text. `varied`: the values of the scenario keys
+    that vary, except clients, processes and nodes, as text. `clients`: number of clients.
     """
 
     operations: str

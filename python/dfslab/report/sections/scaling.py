@@ -40,8 +40,8 @@ NOTE = (
     "the growth of the number of clients."
 )
 Places = dict[int, list[Result]]
-# The series (curves of a chart) by name. A series has the results of its configurations, by number
-# of clients.
+# The curves of a chart, by name. The value of a curve has the results of its configurations, by
+# number of clients.
 Groups = dict[str, Places]
 
 
@@ -93,12 +93,12 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
-    """Adds a first point, the results of a run on one node, to each curve in `panel_of` whose
-    clients run on several nodes.
+    """Adds a first point to each curve in `panel_of` whose clients run on several nodes: the
+    results with all clients on one node.
 
-    The added results are taken from the curve of clients on one node (as threads or as processes)
-    that has the same series name. Nothing is added to a curve if its number of clients per node
-    varies, or if no run on one node has this number of clients.
+    These results are in the curve of the same name whose clients run on one node, also as threads
+    or as processes. No point is added if the curve's number of clients per node varies, or if no
+    run on one node had this number of clients.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():

@@ -54,9 +54,9 @@ BURST_NOTE = (
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: the measured response times over the number of clients, the fitted laws
-    (formulas for these curves) with their residuals, and the evidence for each law. If they were
-    analysed, the ratios of server capacities at different processor shares and the responses to
-    bursts of requests follow.
+    (formulas for these curves) with their residuals, and the evidence for each law. The ratios of
+    server capacities at different processor shares and the responses to bursts of requests follow
+    if they were analysed.
 
     Returns None if no server was analysed.
     """
@@ -208,9 +208,9 @@ def _ratios(ratios: Sequence[Ratio]) -> Table:
 
 
 def _capacity(found: ServerLaw) -> Table:
-    """Returns a table with one row for each law (formula for the response time): its weight, and
-    its errors in predicting the server's capacity q at each processor share. All predictions are
-    made from the curve that was measured at the smallest share."""
+    """Returns a table with one row for each law (formula for the response time). A row has the
+    weight of the law and its errors in predicting the server's capacity q at each processor share.
+    All predictions start from the curve measured at the smallest share."""
     rows = [
         [
             words(one.law),

@@ -59,9 +59,10 @@ ALL_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: a chart of every step, a chart for all files of a run, errors, and a table.
+    """Returns HTML: for each deployment, a chart of every step for one file and a chart for all
+    files of a run; then errors and a table.
 
-    None if fewer than FEWEST_SIZES file sizes were measured.
+    None if fewer than FEWEST_SIZES file sizes were measured, or if the file size was not varied.
     """
     found = study.find(Operations)
     if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
@@ -232,8 +233,9 @@ def _consistency(found: Operations) -> Markup:
 
 
 def _errors(found: Operations) -> Markup:
-    """Returns the HTML of a table with a row for each step: the errors of all methods and baselines
-    on held-out configurations. It is empty if nothing was held out."""
+    """Returns the HTML of a table with a row for each step and each method or baseline: the errors
+    on held-out configurations, and the errors on all configurations. It is empty if no errors are
+    known."""
     if not found.everywhere:
         return Markup("")
     rows = []

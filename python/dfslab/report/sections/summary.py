@@ -1,5 +1,5 @@
-"""Renders the first screen of the page: the answer in the terminal's sentences, a chart of rates, a
-chart of where the time goes, and key figures."""
+"""Renders the first screen of the page: the sentences with which the terminal also answers, a chart
+of rates, a chart of where the time goes, and key figures."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def _chart(study: FinishedRun) -> Markup:
 
 def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
     """Returns the HTML of a chart of how the time of an operation is spent. It shows the measured
-    steps. If no steps were measured, it shows the shares of the resources according to the first
-    model that states shares, unless the answer of the run is withheld. The result is empty if there
-    is nothing to show."""
+    steps if there are any. Otherwise it shows how much each resource contributes to the time, as
+    the first model that reports limits predicts it. It is empty if no model reports limits, or if
+    the run withholds its answer."""
     if chart := steps.first_chart(study):
         return chart
     if found is None or found.answer.is_withheld:
@@ -130,8 +130,8 @@ def _figures(study: FinishedRun) -> Markup:
 
 
 def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
-    """Returns the rates predicted by the first method that is no baseline and predicts rates; an
-    empty list if there is no such method."""
+    """Returns the rates that the first suitable method predicted, that is, the first method that is
+    no baseline and has predicted rates; an empty list if there is none."""
     for method in study.methods:
         if method not in BASELINES and (found := by_configuration(study.of_method(method))):
             return found

@@ -56,8 +56,8 @@ Described = Mapping[str, Mapping[str, float | str]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: one chart for each operation type, with a panel for every number of clients.
-    None if no configuration has a rate."""
+    """Returns HTML: one chart for each operation type (see `chart`). Charts with a single panel
+    come last, side by side. None if no configuration has a rate."""
     groups = by_operations(study)
     if not groups:
         return None
@@ -82,7 +82,8 @@ def _explained(study: FinishedRun) -> str:
 
 def by_operations(study: FinishedRun) -> dict[str, list[Result]]:
     """Returns the results with a rate above 0 by the operation types of their workload. Results of
-    traces, baselines and workloads without a stream of operations are left out."""
+    traces, of baselines, and of workloads whose operations dfslab does not generate (external
+    programs) are left out."""
     groups: dict[str, list[Result]] = {}
     for result in study.settled:
         is_load = result.method not in ("trace", *BASELINES) and has_stream(result.point.scenario)
@@ -109,7 +110,7 @@ def chart(
     """Returns (HTML of the chart of one operation type, number of its panels). Configurations that
     differ in more than the horizontal axis have separate panels.
 
-    `ends_only`: the chart has few panels, with the fewest and the most clients.
+    `ends_only`: whether only the fewest and the most clients are shown, in few panels.
     """
     results, names = _agreeing(results)
     described = {result.point_id: _described(result) for result in results}
@@ -148,8 +149,8 @@ def chart(
 
 
 def _described(result: Result) -> dict[str, float | str]:
-    """Returns the quantities of a configuration in SI units. If each operation is one transfer, the
-    file size is left out, because `describe` then states the bytes of the transfer as file size."""
+    """Returns the quantities of a configuration in SI units. For an operation that is one transfer,
+    `describe` states the bytes of the transfer as file size, so the file size is left out."""
     found = describe(result.point)
     if TRANSFERS.issuperset(str(found["operations"]).split("+")):
         found.pop("file_size", None)
@@ -160,10 +161,13 @@ def _parts(
     results: Sequence[Result], described: Described, along: str, ends_only: bool
 ) -> list[_PanelResults]:
     """Returns the parts of a chart, each of which becomes a panel. There is one part for each
-    number of clients (unless clients are on the horizontal axis) and each combination of the other
-    varied keys. The other keys are ignored if there would be more than MOST_PANELS parts.
-    `ends_only`: only the fewest and the most clients have parts, or only the most clients if there
-    would be more than MOST_FIRST_PANELS parts."""
+    number of clients and each combination of the other varied keys.
+
+    If clients are on the horizontal axis, they do not divide the chart. If there would be more than
+    MOST_PANELS parts, the other keys do not divide it. `ends_only`: only the fewest and the most
+    clients have parts, or only the most clients if there would be more than MOST_FIRST_PANELS
+    parts.
+    """
     clients = sorted({float(described[one.point_id]["clients"]) for one in results})
     counts: Sequence[float | None] = [None] if along == "clients" else list(clients)
     others = _other_keys(results, described, along)
@@ -257,10 +261,8 @@ def _axis_of(described: Sequence[Mapping[str, float | str]]) -> str:
     """Returns the key that becomes the horizontal axis of the panels: file size, number of clients
     or transfer size, whichever has the most values.
 
-    If the axis is a size, each number of clients has a separate panel. The values of a size are
-    therefore counted within each panel, and the largest of these counts is used. If the number of
-    clients determines the file size, the file size has one value in each panel and does not become
-    the axis.
+    The number of values of a size is its largest number of values at one number of clients, because
+    each number of clients gets a separate panel if the axis is a size.
     """
 
     def values(key: str) -> int:
@@ -291,9 +293,8 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
     """Drops each method whose predictions equal those of an earlier method (see `_equal`). Returns
-    a pair: the results of the remaining methods, and a dictionary from each remaining method to its
-    name in the legend. The name also lists the dropped methods whose predictions equal those of the
-    remaining method."""
+    a pair: the results of the remaining methods, and the name of each remaining method in the
+    legend. This name also lists the dropped methods with equal predictions."""
     rates: dict[str, dict[str, float]] = {}
     for one in results:
         if one.method != "measure":

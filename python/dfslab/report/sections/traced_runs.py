@@ -1,5 +1,5 @@
-"""Renders the section on traced runs: merged call trees, ranked by end-to-end savings and by
-self time."""
+"""Renders the section on traced runs: merged call trees, with steps ranked by their self time and
+by the end-to-end time that a faster step would save."""
 
 from __future__ import annotations
 
@@ -108,8 +108,9 @@ class TracePart:
 
 
 def body(profile: TraceProfile) -> Markup | None:
-    """Returns the HTML of a trace profile: the numbers before and after compression, the gains of
-    faster steps, the call trees, and the rankings. Returns None if the profile is empty."""
+    """Returns the HTML of a trace profile: the numbers of spans and call trees before and after
+    compression, the gains of faster steps, the call trees, and the rankings of steps. Returns None
+    if the profile is empty."""
     if not profile.roots:
         return None
     return Markup("").join(part.body for part in parts(profile) if part.body)

@@ -10,8 +10,8 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, plainly
 
-# Keys that decide what is measured. Two configurations that differ in such a key answer different
-# questions, so their difference is no change of the system.
+# Keys that decide what is measured. If two configurations differ in one of these keys, the ratio of
+# their rates is not the effect of a change of the system.
 _OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
 
 

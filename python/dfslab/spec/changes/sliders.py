@@ -37,7 +37,7 @@ PHRASES = (
     "stripe count",
 )
 MOST_SLIDERS = 12
-# Steps of a slider for a rate, a size or a time, as factors of the present value.
+# Positions of a slider for a rate, a size or a time, as factors of the present value.
 FACTORS = tuple(2.0 ** (place / 2) for place in range(-8, 9))
 # A slider for a whole number stops at the present value and at those values of WHOLE_STOPS that
 # differ from it at most by this factor.
@@ -59,8 +59,8 @@ class Stop(NamedTuple):
 class Slider:
     """A slider for one subject of a scenario.
 
-    `key`: the scenario keys that it sets, which identify it. `stops`: its positions, with ascending
-    values. `present`: index of the position that changes nothing.
+    `key`: the scenario keys that the slider sets, as one text that identifies the slider. `stops`:
+    the positions, with ascending values. `present`: index of the position that changes nothing.
     """
 
     key: str
@@ -74,8 +74,8 @@ class Slider:
         return [one.label for one in self.stops]
 
     def change(self, position: int) -> str:
-        """Returns the change at a position; "" at the present value. For a position beyond the
-        first or last one, returns the change at the first or last one."""
+        """Returns the change at a position; "" at the present value. A position beyond the first or
+        last one is replaced by the first or last one."""
         position = min(max(0, position), len(self.stops) - 1)
         return "" if position == self.present else self.stops[position].change
 
@@ -91,9 +91,10 @@ def sliders_of(scenario: Scenario) -> list[Slider]:
 
 
 def slider_of(scenario: Scenario, phrase: str) -> Slider | None:
-    """Returns the slider of the subject that a phrase names. Returns None if the scenario has no
-    such subject, if a value of the subject is no number above 0, or if the slider would have fewer
-    than two positions. A whole number that differs between the keys of the subject has none."""
+    """Returns the slider of the subject that `phrase` names. Returns None if the scenario has no
+    such subject, if a present value of the subject is no number above 0, or if the slider would
+    have fewer than two positions. Also returns None for whole numbers that differ between the keys
+    of the subject."""
     subject = subjects_of(scenario).get(phrase)
     if subject is None or not _is_number(subject):
         return None

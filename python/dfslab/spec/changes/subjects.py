@@ -57,11 +57,11 @@ COPIES_WORDS = ("copies", "replicas", "replication")
 class Subject:
     """The subject of a change.
 
-    `names` are the phrases that name it; messages use the first phrase. `keys` are the dotted keys
-    that a change sets. `unit` is "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for
-    fractions, and "" for words. `present` are the present values of the keys plus `base`, in SI
-    units (text for words). A user writes new values plus `base`, too. `base` is 1 for the copies of
-    a mirror, whose key is 0 for one copy and 1 for two copies; otherwise it is 0.
+    `names`: the phrases that name the subject; messages use the first one. `keys`: the dotted keys
+    that a change sets. `unit`: "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for
+    fractions, "" for words. `present`: the present values in SI units (text for words), as users
+    write them. `base`: what is added to the value of a key to get the value that users write. It is
+    1 for the copies of a mirror, whose key is 0 for one copy; otherwise it is 0.
     """
 
     names: tuple[str, ...]

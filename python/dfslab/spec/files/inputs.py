@@ -22,8 +22,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.toml import TomlTable
 
 GZIP = b"\x1f\x8b"
-# Upper limit on the size of texts that people write (scenarios, rules, settings, nets), which are
-# far smaller.
+# Upper limit on the size of texts that people write: scenarios, rules, settings and nets. Real
+# texts are far smaller.
 MOST_TEXT_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
 # Matches a text or a comment of a TOML file, or a number with a plus sign (group `plus`). Texts and
@@ -66,9 +66,9 @@ def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
 
 
 def table(key: str, path: Path, file: str = "") -> TomlTable:
-    """Returns the table in a TOML file. Raises InputError for `key` like `text`, and also if the
-    file is empty or not TOML. If the file is not TOML, the error names the file as `file`, or, if
-    `file` is "", as the value of `key`."""
+    """Returns the table in a TOML file. Raises InputError for `key` if `text` raises it, if the
+    file is empty, or if it is not TOML. In the last case, the error names the file as `file`, or,
+    if `file` is "", as the value of `key`."""
     written = text(key, path)
     if not written.strip():
         raise InputError(key, str(path), "is empty")
@@ -108,8 +108,8 @@ def _toml_reason(error: tomllib.TOMLDecodeError) -> str:
 @contextmanager
 def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
     """Yields files that can be read more than once. Pipes and compressed files are copied,
-    decompressed, to temporary files with the same names; folders and regular files are used
-    unchanged.
+    decompressed, to temporary files with the same names without ".gz". Folders and regular files
+    are used unchanged.
 
     Raises InputError for `key` if a file cannot be read. Errors raised in the block name the
     original files.
@@ -156,7 +156,8 @@ def _is_plain(key: str, path: Path) -> bool:
 
 
 def _check_kind(key: str, path: Path) -> int:
-    """Returns the mode of a file. Raises InputError if it is neither a regular file nor a pipe."""
+    """Returns the mode of a file. Raises InputError if there is no such file, or if it is a folder
+    or a device."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -171,8 +172,8 @@ def _check_kind(key: str, path: Path) -> int:
 
 
 def _unpack(key: str, path: Path, place: Path) -> None:
-    """Copies a pipe or a compressed file, decompressed, to `place`. Raises InputError if there is
-    not enough space."""
+    """Copies a pipe or a compressed file, decompressed, to `place`. Raises InputError if it cannot
+    be read, or if the copy takes more than the share _SPACE_SHARE of the free space."""
     room_bytes = int(shutil.disk_usage(place.parent).free * _SPACE_SHARE)
     try:
         with place.open("xb") as copy:
@@ -189,8 +190,8 @@ def _unpack(key: str, path: Path, place: Path) -> None:
 def _opened(path: Path) -> BufferedReader:
     """Opens a file for reading, and waits for the first data or the end of a pipe.
 
-    If a pipe has no data for some seconds, a note on standard error says so, because a program that
-    never writes to the pipe would otherwise make dfslab wait without a word.
+    If a pipe has no data for some seconds, a note on standard error tells the user, because the
+    program at the other end may never write.
     """
     if not stat.S_ISFIFO(path.stat().st_mode):
         return path.open("rb")

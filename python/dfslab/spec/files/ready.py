@@ -1,4 +1,5 @@
-"""Finds the ready scenarios by name, independently of the working directory."""
+"""Finds the ready scenarios (those that come with dfslab) by name, independently of the working
+directory."""
 
 from __future__ import annotations
 

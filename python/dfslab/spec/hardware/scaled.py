@@ -8,9 +8,9 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.hardware.uncertainty import UncertainHardware
 from dfslab.spec.systems.local_files import OF_DISKS, LocalFiles
 
-# The keys of `local_files` that are scaled as the part "calls": rates that several streams of calls
-# share. Times of single calls are not scaled here, because they are calibrated constants of the
-# model, each with a separate standard deviation.
+# The rates in `local_files` that belong to the hardware part "calls"; several streams of calls
+# share each rate. The times of single calls do not belong to this part. They are calibrated
+# constants of the model, and each has its own uncertainty.
 OF_CALLS = ("creates", "deletes", "touch_rate")
 
 

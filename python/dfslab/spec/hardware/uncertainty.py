@@ -17,7 +17,7 @@ QUANTILE = NormalDist().inv_cdf(0.95)
 # The largest uncertainty factor. With a larger factor, practically nothing would be known about the
 # hardware. The limit keeps randomly drawn values finite.
 LARGEST_FACTOR = 1e4
-# The advice to users whose hardware is uncertain.
+# The advice to users whose hardware is uncertain: how to determine its values.
 SETTLING = "`dfslab init PLACE --force` on a quiet machine, or its options, would settle it"
 UncertaintyFactor = Annotated[float, Field(ge=1, le=LARGEST_FACTOR)]
 
@@ -61,8 +61,8 @@ class HardwareUncertainty(CheckedModel):
         return {name: log_sd_of(factor) for name, factor in self.factors.items()}
 
     def note(self) -> str:
-        """Returns a sentence that names the uncertain hardware and what would settle it; "" if all
-        hardware is exact."""
+        """Returns a sentence that names the uncertain hardware and how to determine its values; ""
+        if all hardware is exact."""
         named = self.words()
         return f"uncertain hardware: {named}; {SETTLING}" if named else ""
 

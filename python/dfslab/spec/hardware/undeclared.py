@@ -8,8 +8,8 @@ from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import CheckedModel
 
-# The units of the keys that are listed, in this order. The last listed key is the example of an
-# option, so a key that predictions depend on most is last.
+# The keys that are listed, in this order, with their units. The last missing key is the example of
+# an option, so the key on which predictions depend most comes last.
 NODE_UNITS = {"cores": "1", "memory": "B", "frequency": "Hz"}
 DISK_UNITS = {"read_rate": "B/s", "write_rate": "B/s", "latency": "s"}
 ADAPTER_UNITS = {"bandwidth": "B/s"}

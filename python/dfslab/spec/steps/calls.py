@@ -78,12 +78,11 @@ def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
 
 
 def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, ...]]:
-    """Splits an operation at its outermost step called `name`. Returns the nodes before this step,
-    the step, and the nodes after it.
+    """Splits an operation at its outermost step called `name`. Returns (nodes before this step, the
+    step, nodes after it). Without such a step, returns ((), the whole operation, ()).
 
-    Without such a step, the whole operation is the step. If the operation is an unnamed `Choice` or
-    `Either`, each branch is split, and each of the three results is a `Choice` or `Either` with the
-    same probabilities or condition.
+    If the operation is an unnamed `Choice` or `Either`, each branch is split. Each of the three
+    results is then a `Choice` or `Either` with the probabilities or the condition of the operation.
     """
     if isinstance(tree, Choice) and not tree.name:
         ways = [(share, _split(branch, name)) for share, branch in tree.branches]
@@ -165,9 +164,9 @@ class _File:
 def followed(trace: Sequence[ExecutedOperation]) -> Iterator[ClassifiedCall]:
     """Yields the `ClassifiedCall` of every operation of a trace, in order.
 
-    A transfer is scattered if it does not begin where the client's previous transfer on the file
-    ended. A client's first transfer on a file, also the first one after a close, is scattered
-    unless it begins at offset 0.
+    A transfer is scattered if its offset is not the end of the same client's previous transfer on
+    the file since opening. For the first transfer after opening, it is scattered if its offset is
+    not 0.
     """
     files: dict[tuple[int, int], _File] = {}
     for one in trace:

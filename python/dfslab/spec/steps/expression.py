@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# An argument of an `Expr`: an inner expression, the key of a symbol (str), the name of a named
-# amount (str), or the value of a number.
+# An argument of an `Expr`: an inner expression, the key of a symbol (str), the name that `named`
+# gives an amount (str), or the value of a number.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # A description may also use SymPy's own functions, whose results are no `Expr`.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
@@ -230,8 +230,8 @@ def _combined(name: str, left: Operand, right: Operand) -> Expr:
         if isinstance(one, Condition):
             raise TypeError(f"{readable(one)} is a condition, not a number: use select")
     if mine is None or theirs is None:
-        # The result is an object of SymPy although its type is declared as `Expr`. Both kinds of
-        # expression can be used in further operations.
+        # `mixed` is an object of SymPy. It is declared as `Expr` because both kinds of expression
+        # can be used in further operations.
         mixed: Expr = _COMPUTED[name](
             *(one.symbolic if isinstance(one, Expr) else one for one in (left, right))
         )
@@ -405,7 +405,8 @@ def readable(value: Expr, within: int = 0) -> str:
         return f"{_CALLED.get(value.name, value.name)}({of})"
     if value.name == "not":
         return _negated(value.operands[0], within)
-    # A right operand of - or / keeps its brackets, since these operations are not associative.
+    # A right operand of - or / keeps its brackets if its operation has the same precedence, because
+    # a - (b - c) is not (a - b) - c.
     first, *rest = value.operands
     right = binds + (value.name in ("sub", "pow", *_DIVIDING))
     parts = [readable(first, binds), *(readable(one, right) for one in rest)]
@@ -415,7 +416,8 @@ def readable(value: Expr, within: int = 0) -> str:
 
 def _negated(value: Expr, within: int) -> str:
     """Returns the negation of a condition as text. A comparison gets the inverse operator: the
-    negation of "a > b" is "a ≤ b". Any other condition follows the word "not"."""
+    negation of "a > b" is "a ≤ b". Any other condition, such as a switch, follows the word
+    "not"."""
     if value.name in ("gt", "ge") and readable(value) != str(value.operands[0]):
         left, right = (readable(one, _BINDS[value.name]) for one in value.operands)
         return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"

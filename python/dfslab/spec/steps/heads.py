@@ -44,9 +44,10 @@ def seeks_of_unit(
 
 
 def uncached_s(role: str, calls: Expr) -> Expr:
-    """Returns the mean seconds that one of `calls` requests of a file waits at the disk of `role`
-    if no cache answers the requests. If the access is scattered (random), the head moves for every
-    request, else once for all requests. A request without a move waits at most ELECTRONICS_S."""
+    """Returns the mean seconds that each of `calls` requests of a file waits at the disk of `role`
+    if no cache answers the requests. The head moves for every request if the access is scattered
+    (random), otherwise once for all requests. A request without a move waits at most
+    ELECTRONICS_S."""
     latency_s = symbol(f"{role}.disk_latency")
     moved = select(SCATTERED, 1, 1 / Max(1, calls))
     found: Expr = moved * latency_s + (1 - moved) * Min(latency_s, ELECTRONICS_S)

@@ -2,8 +2,8 @@
 
 There are thirteen node types: use, hold, delay, at, call, seq, par, pipeline, repeat, part, choice,
 either, later. Demands, counts, sizes and conditions are expressions over parameters
-(spec/systems/parameters.py). Code that derives something from trees (numbers, formulas, nets,
-invocations, UML) is a `Visitor`.
+(spec/systems/parameters.py). Code that converts trees to numbers, formulas, nets, invocations or
+UML is a `Visitor`.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ class Hold(Node):
         return (self.body,)
 
     def expressions(self) -> tuple[Expr, ...]:
-        """Returns the number of servers, then the size of the queue and the fairness of the lock,
-        if the resource has them."""
+        """Returns the number of servers, then the size of the queue if the resource has one, then
+        the fairness if the resource is a lock."""
         optional = (self.resource.places, self.resource.fair)
         return (self.servers, *(one for one in optional if one is not None))
 
@@ -353,8 +353,8 @@ class PartialWork(Node):
     """Does the share `share` of the work of `body`, from 0 to 1: every demand and time of the body
     is multiplied by the share.
 
-    The share is a part of each execution. A branch that is executed as a whole with a probability
-    is a `Choice`.
+    Every execution of this node does this share of the work. A `Choice`, in contrast, does either
+    all or none of its body's work, by a probability.
     """
 
     share: Expr
@@ -470,7 +470,7 @@ def lands_at(node: Node, role: str) -> str:
 
 
 def writes_back(node: Later) -> bool:
-    """Returns whether asynchronous work uses a disk, so that a page cache may defer the work beyond
+    """Returns whether asynchronous work uses a disk. A page cache may defer such work until after
     the run."""
     uses = (one for one in walk(node.body) if isinstance(one, Use))
     return any(use.resource.kind == "disk" for use in uses)

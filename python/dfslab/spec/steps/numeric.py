@@ -14,7 +14,8 @@ from dfslab.spec.steps.expression import INFIX, Expr, symbol
 
 
 def _space(arrays: bool) -> dict[str, Callable[..., Any] | float]:
-    """Returns the functions that compiled expressions may call, on numbers or on `arrays`."""
+    """Returns the functions that compiled expressions may call, by name. `arrays`: whether the
+    functions take NumPy arrays instead of numbers."""
     if not arrays:
         return {
             "Max": max,
@@ -64,10 +65,12 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
 
 @lru_cache(maxsize=8192)
 def _code(root: Expr) -> tuple[tuple[str, ...], CodeType]:
-    """Returns the sorted symbol names of `root`, and the byte code that defines a function `found`.
-    The arguments of this function are the values of the symbols, and its result is the value of
-    `root`. The byte code is the same for numbers and for arrays; the functions that it calls
-    (`_space`) differ."""
+    """Returns the sorted symbol names of `root`, and byte code that defines a function `found`.
+    This function takes the values of the symbols and returns the value of `root`.
+
+    The byte code is the same for numbers and for arrays. Only the functions that it calls differ
+    (`_space`).
+    """
     names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []

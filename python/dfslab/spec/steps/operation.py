@@ -88,8 +88,8 @@ def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expressi
     """Returns the step that reads `size_bytes` from the disk of `role`. The step takes the transfer
     time, and the disk's latency for each of `seeks` positionings of the head.
 
-    `seeks` may be below 1: a stream is read in equal units, and each unit has an equal part of the
-    positionings (spec/steps/heads.py).
+    `seeks` may be below 1. For example, if a stream is read in many units with one positioning in
+    all, each unit has a fraction of it (spec/steps/heads.py).
     """
     return disk_use(role, size_bytes, "read", seeks * symbol(f"{role}.disk_latency"), name)
 
@@ -220,10 +220,10 @@ def striped(
 ) -> Either:
     """Returns the step that works on `size_bytes` of data which is striped over servers. If
     `size_bytes` exceeds `unit_bytes`, each of `places` servers has an equal part of the data, and
-    all parts are worked on in parallel. Otherwise all data is on one server.
+    all servers work in parallel. Otherwise all data is on one server.
 
     `on_one(size)` returns the step for a part of `size` bytes on one server. `places` must not
-    depend on the size, because a Petri net has one branch for each of these servers.
+    depend on the size, because a Petri net has a fixed number of branches, one for each server.
     """
     spread = par(on_one(size_bytes / places), copies=places)
     return either(size_bytes > unit_bytes, spread, on_one(size_bytes))

@@ -76,13 +76,13 @@ class LoadPlan(CoreDocument):
 
     `run_directory`: the directory that the run creates under the target's root. `verify`: when
     content is checked. `time_limit_s`: the time after which no operation starts; None: no limit.
-    `grace_s`: the time that a call may last beyond the limit, or beyond the stop of the run, before
-    the run is given up (None: twice the limit, but at least 10 s and at most 120 s).
-    `max_errors`: the number of errors beyond which the run stops. `layers`: the outermost first.
-    `record`: whether executed operations are returned. `hold`: whether clients also wait at the
-    barrier after each phase. `shared`: whether other shards use the same run directory.
-    `clients_from`, `clients_to`: this shard runs the clients from the first number up to, but not
-    including, the second one. `keep`: whether the files remain after the run.
+    `grace_s`: the longest time that a call may last after the limit, or after the run was stopped,
+    before the run is aborted (None: twice the limit, but at least 10 s and at most 120 s).
+    `max_errors`: the number of errors beyond which the run stops. `layers`: layers around the
+    target, the outermost first. `record`: whether the run returns the operations that it executed.
+    `hold`: whether clients also wait at the barrier after each phase. `shared`: whether other
+    shards use the same run directory. `clients_from`, `clients_to`: first client of this shard, and
+    the client after its last one. `keep`: whether the files remain after the run.
     """
 
     stream: Stream

@@ -1,6 +1,5 @@
-"""The types of a stream of operations, which clients execute. The core (core/workload) reads them
-as JSON.
-"""
+"""The data types that describe a stream of operations, which clients execute. The core
+(core/workload) reads them as JSON."""
 
 from __future__ import annotations
 
@@ -119,9 +118,8 @@ class SizeDistribution(CoreDocument):
 
     @property
     def mean_bytes(self) -> float:
-        """Returns the mean of the distribution in bytes. Truncation at the largest size is ignored
-        unless that size is below the mean.
-        """
+        """Returns the mean of the distribution in bytes. Truncation is ignored, except that the
+        largest size is returned if it is below the mean."""
         if self.fixed is not None:
             return float(self.fixed)
         if self.uniform is not None:
@@ -287,7 +285,7 @@ Prepare = Literal["written", "empty"]
 
 class Stream(CoreDocument):
     """A stream of operations of all clients. The core (`StreamSpec` of core/workload) reads it and
-    checks what this class does not check.
+    makes the checks that this class does not make.
 
     A workload sets mix, phases and sizes. The scenario determines seed, number of clients, think
     time and requested arrivals (`stream_spec`). Sizes are in bytes, times in seconds.

@@ -189,10 +189,9 @@ class Program(Definition[P]):
 class Workload:
     """One workload, as its file describes it.
 
-    `make` is the function `stream` of a workload that the load generator executes; for a program,
-    `make` raises InputError. `command` returns the command of a program; None for other
-    workloads. `for_clients` is the function `for_clients` of `Streams`; None if the workload has
-    none.
+    `make`: the function `stream` of a workload that the load generator executes. For an external
+    program, it raises InputError. `command`: returns the command of a program; None for other
+    workloads. `for_clients`: the function of this name in `Streams`; None if the workload has none.
     """
 
     name: str

@@ -44,9 +44,9 @@ class ClientAccess(CheckedModel):
     )
 
 
-# File systems that were renamed and whose former name now belongs to another file system. A key is
-# (former name, role), a value is the present name. Of the two file systems, only the renamed one
-# has this role. So the former name, together with this role, means the renamed file system.
+# Renamed file systems whose former name now belongs to another file system. A key is (former name,
+# role), a value is the present name. Only the renamed file system has the role, so a scenario with
+# the former name and this role means the renamed file system.
 FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
 
 

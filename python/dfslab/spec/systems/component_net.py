@@ -1,7 +1,8 @@
-"""The interface of the net that a file system's folder may have in addition to its operation trees.
+"""The interface of a component net: a Petri net of servers, disks and links that a file system's
+folder may have in addition to its operation trees.
 
-The module `net.py` of the folder declares `NET`, a `ComponentNet`. The method `components`
-simulates it.
+The module `net.py` of the folder declares `NET`, a `ComponentNet`. The prediction method
+`components` simulates the net.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class Configuration(Protocol):
 
     @property
     def symbols(self) -> Mapping[str, float]:
-        """Returns the symbols that have other values in this phase of the workload than in
-        `environment`."""
+        """Returns the symbols whose values in this phase of the workload differ from those in
+        `environment`, with their values in this phase."""
 
     @property
     def mix(self) -> Mapping[str, float]:

@@ -1,6 +1,5 @@
-"""The types of a server's counters, which are sums over calls of each type, without records of
-single calls.
-"""
+"""Data types for the counters of a server: for each type of call, sums over all calls, without
+records of single calls."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ class Counted:
     """Sums over all calls of one type; times are in nanoseconds. `total_ns`, `min_ns` and `max_ns`
     are None if the server does not report them.
 
-    `above` is the name of a type of call whose sums include the sums of this type, and whose row is
-    before this row; "" if there is none.
+    `above`: name of the type of call whose sums include the sums of this type; "" if there is none.
+    The row of that type precedes this row.
     """
 
     step: str

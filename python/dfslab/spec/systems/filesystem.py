@@ -34,8 +34,8 @@ class Role:
 
 
 def host_and_port(uri: str) -> tuple[str, int] | None:
-    """Returns (host, port) of a uri, never None. Raises ValueError if the scheme, the host or the
-    port is missing."""
+    """Returns (host, port) of a uri. Raises ValueError if the scheme, the host or the port is
+    missing. Never returns None, which the type of `Facts.address` allows."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname or not parsed.port:
         raise ValueError('needs "scheme://host:port"')

@@ -18,10 +18,10 @@ OF_DISKS = (
     "requests",
     "request_rate",
 )
-# Some measured durations have the form time + bytes / rate (a line over the number of bytes).
-# Models use the lines of an entry if the key of the entry was measured, that is, is not 0. The
-# entry maps the name of each line's rate to "read" or "write": the rate of the node's disk that
-# replaces the line's rate if the latter was not measured.
+# Measured durations of some calls have the form time + bytes / rate, a line over the number of
+# bytes. A key is a field of `LocalFiles`, which is above 0 if the lines of the entry were measured.
+# The value maps the rate of each line to the rate of the node's disk ("read" or "write") that
+# replaces it if it was not measured.
 RATES_OF_LINES = {
     "requests": {"request_rate": "read", "read_rate": "read", "write_rate": "write"},
     "commits": {"commit_rate": "write", "commits_rate": "write"},
@@ -31,9 +31,8 @@ RATES_OF_LINES = {
 class LocalFiles(CheckedModel):
     """Measured times and rates of calls on files in one directory of a node, and of direct I/O and
     fsync on the disk below the directory. Times are in seconds, rates in bytes or calls per second;
-    0 means "not measured". Models use the values for local file systems only. If the rate for the
-    bytes of a request or an fsync was not measured, models use the rate of the node's disk.
-    """
+    0 means "not measured". Models use these values for local file systems only. Rates of direct
+    requests and of fsync that were not measured are replaced by the rates of the node's disk."""
 
     open_time: Seconds = quantity("0 s", description="Processor time to open a file")
     close_time: Seconds = quantity("0 s", description="Processor time to close a file")

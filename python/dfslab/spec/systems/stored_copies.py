@@ -36,13 +36,15 @@ def copies_at(parameter: Parameter, value: float) -> float:
 
 
 def base_of(parameter: Parameter) -> int:
-    """Returns the number of copies at the value 0: a mirror that is off stores one copy."""
+    """Returns the number of copies at the value 0: 1 if the parameter switches a mirror on or off,
+    because data without a mirror has one copy; otherwise 0."""
     return 1 if parameter.purpose == "mirror" else 0
 
 
 def protects_data(parameter: Parameter) -> bool:
-    """Returns whether the number of failures that the data survives may depend on `parameter`, as
-    its purpose or, if it declares none, its key or meaning states."""
+    """Returns whether the number of failures that the data survives may depend on `parameter`. The
+    declared purpose decides this. If no purpose is declared, words in the key or the meaning
+    decide."""
     if parameter.purpose:
         return parameter.purpose in ("copies", "mirror", "data fragments")
     return bool(_IN_KEY.search(parameter.key) or _IN_MEANING.search(parameter.meaning))

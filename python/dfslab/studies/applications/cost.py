@@ -71,10 +71,10 @@ def lognormal(median: float, sd: float, base: int, least: float = 0.0) -> Floats
 class DirectionCost:
     """The time that the slowest process spends in reads, or in writes.
 
-    counters: the sums over all processes. time_s: time of the slowest process in these calls.
-    calls: number of these calls in the busiest process. size_bytes: bytes that these calls of the
-    busiest process move. bytes_s: for each draw, the part of the time that the bytes need. calls_s:
-    for each draw, the part that is due to the number and kind of calls.
+    counters: sums over all processes. time_s: time of the slowest process in these calls. calls:
+    number of these calls in the busiest process. size_bytes: bytes that these calls move. bytes_s,
+    calls_s: the two parts of `time_s` for each draw; one is due to the bytes, the other to the
+    number and kind of calls.
     """
 
     name: str
@@ -109,9 +109,9 @@ class IoCost:
     def targets(self) -> int:
         """Number of storage targets that work at the same time.
 
-        Shared files are used one after the other, so only the targets of one file work at a time.
-        Otherwise each process uses its own files one after the other, so one file of each process
-        is in use, with all its targets.
+        Files that all processes share are used one after the other, so only the targets of one file
+        work at a time. If each process has separate files, all targets of one file of each process
+        work at a time.
         """
         stripes = max(1, self.counters.stripe_count)
         if self.is_shared:
@@ -168,8 +168,8 @@ class IoCost:
 
     @property
     def directions(self) -> tuple[DirectionCost, ...]:
-        """The costs of the reads and of the writes; without the reads, or the writes, if the
-        application made none."""
+        """The costs of the reads and of the writes. A direction in which the application made no
+        calls is left out."""
         return tuple(one for one in (self.reads, self.writes) if one.counters.calls)
 
     def _direction(self, name: str, counters: DirectionCounters) -> DirectionCost:
@@ -195,8 +195,8 @@ class IoCost:
 
     def large_requests_s(self, one: DirectionCost) -> Floats:
         """Returns draws of the seconds that the slowest process needs in addition to the time for
-        its bytes, if it moves its bytes in large requests. A large request costs at most the
-        present cost of a call.
+        its bytes, if it moves its bytes in large requests. A large request costs at most as much as
+        a call costs in the log.
 
         The requests of all processes to one storage target wait for each other. So the time of a
         request is multiplied by n^p, where n is the number of processes that use the target. The

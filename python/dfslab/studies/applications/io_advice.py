@@ -136,7 +136,7 @@ def advise(counters: IoCounters) -> IoAdvice:
     """Returns the advice from the counters of a log. Raises InputError if the I/O of a process
     lasts longer than the whole run."""
     cost = IoCost(counters)
-    # Darshan stores the run's time in whole seconds.
+    # Darshan stores the run's time in whole seconds, so a difference below 1 s is no contradiction.
     if 0 < counters.run_time_s < cost.time_s - 1:
         reason = (
             f"is longer than the run of {counters.run_time_s:g} s; the log contradicts itself (a "

@@ -74,7 +74,8 @@ def _slow_target(cost: IoCost) -> IoSaving | str | None:
         return None
     if cost.time_s < SLOW * mean_s:
         return "slow targets: processes with equal work take similar times"
-    # Among healthy processes, the slowest takes between 1 and SLOW times the mean time.
+    # After the change, the slowest process is assumed to take between 1 and SLOW times the mean
+    # time, as among healthy processes.
     after = mean_s * (1 + (SLOW - 1) * uniform(7))
     return IoSaving(
         "avoid the storage target or node of the slowest process",

@@ -10,18 +10,17 @@ from dfslab.studies.applications.cost import DirectionCost, IoCost, uniform
 from dfslab.studies.applications.io_rule import IoRule, IoSaving
 
 MEBI = 1 << 20
-# The calls of an application count as having a property, such as being adjacent, if at least this
-# fraction of the calls has it.
+# The calls of an application count as adjacent, sequential or unaligned if at least this fraction
+# of the calls is.
 MOST_CALLS = 0.5
 # Reads, or writes, are not examined if they take less than this fraction of the I/O time.
 LEAST_PART = 0.05
 # Calls count as small if their number is at least this multiple of the number of large requests
 # that would move the same bytes.
 SMALL_RATIO = 2.0
-# An application counts as reading blocks in order to write them back (read-modify-write) only if
-# reads and writes are of similar number and alternate often. Let N be the larger of both numbers:
-# the smaller number, and the number of switches between reads and writes, must be at least this
-# fraction of N.
+# An application counts as reading blocks in order to write them back (read-modify-write) only if it
+# has at least SWITCH_SHARE * N reads, writes, and switches between reads and writes, where N is the
+# larger of the numbers of reads and of writes.
 SWITCH_SHARE = 0.25
 # Reads count as repeated if the bytes that are read are at least this number of times the size of
 # the files.
@@ -56,10 +55,10 @@ def _is_random(one: DirectionCost) -> bool:
 def _due_to_calls(cost: IoCost, one: DirectionCost) -> Floats:
     """Returns draws of the fraction of `calls_s` that is due to the number of calls.
 
-    If the kernel reads ahead or gathers writes, adjacent calls reach the storage as few large
-    requests, and the time is not due to the number of calls. Counters do not say whether the kernel
-    does this, so any fraction is equally probable. The kernel gathers neither writes to shared
-    files, which need locks, nor calls that are not adjacent. For these calls, the fraction is 1.
+    For calls that are mostly adjacent, the fraction is drawn uniformly from 0 to 1. The kernel may
+    read ahead or gather writes, so that few large requests reach the storage, and counters do not
+    report whether it does. For other calls, and for writes to shared files, the fraction is 1,
+    because the kernel gathers neither.
     """
     is_gathered = one.counters.consecutive_share >= MOST_CALLS
     if is_gathered and (one.name == "read" or not cost.is_shared):
@@ -202,9 +201,9 @@ def _read_once(cost: IoCost) -> IoSaving | str | None:
     change = "read each file once and keep it in memory"
     if cost.is_shared:
         change = "let one process read each file and send it to the others"
-    # Repeated reads may have come from a cache, and cost less than first reads. In half of the
-    # draws, all reads cost the same. In the other draws, first reads take a larger share of the
-    # read time, up to all of it.
+    # `share`: part of the read time that first reads take. In half of the draws, repeated reads
+    # cost the same as first reads. In the other draws they cost less, down to nothing, because they
+    # may have come from a cache.
     share = kept + (1 - kept) * np.maximum(0.0, 2 * uniform(7) - 1)
     return IoSaving(
         change,

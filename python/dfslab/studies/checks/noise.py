@@ -43,12 +43,12 @@ COVERED = 0.9
 class NoiseFloor(BaseModel):
     """The noise of one configuration's rate.
 
-    `runs`: number of runs, or of pairs of runs. `noise`: as `noise_of` returns it; None in records
-    of earlier versions. `spread`: two equal runs differ by less than this fraction in nine of ten
-    cases. `detectable`: smallest difference, as a fraction, that a
-    comparison of two such series of runs detects with a probability of 80 %. `bias`: mean relative
-    difference of the second run of an A/A pair from the first run, with its 95 % interval; None if
-    no pairs were made.
+    `runs`: number of runs, or of pairs of runs. `noise`: standard deviation as `noise_of` defines
+    it; None in records of earlier versions. `spread`: two equal runs differ by less than this
+    fraction in nine of ten cases. `detectable`: smallest difference, as a fraction, that a
+    comparison of two series with `runs` runs each detects with a probability of 80 %. `bias`: mean
+    relative difference of the second run of an A/A pair from the first run, with its 95 % interval;
+    None if no pairs were made.
     """
 
     labels: dict[str, str]
@@ -82,9 +82,9 @@ def noise_of(results: Sequence[Result], metric: str = metrics.RATE) -> float | N
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
-    """Returns (standard deviation, degrees of freedom) of the natural logarithms of equal
-    measurements, estimated from all groups together. Each group has the positive values of one
-    configuration. None if every group has fewer than two values."""
+    """Returns (standard deviation, degrees of freedom) of the natural logarithms of repeated
+    measurements, pooled over all groups. Each group has the positive values of one configuration.
+    None if every group has fewer than two values."""
     repeated = [own for own in groups if len(own) > 1]
     freedom = sum(len(own) - 1 for own in repeated)
     if not freedom:

@@ -86,7 +86,8 @@ def _of_one(result: Result) -> Iterator[Evidence]:
 
 
 def _data(result: Result) -> Data:
-    """Returns whether the content of files was compared; empty for results of other programs."""
+    """Returns the evidence that the content of files was not compared with what was written. The
+    evidence is empty if the content was compared, or if another program made the result."""
     return Data(is_compared=False) if completeness.is_unverified(result) else Data()
 
 
@@ -237,14 +238,12 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
     """Returns the deployment's hardware, as far as it is known. `is_known`: whether the user
-    confirms the declared hardware. Memory sizes count as known only then. The rates of lines and
-    disks and the round trip count as known if the user confirms them or a testbed enforces them.
-    The result is empty if the file system is unknown, or if no node group has clients or no node
-    group has data servers.
+    confirms the declared hardware. The result is empty if the file system is unknown, or if no node
+    group has clients or none has data servers.
 
-    In a deployment that is neither confirmed nor a testbed, a declared line rate counts as known
-    unless it is the default, which the user may not have checked. The rates of disks and the round
-    trip count as unknown.
+    If the user confirms the hardware, all of it is known. On a testbed, all but the memory sizes is
+    known, because the testbed enforces the rates and the round trip. Otherwise only the line rate
+    is known, and only if it is not the default, which the user may not have checked.
     """
     try:
         system = discover.file_system(scenario.file_system.name)
@@ -290,8 +289,8 @@ def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
 
 
 def _disks(groups: Sequence[NodeGroup], way: ReadOrWrite, is_enforced: bool) -> float | None:
-    """Returns the sum of all disks' rates in bytes per second. None if the rates are not enforced,
-    because disks are often shared, or exceed their nominal rate for some time."""
+    """Returns the sum of all disks' rates in bytes per second. Returns None if the rates are not
+    enforced, because disks are often shared or exceed their nominal rate for some time."""
     if not is_enforced:
         return None
     return sum(_rate(one.disk, way) * one.disk.count * one.count for one in groups)

@@ -13,8 +13,7 @@ from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 def of_report(report: ToolReport, hardware: Hardware | None = None) -> list[Evidence]:
     """Returns the evidence on each measurement of a tool's report, then the evidence on
     repetitions, then the evidence that the report itself states. `hardware`: the deployment, if the
-    user declares it. If the report states a number of client nodes, this number replaces the one in
-    `hardware`."""
+    user declares it. The number of client nodes in the report replaces the declared number."""
     single = [_of_one(one, hardware) for one in report.measurements]
     return [*single, *_repeated(report.measurements), *report.evidence]
 

@@ -35,9 +35,9 @@ class CandidateAction:
 
     @property
     def is_joinable(self) -> bool:
-        """Returns whether the search for the best action may combine this action with others. Two
-        kinds of actions are not combined: actions that sacrifice something (`risk`), and actions
-        that change the number of clients, except by adding hardware."""
+        """Returns whether the search for the best action may combine this action with others. It
+        may not if the action sacrifices something (`risk`), or if it changes the number of clients
+        without adding hardware."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property
@@ -100,8 +100,9 @@ def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _nodes(scenario: Scenario) -> list[tuple[str, str]]:
-    """Returns a pair for each kind of nodes: the word for one such node, and the word for the
-    number of these nodes. The second word is "" if this number cannot change independently."""
+    """Returns a pair for each kind of nodes: the word for one node in a change of its hardware,
+    such as "server", and the word for the number of nodes, such as "servers". The second word is ""
+    if this number cannot change independently."""
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}
     groups = scenario.deployment.node
@@ -136,9 +137,9 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
-    """Returns whether an action adds capacity to a station that is nearly as busy as the busiest
-    station. A station is the processors, the disks or the links of a node group. Alone, such an
-    action may gain nothing; in combination with another action, it may gain much.
+    """Returns whether an action adds capacity to a station (the processors, disks or links of a
+    node group) whose utilisation is at least NEARLY_BUSY times that of the busiest station. Alone,
+    such an action may gain nothing, but in combination with another action it may gain much.
 
     `used`: (node group, kind of station, utilisation) of every station.
     """

@@ -12,7 +12,7 @@ from dfslab.studies.decisions.gains import WORDS, GainEstimate
 
 
 class Recommendation(BaseModel):
-    """A recommended action for configurations of the same kind.
+    """A recommended action for configurations with the same operations and the same limit.
 
     `operations`: the operations of these configurations. `configurations`: number of configurations
     for which the action is recommended; `total`: number of all configurations. `limit`,
@@ -62,10 +62,9 @@ class NotWorthIt(BaseModel):
 class Recommended(BaseModel):
     """The advice for a run or for a description of a deployment. `source`: name of the scenario.
     `basis`: "run" if the advice is based on measurements of a run, else "description". `spared`:
-    actions that gain nothing, although they cost money. `settling`: a list with at most one
-    sentence. The sentence states the runs that would measure a gain that is withheld because its
-    prediction is not reliable. The list is empty if no gain is withheld, or if dfslab proposes no
-    runs to measure it."""
+    actions that gain nothing, although they cost money. `settling`: at most one sentence, which
+    states the runs that would measure a withheld gain. A gain is withheld if its prediction is not
+    reliable."""
 
     source: str
     basis: str

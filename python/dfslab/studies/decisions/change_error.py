@@ -43,8 +43,8 @@ BLIND_WEIGHT = 2.0
 # COVERED is the fraction of measured gains that the intervals of the predicted gains shall cover.
 # COVERED_SDS is the half-width of such an interval in standard deviations.
 COVERED, COVERED_SDS = 0.90, 1.645
-# Weight of the distance of a change in the variance of the error. The logarithm of the predicted
-# gain has the weight 1.
+# Weight of the distance of a change in the variance of the error, which is proportional to |ln
+# predicted gain| + IDLE_SHARE * distance.
 IDLE_SHARE = 0.1
 # Smallest standard deviation of the error of a change, so that no interval has a width of zero.
 LEAST_SD = 0.02
@@ -108,8 +108,9 @@ class ChangeErrors(BaseModel):
         carried-out changes of workloads with the same class of operations ("data" or "metadata");
         None if there are none.
 
-        `log_gain` is divided among the changes in proportion to their distances. The errors of the
-        changes are assumed to be independent. The result is at least LEAST_SD.
+        `log_gain` is divided among the changes in proportion to their distances, and the variances
+        of the changes' errors are added, because these errors are assumed to be independent. The
+        result is at least LEAST_SD.
         """
         whole = sum(one.distance for one in changes)
         variance = sum(
@@ -156,8 +157,9 @@ def growth(log_gain: float, distance: float) -> float:
 
 
 def learnt(errors: Sequence[ErrorOfChange]) -> ChangeErrors:
-    """Returns the errors by kind of change. A kind's variance is a mean over recordings, in which
-    each recording has the same weight, regardless of its number of pairs."""
+    """Returns the errors by kind of change. The variance of a kind is a weighted mean over
+    recordings and the blind error. Each recording has the weight 1, regardless of its number of
+    pairs; the blind error has the weight BLIND_WEIGHT."""
     found = []
     for basis in ("run", "description"):
         for kind in KINDS:

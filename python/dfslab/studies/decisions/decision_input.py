@@ -24,8 +24,8 @@ from dfslab.studies.checks.noise import pooled_sd
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.runs import store
 
-# Largest number of configurations of a sweep for which gains are computed. Of a larger sweep, this
-# number of configurations is chosen evenly, and a note says so.
+# Largest number of configurations of a sweep for which gains are computed. If the sweep has more,
+# this number is chosen evenly, and the user is notified.
 MOST_CONFIGURATIONS = 24
 MODEL = "sequence"
 
@@ -135,8 +135,8 @@ def evidence_of_description(scenario: Scenario, source: Path) -> DecisionInput:
 
 def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[str]]:
     """Returns the legal configurations that the sequence model can predict, at most
-    MOST_CONFIGURATIONS, and notes on the configurations that are left out. Raises InputError if
-    none remains."""
+    MOST_CONFIGURATIONS, and notes on the configurations that are left out and on uncertain
+    hardware. Raises InputError if no configuration remains."""
     points, refused = [], []
     for found in scenario.points():
         point = found.model_copy(update={"scenario": _alone(found.scenario)})
@@ -184,11 +184,11 @@ def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> 
 
 
 def _calibration(results: Sequence[Result]) -> Calibration:
-    """Returns the calibration with which the run's predictions were made. If the run's predictions
+    """Returns the calibration with which the run's predictions were made. If the predictions
     contain no calibration, fits one to the results that are not held out.
 
-    Stored predictions contain the constants and their standard errors, but no covariances, which
-    are taken as 0.
+    A stored prediction has the constants and their standard errors, but not their covariances. The
+    covariances are taken as 0.
     """
     fits = [one.fit for one in results if one.method == MODEL and one.fit is not None]
     if not fits or not fits[0].constants:
@@ -214,8 +214,8 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
 
 
 def _noise_sd(results: Sequence[Result]) -> float:
-    """Returns the standard deviation of the mean of a configuration's log rates. It is estimated
-    from the repetitions of all configurations together; 0 if nothing was repeated."""
+    """Returns the standard deviation of a configuration's mean log rate, that is, of the mean over
+    its repetitions. It is pooled over all configurations; 0 if nothing was repeated."""
     groups = [one for one in _rates(results, "measure").values() if len(one) > 1]
     known = pooled_sd(groups)
     if known is None:

@@ -26,10 +26,10 @@ NO_GAIN, SMALL = 0.02, 0.10
 # A combined change is named only if its gain is at least this factor times the largest gain among
 # the changes that it combines.
 WORTH_JOINING = 1.05
-# Uncertain hardware may spread a gain too far within its 90 % interval: by more than the factor
-# DOUBTED_FACTOR, or by more than the share DOUBTED_SHARE of the predicted log gain. The certainty
-# of a statement about such a gain is at most "low". Its direction may be right, but a decision
-# depends on its size. A spread of less than the fraction SMALL does not matter.
+# A gain is doubted if uncertain hardware alone spreads its 90 % interval by more than the factor
+# DOUBTED_FACTOR, or by more than the share DOUBTED_SHARE of the predicted log gain. Spreads below
+# the fraction SMALL are ignored. The certainty of a doubted gain is at most "low": its direction
+# may be right, but decisions depend on its size.
 DOUBTED_FACTOR, DOUBTED_SHARE = 2.0, 0.5
 # Because of noise, the natural logarithm of a measured gain may exceed the physically possible
 # value by this amount.
@@ -134,10 +134,10 @@ def gain_of(
     ratio is for the estimated constants of the model, the other ratios are for constants drawn at
     random.
 
-    `sds`: further independent standard deviations of the log gain, such as the model's error for
-    such a change and the noise of repetitions. At least one is above 0. `possible`: bounds of the
-    log gain, which only noise can exceed. `noise_sd`: standard deviation of the log gain that a
-    measurement of the change shows if the true gain is known; it widens the interval only.
+    `sds`: standard deviations of independent errors of the log gain, such as the model's error for
+    this kind of change and the noise of repetitions. At least one is above 0. `possible`: bounds of
+    the true log gain; the interval may exceed them only by the noise. `noise_sd`: standard
+    deviation of the noise in the log gain of a future measurement; it widens the interval only.
     """
     logs = [math.log(ratio) for ratio in ratios]
     drawn = pvariance(logs[1:]) if len(logs) > 1 else 0.0

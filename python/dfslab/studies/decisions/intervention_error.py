@@ -41,8 +41,8 @@ IDLE_LOG_GAIN = 0.02
 # A trial with fewer than this number of changes has no common error, because the median of a few
 # errors is mostly the model's error.
 FEWEST_OF_TRIAL = 3
-# Weight, in file systems, with which the factor of a kind of change is averaged with 1, the factor
-# of all kinds together.
+# The factor of a kind of change is the mean of one value for each file system and of COMMON_WEIGHT
+# values of 1, the factor of all kinds together.
 COMMON_WEIGHT = 4.0
 # The errors of data operations, of metadata operations, or of one kind of change are learnt only
 # from at least this number of file systems.
@@ -188,8 +188,9 @@ def _common_errors(changes: Sequence[CarriedOutError]) -> dict[str, float]:
 def _residual_square(
     one: CarriedOutError, common: Mapping[str, float], changes: Sequence[CarriedOutError]
 ) -> float:
-    """Returns the squared error of a change without the common error of its trial, corrected for
-    the degree of freedom that the common error takes."""
+    """Returns (error - common error of the trial)² * n / (n - 1) for a trial with n changes; the
+    factor corrects for the degree of freedom that the common error takes. Returns error² if the
+    trial has no common error."""
     if one.trial not in common:
         return one.error**2
     count = sum(other.trial == one.trial for other in changes)

@@ -39,9 +39,8 @@ NOTHING_FOUND = 1.0
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = frozenset(time_name(LATENCY, one) for one in ("mean", "p50", "p90", "p99"))
-# Configurations of two runs are paired by their varied keys. If no pair has equal values of all
-# keys, the keys of the file system and of the deployment are ignored: those that begin with these
-# texts.
+# Configurations of two runs are paired by their varied keys. First, all varied keys have to be
+# equal. If there is no such pair, keys that begin with "file_system." or "deployment." are ignored.
 _IGNORED: tuple[tuple[str, ...], ...] = ((), ("file_system.", "deployment."))
 
 
@@ -143,8 +142,8 @@ def _signed(share: float) -> str:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The natural logarithms of the repetitions of one metric at one configuration, in both
-    runs."""
+    """The values of one metric at one configuration in both runs: the natural logarithm of each
+    repetition before and after."""
 
     configuration: str
     metric: str
@@ -214,9 +213,9 @@ def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
 
 
 def check_comparable(first: Scenario, second: Scenario) -> None:
-    """Raises InputError if the runs of two scenarios could not be compared. There are three
-    reasons: a scenario does not measure; a scenario measures each configuration only once, so that
-    the noise is unknown; or no configuration is in both scenarios."""
+    """Raises InputError if the runs of two scenarios could not be compared: if a scenario does not
+    measure, if it measures each configuration only once (so that noise is unknown), or if no
+    configuration is in both scenarios."""
     for scenario in (first, second):
         if "measure" not in scenario.run.methods:
             allowed = 'must contain "measure", because two measured runs are compared'
@@ -234,8 +233,8 @@ def check_comparable(first: Scenario, second: Scenario) -> None:
 
 
 def _name(labels: Mapping[str, LevelValue], without: tuple[str, ...]) -> str:
-    """Returns the name of a configuration. Varied keys that begin with one of `without` do not
-    count."""
+    """Returns the name of a configuration. Varied keys that begin with one of the texts in
+    `without` are left out of the name."""
     kept = {key: value for key, value in labels.items() if not key.startswith(without)}
     return labels_text(kept) or "the only configuration"
 
@@ -286,8 +285,8 @@ class _Tested:
 
 def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
     """Returns the p-value, the half-width of the interval and the smallest detectable relative
-    change of one effect. They are computed from the larger of two variances: that of the pair's own
-    repetitions, and the pooled variance of the metric."""
+    change of one effect. They are computed from the variance of the pair's repetitions or from the
+    pooled variance of the metric, whichever is larger."""
     freedom = max(1, pair.freedom)
     variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)

@@ -38,12 +38,13 @@ BEAM = 3
 
 @dataclass(frozen=True)
 class _Alike:
-    """Configurations with the same operations and the same first limit, which is saturated in all
-    of them, latency-bound in all of them, or neither. The first configuration represents all of
-    them in predictions.
+    """Configurations with the same operations and the same first limit. The limit is of the same
+    kind in all of them: saturated, latency-bound, or neither. The first configuration represents
+    all of them in predictions.
 
     `total`: number of all configurations. `same_operations`: all configurations with the same
-    operations, whatever limits them."""
+    operations, whatever limits them.
+    """
 
     points: Sequence[Point]
     total: int
@@ -113,9 +114,9 @@ def recommend(
 
 def _kinds(evidence: DecisionInput, goal: Goal) -> list[_Alike]:
     """Returns the configurations with the goal's operations, grouped by operations, by the first
-    limit, and by whether this limit is saturated or latency-bound. Of the pairs of operations and
-    limit, the MOST_GROUPS most frequent are included, the most frequent first. Raises InputError if
-    no configuration has the goal's operation."""
+    limit, and by whether this limit is saturated, latency-bound, or neither. Only groups of the
+    MOST_GROUPS most frequent pairs (operations, limit) are included, the most frequent pair first.
+    Raises InputError if no configuration has the goal's operation."""
     groups: dict[tuple[str, str], dict[str, list[Point]]] = {}
     for point in evidence.points:
         situation = situation_of(point.scenario)
@@ -188,8 +189,8 @@ class _Search:
 
     def _parts(self) -> list[_Tried]:
         """Returns the single actions that are combined with each other, at most MOST_JOINED, the
-        best first. They have a gain, or relieve a station (processors, disks or links) that is
-        nearly as busy as the busiest one."""
+        best first. An action is included if it has a gain, or if it relieves a station (processors,
+        disks or links) that is nearly as busy as the busiest one."""
         used = [(s.place, s.kind, share) for s, share in self.before.utilisation.items()]
         parts = [
             one
@@ -222,8 +223,8 @@ def _p99_s(prediction: Prediction) -> float:
 
 def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
     """Returns the best actions whose price is at most `within` (None: any price), ordered by the
-    gain towards the goal. For the goal `cost`, they are ordered by gain per unit of price. ROWS
-    limits the number of actions."""
+    gain towards the goal. For the goal `cost`, they are ordered by the logarithm of the gain,
+    divided by 1 + price. The list has at most ROWS[n - 1] actions that consist of n changes."""
     found = search.best()
     if within is not None:
         found = [one for one in found if _price(search, one.action, prices) <= within]
@@ -257,7 +258,8 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
         next_limit=_limit(found.changed, constants),
         withheld=trust.reasons([change.kind for change in changes]),
         labels=search.alike.first.labels,
-        # The row has the number of configurations already.
+        # The number of configurations is removed from the text, because the row has it in a
+        # separate field.
         where=search.alike.where.removesuffix(f" ({len(search.alike.points)} configurations)"),
     )
 
@@ -285,9 +287,9 @@ def _of_goal(goal: Goal, rate: GainEstimate, one: _Tried) -> GainEstimate:
 
 
 def _spared(search: _Search, trust: Trust, prices: Prices) -> list[NotWorthIt]:
-    """Returns a list with the most expensive single action whose predicted gain is below NO_GAIN,
-    provided that the certainty of this statement is not "cannot tell"; an empty list if there is no
-    such action. Actions whose gain is withheld are left out."""
+    """Returns a list with the most expensive single action that gains nothing; an empty list if
+    there is none. The predicted gain of such an action is below NO_GAIN, and the certainty of this
+    statement is not "cannot tell". Actions whose gain is withheld are left out."""
     idle = [
         (price, one)
         for one in search.singles

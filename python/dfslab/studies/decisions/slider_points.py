@@ -103,7 +103,8 @@ def slider_points(run: FinishedRun, clock: Callable[[], float] = processor_s) ->
     """Returns the predictions for the sliders of a run's page. `clock` returns the processor time
     in seconds: quantities that would exceed MOST_S are left out, and a note names them."""
     predicted = {one.point_id: one for one in run.of_method(MODEL) if RATE in one.metrics}
-    # Calibrating needs libraries that a run without predictions does not need.
+    # Without predictions, results are not used: calibrating the model to them would load large
+    # libraries for nothing.
     results = run.settled if predicted else []
     try:
         evidence = evidence_in(run.folder, run.scenario, results)

@@ -1,5 +1,5 @@
-"""Judges whether the gains that a model predicts can be trusted on a run. The predictions are
-compared with the run's baselines and measurements."""
+"""Judges whether the gains that a model predicts for a run can be trusted, by comparing the model
+with the run's measurements and baselines."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def _median_error(
 def _above_capacity(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario]
 ) -> list[Contradiction]:
-    """Returns a contradiction for measured rates above the largest rate that the calibrated
-    description allows, that is, the rate at which the busiest station (processor, disk or link) has
-    a utilisation of 1."""
+    """Returns a contradiction for each station (processor, disk or link) whose capacity the
+    measured rates exceed: a rate is above ABOVE_BOUND times the rate at which this station, the
+    busiest one, has a utilisation of 1 according to the calibrated description."""
     found: dict[str, tuple[float, str]] = {}
     for point in evidence.points:
         if point.id not in evidence.measured:

@@ -40,12 +40,12 @@ class ChangedOperation(BaseModel):
     """The gain of one change for configurations with the same mix of operations and similar gains.
 
     `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
-    takes less time). `total`: number of configurations with this mix. `where`: the values in which
-    the configurations of this row differ from others with the same mix. `limit`: what limits the
-    rate after the change. `parts`: number of single changes that are made together.
-    `before_per_s`, `after_per_s`: rates of the first configuration in
-    operations per second. `withheld`: the reasons why the gain is not reliable; empty if it is
-    reliable.
+    takes less time). `configurations`: the configurations of this row. `total`: number of all
+    configurations with this mix. `where`: the values in which the configurations of this row differ
+    from others with the same mix. `limit`: what limits the rate after the change. `parts`: number
+    of single changes that are combined. `before_per_s`, `after_per_s`: rates of the first
+    configuration in operations per second. `withheld`: the reasons why the gain is not reliable;
+    empty if it is reliable.
     """
 
     change: str
@@ -73,8 +73,9 @@ _UNRELIABLE = ("rate", "times", "before_per_s", "after_per_s", "limit")
 
 class WhatIf(BaseModel):
     """The gains of changes. `basis`: "run" if the predictions are calibrated on a run, else
-    "description". `settling`: a sentence with the command that would measure the first change whose
-    gain is withheld, and the duration of that measurement; empty if no gain is withheld."""
+    "description". `settling`: a sentence with the command and the duration of a measurement of the
+    first withheld gain; empty if no gain is withheld. A gain is withheld if its prediction is not
+    reliable."""
 
     source: str
     basis: str
@@ -153,9 +154,9 @@ def gain_cell(gain: GainEstimate) -> TableCell:
 
 
 def _largest(rows: Sequence[ChangedOperation]) -> str:
-    """Returns the sentence on the largest gain of one change. If the change has several groups of
-    configurations, the sentence ends with their number. `rows`: one row for each group of
-    configurations with similar gains."""
+    """Returns the sentence on the largest gain of one change. If there are several groups of
+    configurations, the sentence ends with a remark on the other groups. `rows`: one row for each
+    group of configurations with similar gains."""
     best = max(rows, key=lambda one: (not one.withheld, one.rate.gain))
     text = _sentence(best)
     if len(rows) == 1:
@@ -235,14 +236,15 @@ class PairedModel:
         basis, carried_out = self.evidence.basis, errors_for(operations)
         error = recorded_errors().sd(basis, changes, math.log(ratios[0]), carried_out)
         sds = (error, math.sqrt(2) * self.evidence.noise_sd)
-        # `sds` has the noise of a run's measurements. For a description, the noise of a future
-        # measurement is that of earlier trials.
+        # For a calibrated run, `sds` already contains the noise of its measurements. For a
+        # description, the noise of a future measurement is taken from earlier trials.
         noise_sd = 0.0 if basis == "run" or carried_out is None else carried_out.measured_sd
         return gain_of(ratios, sds, possible, noise_sd)
 
 
 def operations_of(situation: Situation) -> OperationClass:
-    """Returns whether the operations of a configuration move data or only change metadata."""
+    """Returns "data" if the operations of a configuration move bytes, "metadata" if they only
+    change metadata."""
     return "data" if situation.whole.moved_bytes else "metadata"
 
 
@@ -267,7 +269,7 @@ def _ratios(before: Floats, after: Floats) -> Floats:
 
 def _size_ratio(situation: Situation, changed: Situation) -> float:
     """Returns the bytes that an operation moves after a change, divided by the bytes before the
-    change; 1 if the operation moves no bytes before or after the change."""
+    change. Returns 1 if one of the two numbers is 0."""
     before, after = situation.whole.moved_bytes, changed.whole.moved_bytes
     return after / before if before and after else 1.0
 
@@ -311,9 +313,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 def _smallest(
     evidence: DecisionInput, group: Sequence[Change], together: PairedGain
 ) -> tuple[Change, ...]:
-    """Returns the changes of a group that remain if the changes that add nothing are left out, one
-    after the other. In the configuration of `together`, the remaining changes have about the same
-    gain as the whole group. A change whose omission leads to an illegal configuration is kept."""
+    """Leaves out the changes of a group that add nothing to its gain, one after the other, and
+    returns the remaining ones. Their gain in the configuration of `together` is about that of the
+    whole group. A change is kept if the configuration without it is illegal."""
     model = PairedModel(replace(evidence, points=[together.point]))
     kept = list(group)
     for one in group:
@@ -343,9 +345,9 @@ def bases_of(basis: Basis, changes: Sequence[Change], situation: Situation) -> l
 def _gains_or_dedicated(
     model: PairedModel, texts: Sequence[str]
 ) -> tuple[list[PairedGain], list[str]]:
-    """Returns the gains and notes as `_gains` does. If a change is illegal because nodes play
-    several roles, the gains are predicted for configurations in which each role has dedicated
-    nodes. Without dedicated nodes, one more server could, for example, be a second metadata
+    """Returns (gains, notes) as `_gains` does. If a change is illegal because nodes play several
+    roles, the gains are predicted for configurations in which each role has dedicated nodes. For
+    example, one more server may be illegal if each server node would bring a further metadata
     server."""
     try:
         return _gains(model, texts)
@@ -433,11 +435,12 @@ def _rows(
 
 def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> list[str]:
     """Returns a list with a sentence on the runs that would measure a gain: their number before and
-    after the change, their duration, and the command. The command sets only those keys of the
-    change that dfslab can set: all keys on a testbed, else the keys of the workload. The owner of a
-    real system changes its other settings by hand. The list is empty if the change needs other
-    hardware in a real system: nobody buys hardware in order to test a model that the measurements
-    contradict."""
+    after the change, their duration, and the command.
+
+    The command sets all keys of the change on a testbed. On a real system, it sets only keys of the
+    workload, and the user has to make the other changes by hand. If these include other hardware,
+    the list is empty, because an unreliable prediction does not justify a purchase.
+    """
     new = {key: value for one in changes for key, value in one.values.items()}
     has_testbed = gain.point.scenario.file_system.access.testbed
     by_hand = [key for key in new if not has_testbed and not key.startswith("workload.")]
@@ -449,7 +452,8 @@ def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: Paire
     run = gain.point.scenario.run
     each = 1 / gain.before_per_s + 1 / gain.after_per_s
     seconds = SETTLING_RUNS * (2 * run.time_limit if run.timed else own * each)
-    # A run's folder can be moved or copied, so its path is not stored.
+    # The text contains RUN instead of the path of the run's folder, because the text is stored and
+    # the folder can be moved or copied.
     file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
     owner = (
         " (dfslab cannot make it in a real system, so make it by hand between the runs)"

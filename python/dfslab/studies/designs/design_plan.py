@@ -125,9 +125,10 @@ def testbed_cost_s(scenario: Scenario) -> float:
 
 
 def run_cost_s(scenario: Scenario) -> float:
-    """Estimated seconds of one run, by the uncalibrated model.
+    """Estimated seconds of one run by the uncalibrated model, including RUN_S of overhead.
 
-    The time to create the files that the run reads is included.
+    If the run reads files, the time to create them is included. It is assumed to be as long as the
+    time of the operations.
     """
     situation = Situation(scenario)
     prediction = situation.predict(situation.constants)

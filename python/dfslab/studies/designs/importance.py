@@ -18,11 +18,11 @@ from dfslab.studies.designs import sensitivity, variance
 from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance, Regime
 
-# Numbers of legal rows from which the indices are computed. The first-order indices are computed
-# from BASE_ROWS rows. The total index of a factor is computed from PAIR_ROWS of these rows, each
-# with a copy in which the factor is drawn again. With 2,048 rows, a factor of three levels without
-# effect has a first-order index of at most 0.005; with 512 pairs, a total index has a standard
-# error of some 7 % of itself.
+# Numbers of legal rows from which sensitivity indices are computed. The first-order indices are
+# computed from BASE_ROWS rows. The total index of a factor is computed from PAIR_ROWS of these
+# rows, each with a copy in which the factor is drawn again. With 2,048 rows, a factor of three
+# levels without effect has a first-order index of at most 0.005. With 512 pairs, the standard error
+# of a total index is about 7 % of the index.
 BASE_ROWS = 2048
 PAIR_ROWS = 512
 REFITS = 6

@@ -27,7 +27,8 @@ from dfslab.studies.designs.slopes import encoded, operation_of, slopes
 MODELS = ("greybox", "boosting", "gaussian", "linear", "linear-split", "mean", "serial", "ideal")
 CURVES = ("greybox", "boosting", "linear")
 TRAINING_SHARE = 0.75
-# Predicted rates are checked against physical limits for this number of legal configurations.
+# Number of randomly drawn legal configurations whose predicted rates are checked against physical
+# limits.
 REQUESTED = 120
 
 
@@ -95,8 +96,8 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 
 def seconds_of(measured: Sequence[Result]) -> float:
-    """Seconds that the measurements took: the durations of the runs, and the estimated start
-    time of each testbed."""
+    """Seconds that the measurements took: the duration of each run plus the overhead RUN_S, and the
+    estimated start time of each testbed."""
     testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
     runs = sum(
         (result.load.wall_s if result.load else 0.0) + design_plan.RUN_S for result in measured

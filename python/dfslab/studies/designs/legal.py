@@ -227,13 +227,13 @@ def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
 
 
 def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, LevelValue]:
-    """Returns values of all factors that are legal together. With these values for the other
-    factors, each group of factors can be checked alone. A group without a legal combination keeps
-    the first level of each factor."""
+    """Returns values of all factors that together form a legal configuration. Each group of factors
+    can then be checked alone, with these values for all other factors. A group without a legal
+    combination keeps the first level of each factor."""
     values: dict[str, LevelValue] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])
-    # The workload is checked before the layout, so choose the workload's values first.
+    # Values of the workload are chosen first, because the workload is checked before the layout.
     for group in groups:
         own = "workload." if all(not factor.is_hard for factor in group) else ""
         for levels in itertools.product(*(factor.levels for factor in group)):

@@ -15,9 +15,8 @@ from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import LearningCurvePoint, Validation
 
-# An effect on log2 of the rate counts as no effect if it is within this margin, log2(1.1), on both
-# sides of 0. A factor that changes the rate by less than a tenth over its whole range has no
-# relevant effect.
+# A slope whose interval is within ±NO_EFFECT = ±log2(1.1) counts as no effect: over its whole
+# range, the factor changes the rate by less than a tenth.
 NO_EFFECT = 0.1375
 
 

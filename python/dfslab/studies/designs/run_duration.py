@@ -21,7 +21,8 @@ def mean_job_s(points: Sequence[Point], jobs: int) -> float | None:
     time to start testbeds. `points`: all configurations; `jobs`: number of measurements in the run.
 
     The uncalibrated model predicts at most `MOST_POINTS` configurations, evenly chosen. Returns
-    None if the model cannot predict one of these, for example an external program.
+    None if the model cannot predict one of them, for example because the workload is an external
+    program.
     """
     chosen = points[:: math.ceil(len(points) / MOST_POINTS)]
     try:

@@ -18,8 +18,8 @@ from dfslab.result import Metric
 from dfslab.studies.designs.lessons import FactorImportance
 from dfslab.studies.designs.variance import first_order, metric_of
 
-# Number of slices of PAWN. It has to be a power of two: for other numbers, rounding in SALib makes
-# a quantile level larger than 1.
+# Number of slices of PAWN. It has to be a power of two, because for other numbers SALib requests a
+# quantile above 1 by a rounding error.
 PAWN_SLICES = 4
 # If the other factors' columns explain a factor's column with this R² or more, the factor is
 # collinear with them. R² = 0.9 is a variance inflation factor of 10.
@@ -188,8 +188,8 @@ def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[st
 
 def verdict(importance: FactorImportance, partner: str | None) -> str:
     """Returns a text that states what the data show about a factor. `partner`: the factor with
-    which this factor is collinear, or another text on why its effect cannot be identified; None if
-    it can."""
+    which this factor is collinear, or another reason why its effect cannot be identified; None if
+    the effect can be identified."""
     if partner is not None:
         return f"not identifiable: collinear with {partner} in these runs"
     low, high = importance.total.low or 0.0, importance.total.high or 0.0

@@ -212,8 +212,9 @@ def indices(
     for repeat in range(REFIT_RESAMPLES):
         which = repeat % len(answers)
         again = estimator.of(answers[which], random)
-        # A resample repeats rows, so its expected value is the estimate before the part by chance
-        # was subtracted. That part is therefore subtracted once more from each resample.
+        # The expected value of an index over resamples is the index before `chance` was subtracted,
+        # because a resample repeats rows. `chance` is therefore subtracted once more from each
+        # resample.
         shift = every[which].chance
         summed = again.summed - float(shift[estimator.block_places].sum())
         found.append(_stacked(again.first - shift, again.total, summed))
@@ -285,8 +286,8 @@ class _Estimator:
         ]
         self.dummies, owners = _dummies(levels)
         mates = list(_mates(drawn.blocks, regime.reads))
-        # `sets` has the columns of each set of factors that is independent of the other factors.
-        # `own` has, for each input, the columns of the set that contains the input.
+        # Sets of factors are independent of each other. `sets` has the columns of each set. `own`
+        # has, for each input, the columns of the set that contains the input.
         self.sets = [np.flatnonzero(np.isin(owners, mate)) for mate in mates]
         places = [next(i for i, mate in enumerate(mates) if one[0] in mate) for one in inputs]
         self.own = [self.sets[place] for place in places]
@@ -374,8 +375,8 @@ def _dummies(levels: Integers) -> tuple[Floats, Integers]:
 
 def _mates(blocks: Sequence[Block], reads: frozenset[int]) -> Iterator[list[int]]:
     """Yields sets of factors that are independent of each other. The first set has the factors of
-    all blocks that contain a factor of `reads`; it may be empty. Each other block is yielded as a
-    set."""
+    all blocks that contain a factor of `reads`; it may be empty. Each further set is one of the
+    remaining blocks."""
     touched = [block for block in blocks if reads & set(block)]
     yield [index for block in touched for index in block]
     for block in blocks:

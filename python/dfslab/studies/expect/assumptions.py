@@ -1,5 +1,5 @@
-"""States the hardware of a place's nodes that was neither reported nor probed nor declared: the
-values that are assumed for it, and the options that give other values."""
+"""States the assumed hardware of a place's nodes, that is, hardware that was neither reported nor
+probed nor declared. Also names the options that set other values."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ ASSUMED_UNITS: Mapping[str, str] = {"cores": "1", "frequency": "Hz", "memory": "
 
 
 def assumptions(deployment: Deployment) -> list[str]:
-    """Returns one sentence for each group of nodes whose processors or memory have the usual values
-    of a node, because the values of the place are not known."""
+    """Returns one sentence for each group of nodes whose processors or memory have the default
+    values of a node. The defaults are assumed, because the real values are not known."""
     usual = _values(NodeGroup())
     found = []
     for group in deployment.node:
-        # Cores and memory of the client's machine were read from its kernel.
+        # Only the frequency of the client's machine is assumed, because its cores and memory were
+        # read from its kernel.
         unread = ["frequency"] if "client" in group.roles else list(ASSUMED_UNITS)
         own = _values(group)
         same = [key for key in unread if own[key] == usual[key]]
@@ -33,8 +34,8 @@ def assumptions(deployment: Deployment) -> list[str]:
 
 
 def without_assumed(deployment: Deployment) -> TomlTable:
-    """Returns a deployment as a table without the processors and memory that are only assumed, so
-    that predictions for the scenario list them as not declared."""
+    """Returns a deployment as a table without the processors and memory that are only assumed.
+    Predictions for a scenario with this table list them as not declared."""
     table = deployment.model_dump(mode="json")
     for group, written in zip(deployment.node, table["node"], strict=True):
         for key in ASSUMED_UNITS:

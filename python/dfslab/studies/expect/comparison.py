@@ -18,8 +18,8 @@ ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
 # A resource is named as a limit of an operation if it takes at least this share of the operation's
 # time.
 NAMED_SHARE = 0.2
-# `_SHORT`: short forms of verdicts, for a narrow column. `_PARTS`: words for the part of a node
-# that the name of a limit contains, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
+# `_SHORT`: short forms of verdicts, for a narrow column. `_PARTS`: words for parts of a node. A key
+# is the part in the name of a limit, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
 _SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
 _PARTS = {"cpu": "processors", "disk": "disk", "nic": "link"}
 

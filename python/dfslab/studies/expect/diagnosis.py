@@ -227,9 +227,9 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
-    """Yields deployments with slower processors of servers, or with a late metadata server.
-    Processors of the client are left out, because their speed was probed. Processors of emulated
-    hosts are left out too, because they are the client's processors."""
+    """Yields deployments with slower processors of servers, or with slower messages to and from the
+    metadata server. Processors of the client stay as they are, because their speed was probed. So
+    do processors of emulated hosts, because they are the client's processors."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():
@@ -261,8 +261,8 @@ def _slow_servers(planned: Sequence[GridOperation]) -> Iterator[Suspect]:
 
 
 def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
-    """Returns the node groups that have a role of this `kind`. If some of these groups have only
-    roles of this kind, only these groups are returned."""
+    """Returns the node groups that have only roles of this `kind`. If there are none, returns the
+    groups that have a role of this `kind`."""
     system = discover.file_system(scenario.file_system.name)
     names = {role.name for role in system.roles if role.kind == kind}
     hosting = [one for one in scenario.deployment.node if names & set(one.roles)]

@@ -120,7 +120,7 @@ def model_sd(operation: ProbedOperation) -> float:
 
 def filled(situation: Situation, sets: Sequence[dict[str, float]]) -> list[dict[str, float]]:
     """Returns the sets of values of the model's variables, extended so that all sets have the same
-    variables. If a set lacks a variable, the variable gets its value in `situation`."""
+    variables. A variable that a set lacks gets its value in `situation`."""
     every = {key for one in sets for key in one}
     known = {**situation.environment, **situation.constants}
 

@@ -105,8 +105,8 @@ def _metadata(operation: str) -> ProbedOperation:
 
 
 WRITE, READ = "sequential_write", "sequential_read"
-# The first three operations show whether a disk or a link is slow. Later operations are left out if
-# time runs out.
+# The first three operations show whether a disk or a link is slow. They come first, because later
+# operations are left out if time runs out.
 OPERATIONS = (
     _transfer("write, 1 stream", WRITE, LARGE_BYTES, 1, "warm"),
     _transfer("read, 1 stream", READ, LARGE_BYTES, 1, "cold"),
@@ -251,9 +251,9 @@ def _preparation_s(
 
 
 def _large_bytes(rate_per_s: float, size: int, clients: int, most_bytes: float) -> int:
-    """Returns the size of a large file in bytes. The size is halved until one file takes at most
-    LARGE_S seconds and the files of all clients fit into `most_bytes`, or until it is
-    LEAST_LARGE_BYTES or less."""
+    """Returns the size of a large file in bytes. The size is halved until a client transfers one
+    file in at most LARGE_S seconds and FEWEST files of each client fit into `most_bytes`, or until
+    the size is LEAST_LARGE_BYTES or less."""
     moved = rate_per_s * size / clients * LARGE_S
     while size > LEAST_LARGE_BYTES and (size > moved or size * clients * FEWEST > most_bytes):
         size //= 2

@@ -20,14 +20,14 @@ CLIENT_LINK, SERVER_LINK = "client link", "server link"
 SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
 CALLS = "creations of files"
 PROCESSOR_SHARE = "share of a processor"
-# The words for SERVER_DISK at a place without servers.
+# The name that replaces SERVER_DISK for a place without servers, such as a local directory.
 LOCAL_DISK = "disk of this machine"
-# Standard deviation of the natural logarithm of the processor share, as a multiple of the absolute
-# value of this logarithm; at least PROBED_SD. The multiple is large, because the number of other
-# busy threads varies as much as its mean.
+# The processor share is the share of a processor that a thread of the client gets. The standard
+# deviation of its natural logarithm is SHARE_SD * |ln(share)|, but at least PROBED_SD. SHARE_SD is
+# large, because the number of other busy threads varies as much as its mean.
 SHARE_SD = 0.5
-# Text for the origin of the processor share, if all hosts of a testbed are emulated on the client's
-# machine.
+# The origin that is stated for the processor share if all hosts of a testbed are emulated on the
+# client's machine.
 EMULATED = "all hosts of the testbed"
 # Standard deviation of the natural logarithm of a value, by how the value is known. A declared rate
 # is from a data sheet. A probed rate varies with other work on the machine.
@@ -219,7 +219,8 @@ def with_fact(deployment: Deployment, fact: HardwareFact, value: float) -> Deplo
 def _changed(group: NodeGroup, fact: HardwareFact, value: float) -> NodeGroup:
     is_client = "client" in group.roles
     if fact.name == PROCESSOR_SHARE:
-        # Emulated hosts share the processors of the client's machine.
+        # Emulated hosts share the processors of the client's machine, so they have its processor
+        # share.
         shared = is_client or fact.origin == EMULATED
         return group.model_copy(update={"share": min(1.0, value)}) if shared else group
     if fact.name == COPY_RATE:

@@ -94,7 +94,7 @@ def compared(
     failures: list[RunFailed | InputError] = []
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
-            # It is unknown whether the testbed's daemons have served any request yet.
+            # `is_warm` is false, because the testbed's daemons may not have served any request yet.
             session.use(planned_comparison.place.testbed, is_warm=False, empties_clients=True)
         began_s = clock.monotonic_s()
         for at, one in enumerate(operations):

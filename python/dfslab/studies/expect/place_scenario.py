@@ -174,15 +174,15 @@ def _facts(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> l
 
 
 def _probed_sd(*log_sds: float) -> float:
-    """Returns the standard deviation of the natural logarithm of a probed value. `log_sds`: the
-    standard deviations that the disagreement of repetitions and other work on the machine add to
-    the usual one of a probe."""
+    """Returns the standard deviation of the natural logarithm of a probed value: sqrt(p² + sum of
+    `log_sds`²), where p is the usual standard deviation of a probe. `log_sds`: further standard
+    deviations, which are due to differing repetitions and to other work on the machine."""
     return math.hypot(KNOWN_SD["probed"], *log_sds)
 
 
 def _doubts(place: DiscoveredPlace, probed: Probed, known: Sequence[HardwareFact]) -> list[str]:
-    """Returns one sentence on the probed values that are doubtful, why, and what would settle them;
-    an empty list if none is doubtful."""
+    """Returns at most one sentence: the doubtful probed values, why they are doubtful, and how to
+    determine them."""
     doubtful = [one for one in known if one.source == "probed" and one.is_doubtful]
     if not doubtful:
         return []
@@ -270,8 +270,8 @@ def _latency(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) ->
         return HardwareFact(name, value, "s", KNOWN_SD["reported"], "reported", flag, "testbed")
     trips = [one for each in probed.round_trips_s.values() for one in each]
     if trips and place.deployment is not None and min(trips) / 2 > facts.UNDELAYED_S:
-        # The testbed was started without a delay, so a long round trip is not a property of the
-        # testbed.
+        # The testbed was started without a delay. If a probed round trip is long nevertheless, this
+        # is not a property of the testbed.
         value, source = facts.UNDELAYED_S, KNOWN_SD["probed"]
         return HardwareFact(name, value, "s", source, "reported", flag, "testbed without delay")
     if trips:
@@ -386,7 +386,8 @@ def _of_testbed(
     deployment: Deployment, here: _ThisMachine, known: Sequence[HardwareFact]
 ) -> Deployment:
     """Returns the declared hosts of a testbed as a deployment whose hosts share this machine's
-    processors. Rates that the testbed does not limit are taken from the facts in `known`."""
+    processors. Rates that the testbed does not limit are taken from the facts in `known`, and so
+    are the disks' rates if the user declared a server disk."""
     by_name = {one.name: one for one in known}
     of_disk = by_name[facts.SERVER_DISK]
     nodes = []
@@ -410,8 +411,8 @@ def _or(value: float, otherwise: float) -> float:
 
 
 def _servers(deployment: Deployment | None) -> list[NodeGroup]:
-    """Returns the node groups without clients. The group `master` of metadata servers is included
-    only if there is no other group. Returns an empty list if the deployment is unknown."""
+    """Returns the node groups without clients. If there are several, the group `master` of metadata
+    servers is left out. Returns an empty list if the deployment is unknown."""
     if deployment is None:
         return []
     others = [one for one in deployment.node if "client" not in one.roles]

@@ -27,15 +27,16 @@ SlowParts = Literal["link and disks", "link"]
 # MESSAGE_S seconds longer takes most of the time of every operation that sends it. Both values
 # serve to find the share of operations that use one server, and are not meant as real faults.
 DISK_FACTOR, MESSAGE_S = 1e3, 0.1
-# An operation uses disks, or messages of servers, if the change of all servers by DISK_FACTOR or by
-# MESSAGE_S makes the operation at least USED times as long.
+# An operation counts as using disks if it takes at least USED times as long when the disks of all
+# servers are DISK_FACTOR times as slow. It counts as using messages of servers if the same is true
+# when these messages take MESSAGE_S longer.
 USED = 1.1
 
 
 @dataclass(frozen=True)
 class RateChange:
     """The change of the natural logarithm of each operation's rate: its mean and its standard
-    deviation over the random places of files, each of shape (operations,)."""
+    deviation over random placements of files on servers, each of shape (operations,)."""
 
     mean: Floats
     sd: Floats
@@ -51,8 +52,8 @@ class SlowServers:
         self._base = log_rates(planned, self._deployment)
 
     def change(self, factor: float, parts: SlowParts = "link and disks") -> RateChange:
-        """Returns the change of the rates if the link, or the link and the disks, of one server are
-        `factor` times as slow."""
+        """Returns the change of the rates if the link of one server is `factor` times as slow. If
+        `parts` is "link and disks", the disks of this server are slower by the same factor."""
         slowed = _slowed_link(self._group, factor)
         if parts == "link and disks":
             slowed = _slowed_disk(slowed, factor)
@@ -85,8 +86,8 @@ class SlowServers:
         return np.where(all_s >= USED, np.clip(shares, 0.0, 1.0), 0.0)
 
     def _share_of_copies(self) -> Floats:
-        """Returns, for each operation, the share of the servers that store a copy of a written
-        file; 0 for operations that write no data."""
+        """Returns, for each operation, the fraction of the servers on which a written file has a
+        copy; 0 for operations that write no data."""
         found = []
         for one in self._planned:
             situation = situation_of(one.point.scenario)

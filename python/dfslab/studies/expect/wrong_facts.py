@@ -19,7 +19,8 @@ from dfslab.studies.expect.expected_rates import Expectation
 from dfslab.studies.expect.grid import GridOperation, log_rates
 from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 
-# The probability that a rate is above its 90 % interval, and that it is below.
+# Probability that a measured rate is above its 90 % interval, which equals the probability that it
+# is below.
 OUTSIDE = 0.05
 # The facts are doubted if the observed number of rates outside on one side, or a larger number, has
 # a probability of less than DOUBT_CHANCE with correct facts.
@@ -35,8 +36,9 @@ def doubt(
     expected: Expectation,
     measured_per_s: Sequence[float | None],
 ) -> str:
-    """Returns a sentence that doubts the facts, with the fact that would explain most if it had
-    another value. Returns "" if not many rates are outside their intervals on the same side."""
+    """Returns a sentence that doubts the hardware facts and names the fact whose change would
+    explain the rates best. Returns "" unless many rates are outside their intervals on the same
+    side."""
     verdicts = [one.verdict for one in rows if one.verdict != "not measured"]
     slower, faster = verdicts.count("slower"), verdicts.count("faster")
     side, count = ("slower", slower) if slower >= faster else ("faster", faster)

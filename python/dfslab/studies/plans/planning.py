@@ -48,8 +48,8 @@ from dfslab.studies.plans.targets import KEY, Targets
 
 # Largest number of rows of a plan.
 MOST_ROWS = 6
-# Largest numbers of servers and of clients in the simulated deployment, and number of simulations.
-# A plan with more servers is checked by a simulation of SIMULATED_SERVERS servers.
+# The simulated deployment has at most SIMULATED_SERVERS servers, and SIMULATED_CLIENTS clients. It
+# is simulated SIMULATIONS times.
 SIMULATED_SERVERS, SIMULATED_CLIENTS, SIMULATIONS = 12, 8, 2
 # Number of operations of each simulated client.
 SIMULATED_OPERATIONS = 6
@@ -242,9 +242,11 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
 
 def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str | None]:
     """Returns a pair: the bytes that the metadata server needs for all files, and the smallest
-    memory in the catalogue that is at least this large. The memory is None if no memory in the
-    catalogue is large enough. If the need for memory is unknown, or if the targets give no number
-    of files, the pair is 0 and the smallest memory."""
+    memory in the catalogue that is at least this large; None if no memory in the catalogue is.
+
+    If the need is unknown, or if the targets give no number of files, returns 0 and the smallest
+    memory of the catalogue.
+    """
     system = discover.file_system(layout.system)
     figures = [one for one in system.memory if not one.cached]
     if not figures or not targets.files:
@@ -270,8 +272,8 @@ def _width_note(uncertainty: HardwareUncertainty | None) -> str:
 def _half_width(load: Load, targets: Targets) -> float:
     """Returns the half-width of the 90 % interval of the logarithm of the headroom. As in
     `predict`, the interval covers the error of the description, uncertain constants and uncertain
-    hardware. If the targets have several operations, the largest of their description errors
-    counts."""
+    hardware. If the targets have several operations, the error of the description is that of the
+    operation with the largest one."""
     error_sd = max(description_sd(one) for one in load.situations.values())
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, UNCALIBRATED_FREEDOM)
     return quantile * math.hypot(error_sd, _drawn_sd(load, targets))
@@ -296,8 +298,9 @@ def _drawn_sd(load: Load, targets: Targets) -> float:
 
 
 def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:
-    """Simulates a closed workload of the targets' first operation on the planned deployment. If the
-    deployment has more than SIMULATED_SERVERS servers, a smaller one is simulated."""
+    """Simulates a closed workload of the targets' first operation on the planned deployment. The
+    number of servers is reduced to SIMULATED_SERVERS if it is larger, and then rounded down to a
+    multiple of the number of copies."""
     (operation, *_) = targets.rates_per_s()
     servers = min(found.servers, SIMULATED_SERVERS)
     servers -= servers % found.layout.copies if copies_key(found.layout.system) else 0

@@ -29,10 +29,10 @@ def check_method(name: str) -> None:
 def predict(
     scenario: Scenario, method: str, measured: Sequence[Result] | None, report: Progress
 ) -> list[Result]:
-    """Predicts all configurations of a scenario by one method.
+    """Predicts all configurations of a scenario by one method. If there are results `measured`, the
+    method is first fitted to them.
 
-    The method is first fitted to the results `measured`; if `measured` is None, it is not fitted.
-    Raises InputError if the method cannot predict without a fit and `measured` is None.
+    Raises InputError if the method learns from measurements but has learnt nothing.
     """
     model = discover.model(method)
     points = check(scenario)

@@ -110,7 +110,7 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
     if least > MOST_NODES:
         return f"the data needs {least:,} servers of {layout.disk.name}"
     high = max(least, layout.copies, 1)
-    # A smaller number of servers cannot hold the data and all of its copies.
+    # Fewer than `high` servers cannot hold the data and all of its copies.
     low = high - 1
     if (first := _legal(layout, high, clients, targets)) and (
         reason := _too_slow(first[1], targets)
@@ -136,9 +136,9 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
 def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
-    """Returns the smallest legal number of servers that is at least `servers`, and the load of
-    these servers. Returns None if no number from `servers` to `servers` + max(LEGAL_WITHIN, 2 *
-    copies) is legal, or none up to MOST_NODES."""
+    """Returns the smallest legal number of servers from `servers` on, and the load of these
+    servers. Returns None if no number up to min(MOST_NODES, `servers` + max(LEGAL_WITHIN, 2 *
+    copies)) is legal."""
     last = servers + max(LEGAL_WITHIN, 2 * layout.copies)
     for count in range(servers, min(MOST_NODES, last) + 1):
         try:

@@ -122,7 +122,7 @@ def _number(result: Result, name: str) -> Any:
 
 def _parts(result: Result) -> dict[str, str]:
     """Returns columns and values of a CSV row as text: the step times, the numbers of operations,
-    and the processor scores by role. A step is named "OPERATION.STEP"."""
+    and the benchmark scores of the processors by role. A step is named "OPERATION.STEP"."""
     steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
     counted = result.load.operations if result.load else {}
     scores = (result.load.processor_scores if result.load else None) or {}

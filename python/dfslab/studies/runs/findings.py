@@ -25,12 +25,9 @@ class _OnDisk(BaseModel):
 
 
 def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
-    """Reads the findings of a run folder. Returns (findings, "") or (None, reason why the findings
-    cannot be used).
-
-    Findings are used only if they were computed from inputs with the hash `inputs`. Results of
-    studies that are not installed are skipped.
-    """
+    """Reads the findings of a run folder. Returns (findings, ""), or (None, reason) if the findings
+    cannot be used, for example because they were computed from inputs with another hash than
+    `inputs`. Results of studies that are not installed are skipped."""
     known = stored.read(folder, inputs)
     if known.findings is None:
         return None, known.reason

@@ -51,7 +51,7 @@ def import_file(file: Path, out: Path, form: str = "", on: Scenario | None = Non
 
     `form`: name of the file's format; "" to recognise the format from the file. `on`: the system
     that was measured; None if it is unknown. Raises InputError if the file is malformed or of no
-    known format, or if no measurement in it can be described on the system `on`.
+    known format, or if none of its measurements can be expressed as a configuration of `on`.
     """
     report = _report(file, form)
     findings = [checked(one) for one in judged(of_report(report))]

@@ -76,8 +76,8 @@ class RateProbe:
             }
         )
         check(self._base)
-        # The probe sets the number of operations. This number grows with the rate, and is at least
-        # large enough to estimate the quantile.
+        # The probe has to set the number of operations, because the number grows with the rate and
+        # must be large enough to estimate the quantile.
         tried = self._base.with_values({"workload.operations_per_client": TRIED})
         if operations_per_client(stream_spec(tried)) != TRIED:
             allowed = "fixes the number of operations; a search has to set this number"
@@ -113,7 +113,7 @@ class RateProbe:
         if not values:
             raise RunFailed("no operation succeeded")
         load = result.load
-        # An open workload run always reports the field `load`.
+        # An open workload run always reports `load` and its `schedule`.
         assert load is not None
         assert load.schedule is not None
         counts = {key: one.count for key, one in load.operations.items()}

@@ -98,9 +98,9 @@ def _zero(one: Evidence) -> str | None:
 
 
 def _average(one: Evidence) -> str | None:
-    """Returns the contradiction if the stated throughput of several parts of the work is the mean
-    of the parts' throughputs, although that mean differs from all bytes / all time. Returns None
-    otherwise, or if a part has no time."""
+    """Returns the contradiction if the stated throughput is the mean of the throughputs of several
+    parts of the work, and this mean differs from (bytes of all parts) / (time of all parts).
+    Returns None otherwise, or if the time of a part is unknown."""
     parts, stated = one.repetitions.parts, one.speed.throughput
     if len(parts) < 2 or stated is None or any(not part.time for part in parts):
         return None

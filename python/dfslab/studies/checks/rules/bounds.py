@@ -21,9 +21,9 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network. This is true of reads that the clients'
-    caches cannot serve, and of writes that the clients cannot keep in their caches. It is false if
-    the storage is not remote."""
+    """Returns whether every byte has to cross the network. If the storage is remote, this is true
+    of cold and direct reads, of reads of data that is much larger than the clients' memory, and of
+    forced and direct writes. Otherwise it is false."""
     if not hardware.is_remote:
         return False
     if work.operation == "read":
@@ -43,8 +43,9 @@ def outgrows(data_bytes: float | None, nodes: int | None, memory_bytes: float | 
 
 
 def must_reach_disks(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to be read from or written to a disk, because no memory can
-    hold or delay it."""
+    """Returns whether every byte has to be read from or written to a disk. This is true of forced
+    writes, of cold and direct reads from local storage, and of other reads of data that is much
+    larger than the servers' memory. Otherwise it is false."""
     if work.operation == "write":
         return bool(work.forced)
     if work.operation == "read" and hardware.is_remote is False:
@@ -88,7 +89,8 @@ def _memory(one: Evidence) -> str | None:
 def _clients(one: Evidence) -> str | None:
     outstanding = product(one.work.clients, one.work.queue_depth)
     latency_s = one.speed.latency_mean
-    # Either rate has to be possible: a stated rate that is too low hides no impossible times.
+    # The stated rate may be too low, so the rate that follows from operations and duration is
+    # examined, too. Neither rate may exceed what is possible.
     rates = [one.speed.rate or 0.0]
     if one.work.operations and one.work.duration:
         rates.append(one.work.operations / one.work.duration)

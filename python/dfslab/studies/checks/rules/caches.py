@@ -71,8 +71,8 @@ def _unforced(one: Evidence) -> str | None:
     work, hardware, throughput = one.work, one.hardware, one.speed.throughput
     if work.operation != "write" or work.forced is not False or throughput is None:
         return None
-    # A scenario that states the cache state and forces no data to disk says openly that its writes
-    # may be in memory.
+    # The rule does not judge a scenario that states the cache state and forces no data to disk. Its
+    # readers know that writes may be in memory.
     if work.cache is not None or hardware.disks_write is None:
         return None
     stored = throughput * (work.copies or 1.0)

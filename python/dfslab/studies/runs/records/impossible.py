@@ -16,8 +16,8 @@ from dfslab.result import Result
 # Relative difference beyond which a rate contradicts count / time. Stored rates are exactly this
 # quotient; the tolerance is for figures that were written by hand and rounded.
 ROUNDING = 0.01
-# Factor by which the time of all operations may exceed the time of all clients. Operations are
-# timed apart from the run.
+# Factor by which the summed time of all operations may exceed the time of all clients. The
+# tolerance is needed because operations and the run are timed at different points.
 TIME_SLACK = 1.1
 
 
