@@ -44,7 +44,8 @@ DOCUMENTS = {
 # The keys are values of `format` of a string in a schema. Each value is (module, name of the type
 # in this module that the generated class uses instead of `str`).
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
-# The types of schemas that another generated module has. They are imported from that module.
+# For some generated modules, the types that they import from another generated module instead of
+# defining them: {type: module that defines it}.
 IMPORTED = {"net_state": {"Cell": "dfslab.documents.net_definition"}}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
@@ -133,13 +134,13 @@ def is_enumeration(schema: Mapping[str, Any]) -> bool:
 
 def is_tagged(schema: Mapping[str, Any]) -> bool:
     """Returns whether the schema describes a tagged union: an enum of structs, each of which has a
-    field that names it (the tag)."""
+    field (the tag) whose value names the struct."""
     return all("$ref" in one for one in schema.get("oneOf", ())) and "oneOf" in schema
 
 
 def with_tags(structs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Returns the structs by name, each with its tag as an additional required field if it belongs
-    to a tagged union. In the schema, the union contains the tag and refers to the struct."""
+    """Returns the structs by name. A struct of a tagged union gets its tag as an additional
+    required field, because in the schema the tag is in the union and not in the struct."""
     found = dict(structs)
     for union in filter(is_tagged, structs.values()):
         for one in union["oneOf"]:

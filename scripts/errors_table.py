@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "dfslab"
 TABLE = ROOT / "docs" / "errors.md"
 HOLE = "…"
-# Largest number of texts that are listed for a variable in a message which may have several texts.
+# A variable in an error message may stand for several texts. At most this number of its texts is
+# listed.
 MOST_TEXTS = 12
 
 KINDS = {
@@ -96,8 +97,8 @@ OTHERS = [
 
 @dataclass(frozen=True, order=True)
 class Message:
-    """One error message of the sources. `module` is the file's path relative to the package. `key`
-    is the key that an InputError names, and empty for other kinds of errors."""
+    """One error message of the sources. `module` is the path of the source file relative to the
+    package. `key` is the key that an InputError names, and empty for other kinds of errors."""
 
     module: str
     kind: str
@@ -106,10 +107,9 @@ class Message:
 
 
 class _Texts(ast.NodeVisitor):
-    """Finds the errors that one module raises. A message may contain names of variables. `scopes`
-    has, for the module and each function around the message, the text expressions that are assigned
-    to these names.
-    """
+    """Finds the errors that one module raises. A message may contain names of variables. `scopes`:
+    one dictionary for the module and for each function around the message, which maps these names
+    to the text expressions that are assigned to them."""
 
     def __init__(self, module: str, tree: ast.Module) -> None:
         self.module = module

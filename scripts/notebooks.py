@@ -41,8 +41,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
             "IPYTHONDIR": str(Path(name) / "ipython"),
             "PYTHONWARNINGS": f"ignore:{NO_WIDGETS}",
         }
-        # The kernel is reached by Unix sockets in a private folder. Other users of the machine
-        # could connect to TCP sockets.
+        # The Jupyter kernel is reached by Unix sockets in a private folder, because other users of
+        # the machine could connect to TCP sockets.
         ipc = Config({"KernelManager": {"transport": "ipc", "ip": str(Path(name) / "kernel")}})
         place = {"metadata": {"path": str(folder)}}
         client = NotebookClient(found, timeout=LIMIT_S, resources=place, config=ipc)

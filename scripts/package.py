@@ -29,7 +29,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 # The Python of the environment into which `make package` installs Zig.
 TOOLS = Path(sys.prefix) / "wheel" / "bin" / "python"
 # Options for a wheel that runs wherever manylinux2014 does: on Linux distributions from 2014 on.
-# Zig's linker takes the symbols of glibc 2.17 (docs/decisions/029).
+# Zig's linker links against the symbols of glibc 2.17 (docs/decisions/029).
 BASELINE = ("--zig", "--compatibility", "manylinux2014")
 
 

@@ -235,9 +235,9 @@ def check_platform(wheel: Path) -> None:
 
 def write_report(wheel: Path, python: Path, tools: Path, report: Path) -> None:
     """Writes the bill of materials and the licences of an environment's packages, and the oldest
-    platform on which the libraries in the wheel run, by the symbols that they use. Raises
-    SystemExit if this platform is newer than the one in the wheel's file name.
-    """
+    platform on which the libraries in the wheel run, which follows from the symbols that the
+    libraries use. Raises SystemExit if this platform is newer than the one in the wheel's file
+    name."""
     report.mkdir(parents=True, exist_ok=True)
     _run([UV, "venv", "--quiet", str(tools)], ROOT)
     own = str(tools / "bin" / "python")

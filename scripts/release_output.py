@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-# First characters of the lines of a table that Rich draws: of a border, of the heads, and of a row.
+# First characters of the lines of a table that Rich draws: of border lines (BORDERS), of the line
+# with the heads of the columns (HEAD), and of rows (ROW).
 BORDERS, HEAD, ROW = ("┏", "┡", "└"), "┃", "│"
 # The separator between the cells of a row in the reduced output.
 BAR = " | "
@@ -110,17 +111,16 @@ def _continues(first: list[str], cells: list[str], is_head: bool) -> bool:
 
 def _row(parts: list[list[str]]) -> str:
     """Returns the lines of one row or paragraph as one text. `parts` has the cells of each line. A
-    word that Rich broke between two lines gets a blank at the break, both in the output and in the
-    recorded output.
-    """
+    word that Rich broke between two lines gets a blank at the break. The recorded output is treated
+    alike, so the blank is no difference."""
     columns = zip(*parts, strict=True)
     return BAR.join(" ".join(part for part in column if part) for column in columns)
 
 
 def _masked(line: str) -> str:
     """Returns a joined line with its numbers masked. In a row of a table, the numbers of the first
-    cell are kept, because this cell names the row.
-    """
+    cell are kept, because this cell names the row. A row that begins with a text in OF_MACHINE is
+    replaced by a fixed text."""
     first, bar, others = line.partition(BAR)
     if bar:
         if first.startswith(OF_MACHINE):

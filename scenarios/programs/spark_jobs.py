@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 # SIZES has the number of records of an input for each size. The sizes are smaller than those of
-# HiBench, which are for clusters. In HiBench, "huge" has ten times the records of "large". Here,
-# the factor is ten times HUGE_SCALE, so that a job ends in minutes on two cores.
+# HiBench, which are for clusters. In HiBench, "huge" has ten times the records of "large". Here, it
+# has only 10 * HUGE_SCALE times the records of "large", so that a job ends in minutes on two cores.
 HUGE_SCALE = 0.2
 SIZES = {
     "least": 80,

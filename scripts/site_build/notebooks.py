@@ -12,8 +12,8 @@ from typing import Any
 
 # The style sheet that pandas puts before each table.
 STYLE = re.compile(r"<style scoped>.*?</style>", flags=re.DOTALL)
-# Matches links to notebooks. A link names the notebook's file, while the site has a page with the
-# same name and another suffix.
+# Matches links to notebooks. Such a link names the file of a notebook, whereas the page of the
+# notebook on the site has another suffix.
 LINK = re.compile(r"\(([\w./-]+)\.ipynb\)")
 
 

@@ -28,7 +28,7 @@ MOST_DEPTH = 4
 
 def commands() -> str:
     """Returns the page of all commands with their arguments, options and examples. The man page is
-    made of the same page."""
+    built from this page."""
     parts = [f"# dfslab\n\n{ABOUT} `dfslab COMMAND -h` shows the help of a command."]
     parts.append(
         "Exit codes: 0 done, 1 the run failed or is incomplete, 2 the input is wrong (one line "
@@ -94,10 +94,9 @@ HEAD = ("key", "type", "default", "meaning")
 
 
 def _sections(model: type[BaseModel], path: str) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yields (name of the table, rows for its keys) for the TOML table of a model, and for those of
-    the models nested in it down to the depth MOST_DEPTH. `path` is the name of the model's own
-    table, "" for the top level.
-    """
+    """Yields (name of the table, rows for its keys) for the TOML table of a model, and for the
+    tables of nested models down to the depth MOST_DEPTH. `path` is the name of the model's own
+    table, "" for the top level."""
     yield path or "Top level", list(_rows(model))
     for name, field in model.model_fields.items():
         inner, is_list = _model_in(field.annotation)

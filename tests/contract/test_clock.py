@@ -30,8 +30,8 @@ READINGS = {
     "asyncio": {"sleep"},
     "threading": {"Timer"},
 }
-# A module of the package can read the clock only if one of its import lines contains one of these
-# names. Modules without such an import are not parsed.
+# A module of the package can read the clock only if one of its import lines contains a name in
+# READINGS or the word "clock". Modules without such an import are not parsed.
 IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\b", re.MULTILINE)
 
 

@@ -61,7 +61,7 @@ def test_every_level_of_detail_simulates_the_same_files(name, workload):
         assert one.utilisation
         assert all(-1e-9 <= busy <= 1 + 1e-9 for busy in one.utilisation.values())
         firings.append(one.firings)
-    # The levels are declared in order of their detail, the finest first.
+    # The levels of detail are declared with the finest first. A finer net needs more firings.
     assert firings == sorted(firings, reverse=True)
     assert firings[0] > firings[-1] > 0
 
@@ -84,7 +84,8 @@ def test_placement_0_is_the_setup_and_others_differ(name):
     assert None not in others
     assert setup not in others
     assert others[0] != others[1]
-    # The placement of a single client's file does not affect its rate.
+    # The rate of a single client does not depend on the placement of its file, so nothing is
+    # placed.
     alone = situation(name, clients=1)
     assert net.placed(net.setup_of(alone, net.grains[0]), 1) is None
 

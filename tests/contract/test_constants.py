@@ -60,8 +60,9 @@ def test_the_check_finds_a_new_constant_of_the_core(tmp_path):
 
 
 def test_functions_contain_no_numbers_that_should_be_constants():
-    """Numbers within functions of models, of studies and of the replay are identities, halves,
-    units and guards against division by zero. Every other number is a named constant."""
+    """The only unnamed numbers within functions of models, of studies and of the replay are neutral
+    elements (0 and 1), factors of one half or two, units, and guards against division by zero.
+    Every other number is a named constant."""
     found = [
         f"{path.relative_to(constants.SOURCES)}:{line}: {value}"
         for room in constants.ROOMS
@@ -123,7 +124,8 @@ def test_every_choice_changes_when_it_is_varied(name):
 
 
 def in_a_new_process(program: str) -> None:
-    """Runs a program in a new process: a constant is varied before its module is imported."""
+    """Runs a program in a new process, because a constant must be varied before its module is
+    imported."""
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 

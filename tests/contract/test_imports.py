@@ -104,8 +104,8 @@ def test_the_import_check_can_fail():
 
 @pytest.mark.parametrize("module", ["cli.commands", "cli.commands_work", "laboratory"])
 def test_what_few_commands_need_is_loaded_by_those(module):
-    """Importing one of these modules does not import the libraries that only few commands need,
-    because such imports would make the start of every command four times as slow."""
+    """Importing one of these modules does not import the libraries that only few commands need.
+    With these libraries, the start of every command would take four times as long."""
     heavy = {"sympy", "pint", "scipy.stats", "scipy.optimize", "sklearn", "dask", "distributed"}
     program = f"import sys, dfslab.{module}; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -57,7 +57,7 @@ def interrupted(tmp_path, number):
     child = subprocess.Popen(
         [DFSLAB, "run", "scenario.toml"],
         cwd=tmp_path,
-        # Tests that nohup started ignore SIGHUP, and a child would inherit this.
+        # If the tests were started by nohup, they ignore SIGHUP, and a child process inherits this.
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,5 +1,5 @@
-"""Tests that an import inside a function has one of the reasons of decision 031, and that no other
-form of late import is used."""
+"""Tests that an import inside a function has one of the reasons of docs/decisions/031, and that no
+other form of late import is used."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from dfslab import discover
 
 PACKAGE = discover.PACKAGE.resolve()
 # Members that other modules may import by name, with the reason. The classes of a study need no
-# row: they are the types of its result, which the page and other studies read (decision 015).
+# entry: they are the types of its result, which the page and other studies read
+# (docs/decisions/015).
 EXCEPTIONS = {
     "filesystems.hdfs": "alluxio stores in HDFS, and hadoop runs the same Java client",
     "instruments.measure": "the base of instruments, which run a load as it does",
@@ -77,8 +78,8 @@ def is_result_type(module: str, name: str) -> bool:
 
 
 def wrong_imports(sources: dict[str, str], members: dict[str, str]) -> dict[str, list[str]]:
-    """Returns the members that modules other than the member's own files import by name, each with
-    these modules. `sources` has the sources of modules by name."""
+    """Returns a dictionary from each member that is imported by name to the modules that import the
+    member. The member's own files are not listed. `sources` has the sources of modules by name."""
     found: dict[str, list[str]] = {}
     for module, source in sources.items():
         for target, name in imported(source, members):

@@ -44,7 +44,8 @@ REFUSED = {
 # The models that need measured results before they predict.
 NEED_RESULTS = {"greybox", "boosting", "gaussian", "linear", "linear-split"}
 NEED_RESULTS |= {"regression", "regression-linear", "mean", "serial"}
-# Models that are linear in the rate, so that a predicted rate may be negative.
+# Models that are fitted to the rate itself and not to its logarithm, so that a predicted rate may
+# be negative.
 LINEAR = {"linear", "linear-split", "regression-linear"}
 
 
@@ -272,7 +273,8 @@ def test_an_instrument_declares_the_parameters_of_the_interface(name):
 
 @pytest.mark.parametrize("name", ["measure", "trace"])
 def test_an_instrument_takes_the_options_of_one_measurement(name, tmp_path):
-    """The options act on the measurement that gets them, and not on the next one of the session."""
+    """The options that are given to one measurement act on this measurement, and not on the next
+    measurement of the session."""
     keys = {"file_size": "4 KiB", "operations_per_client": 4}
     point = requested(**keys)
     phases: list[str] = []

@@ -25,8 +25,8 @@ SCHEMAS = {
     "net/schema.json": ("documents/net_definition.py",),
     "trace/schema.json": ("documents/traces/trace_profile.py",),
 }
-# Each key is the name of both a Python class and a Rust type, for which no schema shows that they
-# mean the same. The value says why they have one name.
+# Names that a Python class and a Rust type share, although no schema connects the two. The value
+# says why both have this name.
 ONE_MEANING = {
     "Game": "the token game: the Python class calls the Rust type",
     "Histogram": "a histogram of latencies: the Python class is its JSON",

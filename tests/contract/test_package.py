@@ -1,5 +1,5 @@
-"""Tests that the Python package contains the ready scenarios and the jar of the tracing agent, and
-that dfslab finds both in it."""
+"""Tests that the Python package contains the scenarios that come with dfslab and the jar of the
+tracing agent, and that dfslab finds them in the package."""
 
 from __future__ import annotations
 

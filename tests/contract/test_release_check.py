@@ -54,8 +54,8 @@ run: runs/other/20271126T130138.690211Z
 
 @pytest.fixture(scope="module")
 def scripts():
-    """Makes the modules of the folder `scripts` importable, and returns a function that imports
-    one."""
+    """Makes the modules of the folder `scripts` importable, and returns a function that imports one
+    of them by name."""
     sys.path.insert(0, str(ROOT / "scripts"))
     yield importlib.import_module
     sys.path.remove(str(ROOT / "scripts"))
@@ -168,7 +168,8 @@ def test_the_commands_of_this_checkout_print_what_is_recorded(check, golden, tmp
     assert check.fault_of(one, answer.stdout) == ""
     printed = answer.stdout
     if golden == "measure":
-        # The recorded output is of an environment without the extra `page`.
+        # The output was recorded in an environment without the extra `page`, so the line with the
+        # path of the page is left out.
         lines = printed.splitlines(keepends=True)
         printed = "".join(line for line in lines if not line.startswith("page: "))
     check.compare(one, printed, record=False)

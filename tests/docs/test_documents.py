@@ -34,8 +34,8 @@ BLOCK = re.compile(r"^ *```([^\n`]*)\n(.*?)^ *```", flags=re.MULTILINE | re.DOTA
 # and must succeed. Commands in blocks of the language "console" are executed and must fail with the
 # error message that the block shows.
 LANGUAGES = {"sh", "console", "python", "toml", "json", "text", "{toctree}"}
-# Commands that documents show in blocks of other languages and that no test executes. Each key is
-# (document, first words of the command), and the value is the reason.
+# Commands that documents show in blocks of languages other than "sh" and "console" and that no test
+# executes. Each key is (document, first words of the command), and the value is the reason.
 NOT_EXECUTED = {
     ("docs/guide/expecting.md", "expect /mnt/x"): "needs a mounted file system",
     ("docs/guide/replaying.md", "measure my.toml --record"): "the scenario is the reader's own",
@@ -74,8 +74,8 @@ EXECUTED = [name for name, text in TEXTS.items() if commands(text)]
 
 @pytest.fixture
 def place(tmp_path):
-    """Creates a folder with the ready scenarios, the files that the README shows, and a finished
-    run of the README's scenario. Returns the path of the folder."""
+    """Creates a folder with the scenarios that come with dfslab, the files that the README shows,
+    and a finished run of the README's scenario. Returns the path of the folder."""
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     write_files(README, tmp_path)
     copied(tmp_path / "runs" / "mine")

@@ -23,8 +23,8 @@ OF_A_RECORDING = "where-does-an-hdfs-write-go"
 
 @pytest.fixture(scope="module")
 def scripts():
-    """Makes the modules of the folder `scripts` importable, and returns a function that imports
-    one."""
+    """Makes the modules of the folder `scripts` importable, and returns a function that imports one
+    of them by name."""
     sys.path.insert(0, str(ROOT / "scripts"))
     yield importlib.import_module
     sys.path.remove(str(ROOT / "scripts"))

@@ -254,8 +254,9 @@ def test_a_refused_file_is_one_line(browser, site):
 
 
 def test_each_second_of_a_running_measurement_is_drawn(browser, site):
-    """The page shows the counts of a running measurement second by second. This test takes the part
-    of the measuring process: it locks the run and reports counts by a manual clock."""
+    """The page shows the counts of a running measurement second by second. This test takes the
+    place of the measuring process: it locks the run and reports counts at the times of a manual
+    clock."""
     planted, clock = synthetic.scenario(), ManualClock()
     run, log = store.open_run(planted, site.settings.runs), LiveLog(clock)
     with run.locked(), opened(browser, site, "/?q=" + planted.name) as tab:

@@ -45,7 +45,8 @@ def test_every_command_and_option_is_in_the_reference(site):
             own = text.partition(f"{heading}\n")[2].partition("\n### ")[0]
             for option in one.params:
                 if option.param_type_name != "argument":
-                    # Former options are hidden.
+                    # Former names of options still work, but they are hidden: the page must not
+                    # list them.
                     assert (option.opts[-1] in own) != option.hidden, heading
 
 

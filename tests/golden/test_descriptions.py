@@ -145,8 +145,8 @@ def of_formula(given, operation, tree, grid):
 
 
 def of_net(given, operation, tree, values):
-    """Returns a digest of the structure of the operation's net. Names of places and transitions do
-    not change it."""
+    """Returns a digest of the structure of the operation's net. The digest does not depend on the
+    names of places and transitions."""
     job = NetJob({operation: tree}, given.placement, values, given.client, written_back=0.5)
     size = int(values["file_size"])
     net, watched = job.net("golden", 1, [planned(0, 0, operation, 0, size, 131072)])

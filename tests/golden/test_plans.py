@@ -1,6 +1,6 @@
 """Tests that three parts of the load generator's input have the recorded JSON text, which the Rust
-core reads: targets (how a file system is reached), layers (changes around each call), and a whole
-plan."""
+core reads: targets (how a file system is reached), layers (faults and limits that are applied to
+each call), and a whole plan."""
 
 from __future__ import annotations
 

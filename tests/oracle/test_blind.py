@@ -353,9 +353,9 @@ def test_the_profile_of_an_earlier_campaign_freezes_the_same_predictions(tmp_pat
 
 
 def test_the_group_without_which_errors_are_smallest_is_named_first():
-    """The groups are sorted by the errors that remain without them. Nine reads are wrong by 10 %
-    and two writes by 200 %, so the group of writes is first: without it, the 90 % quantile of the
-    errors is 10 %."""
+    """The groups of points are sorted by the errors of the points outside the group, the smallest
+    first. Nine reads are wrong by 10 % and two writes by 200 %, so the group of writes is first:
+    without it, the 90 % quantile of the errors is 10 %."""
     points = [prediction(f"nfs-1-{number}", predicted=110.0) for number in range(9)]
     wrong = {"predicted": 300.0, "operation": "sequential_write"}
     points += [prediction(f"nfs-2-{number}", **wrong) for number in range(2)]
@@ -440,7 +440,7 @@ def test_what_priors_explain_is_not_learnt_again():
 
 
 def test_a_fit_to_points_takes_the_time_of_other_programs_off():
-    """A fit accounts for the processors' time that other programs take. A processor-bound point at
+    """A fit accounts for the processor time that other programs use. A processor-bound point at
     rate r, during which other programs use half of the processors, gives the same constants as a
     point at rate 2 r without other programs."""
     keys = {"regime": "processor", "kind": "metadata", "operation": "stat", "clients": 8}

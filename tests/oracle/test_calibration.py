@@ -24,7 +24,7 @@ PLANTED = {
 
 def results(noise: float, seed: int, repetitions: int = 3):
     """Returns results, with step times, of a simulated machine that has the planted constants and
-    lognormal noise of width `noise`."""
+    lognormal noise, where `noise` is the standard deviation of its logarithm."""
     random = np.random.default_rng(seed)
     found = []
     for point in synthetic.scenario().points():
@@ -77,7 +77,8 @@ def test_a_constant_has_one_prior_for_all_machines():
     assert len(found) % 2 == 0
     assert forward.value == pytest.approx(2e-3)
     assert backward.value == pytest.approx(2e-3)
-    # Each profile differs from the mean by a factor of two.
+    # Each profile differs from the geometric mean by a factor of two, which adds ln 2 to the spread
+    # in quadrature.
     spread = np.hypot(MEASURED_SPREAD, np.log(2))
     assert forward.log_standard_error == pytest.approx(spread, rel=0.01)
 

@@ -111,7 +111,7 @@ def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: 
 
 
 def queue() -> str:
-    """Returns the CPN Tools file of the queue system from that tool's examples: tokens carry
+    """Returns the CPN Tools file of the queue system from the examples of CPN Tools: tokens carry
     arrival times, and jobs wait in a list."""
     job = (
         "<record><recordfield><id>jobType</id><id>JobType</id></recordfield>"

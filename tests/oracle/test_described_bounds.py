@@ -230,8 +230,8 @@ def pool(parameters, disks, **keys):
     ids=["one disk", "mirror", "three mirrors", "raidz2", "raidz2 on half the disks"],
 )
 def test_a_pool_writes_as_fast_as_its_useful_disks(parameters, disks, useful):
-    """Copies and parity reduce a pool's write rate: it is the disks' total rate times the share of
-    written bytes that are data."""
+    """Copies and parity reduce a pool's write rate to (total rate of the disks) × (share of the
+    written bytes that are data)."""
     for rate in rates_bytes_per_s(pool(parameters, disks)):
         assert rate == pytest.approx(useful * 1e8, rel=0.02)
 

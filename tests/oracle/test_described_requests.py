@@ -71,9 +71,9 @@ def demand_s(demands, place, kind="cpu"):
 
 
 def test_write_behind_ignores_direct_io_unless_it_is_strict():
-    """Write-behind of GlusterFS acknowledges direct writes, too, except with `strict_o_direct`. A
-    file of 128 KiB in calls of 4 KiB then takes 32 round trips more, because each call waits for
-    the bricks."""
+    """Write-behind of GlusterFS acknowledges direct writes, too, except with `strict_o_direct`.
+    With this option, a file of 128 KiB in calls of 4 KiB takes 32 round trips more, because each
+    call waits for the bricks."""
     keys = {
         "file_size": "128 KiB",
         "transfer_size": "4 KiB",
@@ -142,8 +142,8 @@ def test_a_deleted_file_of_cephfs_is_removed_from_its_stores_afterwards():
 
 
 def test_a_block_of_juicefs_that_is_not_full_is_fetched_once():
-    """Direct random reads in small calls: the whole object of a small file is fetched once, while
-    the blocks of a large file are fetched by a request for each call."""
+    """Direct random reads in small calls fetch the whole object of a small file once. For a large
+    file, each call sends a separate request."""
     small = {"file_size": "64 KiB", "transfer_size": "4 KiB", "operations_per_client": 8}
     given = situation_of("juicefs", "random_read", cache="direct", **small)
     (found,) = given.costs(given.constants).values()

@@ -1,4 +1,4 @@
-"""Tests that every key of a scenario which describes hardware or the workload moves a prediction,
+"""Tests that every key of a scenario which describes hardware or the workload changes a prediction,
 or is reported as ignored, for every file system."""
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ TABLES = {
     WorkloadChoice: OF_WORKLOADS,
 }
 CASES = [(table, key, value) for table, own in TABLES.items() for key, value in own.items()]
-# Each resource is used by at least one of the workloads in LOADS. In these, three clients write
-# more than fits into the memory of a server, write less than that, read files from disk, and run a
-# program of tasks.
+# Each resource is used by at least one of the workloads in LOADS: three clients write more than
+# fits into the memory of a server, write less than that, read files from disk, and run a program of
+# tasks.
 SIZE = {"file_size": "96 MiB", "transfer_size": "128 KiB", "clients": 3}
 LOADS = (
     {"workload": "sequential_write", "operations_per_client": 6, **SIZE},
@@ -119,8 +119,8 @@ def changed(load, table, key, value):
     ("table", "key", "value"), CASES, ids=[f"{t.__name__}.{k}" for t, k, _ in CASES]
 )
 def test_it_moves_a_prediction_or_is_reported(system, table, key, value):
-    """Unless the key is reported as ignored for every workload in LOADS, its change must change the
-    predicted rate of at least one of these workloads."""
+    """A change of the key must change the predicted rate of at least one workload in LOADS, unless
+    the key is reported as ignored for all of them."""
     moved, silent = False, False
     for load in LOADS:
         before, after = usual(load, key), changed(load, table, key, value)

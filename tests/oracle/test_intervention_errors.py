@@ -112,8 +112,9 @@ def widths_of(found):
 
 
 def test_a_file_system_is_judged_without_its_own_interventions():
-    """The intervals of a file system are learnt from the other file systems. Larger errors of one
-    file system therefore widen the intervals of the others, but not those of this file system."""
+    """The intervals of a file system are learnt from the other file systems. If one file system has
+    larger errors, the intervals of the other file systems become wider, but its own intervals do
+    not."""
     found = interventions.measured()
     before = widths_of(found)
     for one in found:

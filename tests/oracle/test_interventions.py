@@ -1,5 +1,5 @@
-"""Tests of the figures that judge recorded interventions, with planted records, and of the plan of
-interventions."""
+"""Tests of the figures that judge recorded interventions (changes that were carried out and
+measured), computed from planted records, and of the plan of interventions."""
 
 from __future__ import annotations
 

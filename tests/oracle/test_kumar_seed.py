@@ -93,8 +93,8 @@ def test_the_linear_model_predicts_negative_speeds():
 
 
 def test_factors_rank_by_effect_over_range():
-    """Ranked by effect (coefficient times range), the network is only slightly ahead of replication
-    (erratum K10)."""
+    """Ranked by effect, which is coefficient × range of the factor, the network is only slightly
+    ahead of replication (erratum K10)."""
     model, _ = fitted("write")
     effects = dict(zip(NAMES, model.effects, strict=True))
     assert effects == pytest.approx(

@@ -66,8 +66,8 @@ def test_one_client_waits_for_a_disk_that_many_clients_saturate(clients, bound):
 
 @pytest.mark.parametrize("file", FILES)
 def test_advice_never_adds_clients_to_a_saturated_limit(file):
-    """If the advice is to double the clients and this change has a gain, the limit in the same row
-    of the advice is not called saturated, because more clients do not relieve a saturated limit."""
+    """If the advice doubles the clients and predicts a gain, the limit in the same row is not
+    called saturated, because more clients do not relieve a saturated limit."""
     scenario = read(SCENARIOS / file)
     advice = recommend(evidence_of_description(scenario, SCENARIOS / file), "rate", prices_of())
     for row in advice.rows:

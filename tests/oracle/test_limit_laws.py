@@ -74,8 +74,8 @@ def parts_of(limit):
 
 
 def gain(given, resources):
-    """Returns the rate if all `resources` take half the time, divided by the rate of the unchanged
-    configuration."""
+    """Returns (rate if all `resources` take half the time) / (rate of the unchanged
+    configuration)."""
     scenario = given.scenario
     for resource in resources:
         scenario = better(scenario, resource)

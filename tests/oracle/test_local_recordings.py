@@ -1,6 +1,6 @@
-"""Tests of the recordings of local file systems: the two halves of their grid, the predictions that
-were frozen before the measurements, and the figures that are computed from both.
-"""
+"""Tests of the recordings of local file systems: the division of their grid into two halves, the
+predictions that were frozen before the measurements, and the figures that are computed from
+both."""
 
 from __future__ import annotations
 

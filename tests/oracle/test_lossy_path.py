@@ -1,5 +1,5 @@
 """Tests the latency and the window of TCP streams over a path with jitter and loss, against
-simulated draws, published equations and both models."""
+simulated draws, published equations, and predictions by the formula and by the Petri net."""
 
 from __future__ import annotations
 

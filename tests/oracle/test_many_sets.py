@@ -106,8 +106,8 @@ def test_the_limits_of_hdfs_evaluate_its_trees_a_few_times(monkeypatch):
 
     monkeypatch.setattr(prediction, "TreeReader", Counts)
     assert limits_of(given, given.constants)
-    # One evaluation is for the unchanged constants, one for all changes, and one for equally slow
-    # hardware that is changed together, if there is any.
+    # There are at most three evaluations: one with the unchanged constants, one with all changes,
+    # and one with equally slow hardware that is changed together.
     assert len(reads) <= 3
 
 

@@ -19,7 +19,8 @@ FSYNC = "fsync_delay"
 
 
 def constants(file_system: str, half: str) -> dict[str, float]:
-    """Returns the constants of the profile that was measured before a recording, in SI units."""
+    """Returns the constants of the profile that was measured before a recording, in SI units.
+    `half`: "development" or "judged", the half of the grid that the recording has."""
     recording = json.loads((DATA / f"local-disk-{half}-{file_system}.json").read_text())
     (node,) = tomllib.loads(recording["profile"])["deployment"]["node"]
     return measured(LocalFiles.model_validate(node["local_files"]))

@@ -56,9 +56,9 @@ def test_table_6_and_its_ratios():
 
 @pytest.mark.parametrize(("name", "off"), [("nn1", 0.0), ("nn2", -0.0007), ("nn3", -0.067)])
 def test_the_score_predicts_with_the_constant_of_nn1(name, off):
-    """Wu's formula computes the capacity of a server from that of nn1, multiplied by the server's
-    score and divided by 7.7, the score of nn1. With the printed divisor of 17, every server would
-    be 55 % too slow (erratum W1)."""
+    """Wu's formula is: capacity of a server = capacity of nn1 × score of the server / 7.7, where
+    7.7 is the score of nn1. With the printed divisor of 17, every server would be 55 % too slow
+    (erratum W1)."""
     for x in (10, 99):
         true = PER_MS[name] / math.log(x) * 1000
         found = laws.capacity_from_score(SCORES[name], x, 7.7, 0.90490)
@@ -79,8 +79,8 @@ def test_the_law_says_that_throughput_falls():
 
 
 def of_source(requested):
-    """Returns the limits on the number of files. A key is the beginning of the limit's source up to
-    the first colon, such as the name of a publication."""
+    """Returns a dictionary of the limits on the number of files. A key is the beginning of the
+    limit's source up to the first colon, such as the name of a publication."""
     return {one.source.split(":")[0]: one for one in limits(requested).files}
 
 
@@ -280,8 +280,8 @@ def test_drain_time():
 
 
 def test_garbage_collection():
-    """Reducing garbage-collection pauses from 13 % to 1.7 % of the time gave Uber 13 % more
-    capacity, as the formula says."""
+    """Capacity is proportional to the share of time without garbage-collection pauses. Reducing the
+    pauses from 13 % to 1.7 % of the time therefore gives 13 % more capacity, as Uber reported."""
     before, after = (burst.paused(1.0, 0.0, share, 1.0)[0] for share in (0.13, 0.017))
     assert after / before - 1 == pytest.approx(0.13, abs=0.001)
     assert burst.paused(1000, 0, 0.1, 2.0)[1] == pytest.approx(0.1)

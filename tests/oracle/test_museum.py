@@ -28,8 +28,9 @@ def test_honest_runs_raise_no_alarm(name):
 
 @pytest.mark.parametrize("name", ["recorded-nfs", "recorded-local"])
 def test_only_runs_that_state_it_are_named_as_not_compared(name):
-    """The rule STATED reports exactly those honest runs whose scenario states that no content was
-    compared (`verify` is "none"). Its reports are not counted as alarms."""
+    """Among recorded runs without faults, the rule STATED reports exactly the runs whose scenario
+    states that no content was compared (`verify` is "none"). These reports are not counted as
+    alarms."""
     results = museum.runs(name)
     found = [one.subject for one in judged(of_results(results)) if one.rule == museum.STATED]
     stated = [one for one in results if one.point.scenario.run.verify == "none"]

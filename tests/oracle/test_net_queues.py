@@ -141,8 +141,8 @@ def test_mm1_with_the_asymptotic_variance():
     # rho)^4 = 1800 in M/M/1 at utilisation rho = 0.8.
     error = math.sqrt(2 * load * (1 + load) / (1 - load) ** 4 / (end_time_s - 1e3))
     near(answer["monitors"][0]["mean"], 4.0, error)
-    # By Little's law the mean response is the mean number of customers divided by the arrival rate,
-    # so both estimates have the same relative error.
+    # By Little's law, mean response time = mean number of customers / arrival rate, so both
+    # estimates have the same relative error.
     near(answer["monitors"][1]["mean_s"], 5.0, error / load)
     near(answer["monitors"][2]["mean_s"], 4.0, error / load)
     # The response time is exponential with mean 5, so its 0.9 quantile is 5 ln 10. The quantile has

@@ -21,8 +21,8 @@ ALONE = [[team] for team in TEAMS]
 
 def session(lots: random.Random, slowdown: float) -> list[dict[str, float]]:
     """Returns the rounds of a simulated measurement. Each round is a dictionary from the name of
-    each program to its measured cost. The machine's speed drifts by far more than the planted
-    slowdown of the traced programs."""
+    each program in TEAMS to its cost. The programs "traced 1" and "traced 2" cost `slowdown` times
+    as much as the plain ones. The machine's speed drifts by far more than that."""
     rounds, speed = [], 1.0
     for order in paired.orders(ALONE, ROUNDS):
         speed *= lots.lognormvariate(0, 0.1)

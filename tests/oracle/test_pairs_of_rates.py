@@ -59,10 +59,10 @@ def test_each_pair_is_of_the_same_system():
 
 
 def _run(point: Point, repetition: int, noise: float) -> Result:
-    """Returns a run with a planted rate. For a metadata workload, several processes multiply the
-    rate by the system's ratio in OF_METADATA. The time of a read is multiplied by the system's
-    ratio in OF_OWN_FILES if files are shuffled, divided by its ratio in OF_READS with several
-    processes, and multiplied by THROUGH on the system that reads through to HDFS."""
+    """Returns a run with a planted rate. In a metadata workload, several processes multiply the
+    rate by the system's ratio in OF_METADATA. In other workloads, the time of a read has three
+    factors: the system's ratio in OF_OWN_FILES if files are shuffled, 1 / (its ratio in OF_READS)
+    with several processes, and THROUGH on the system that reads through to HDFS."""
     labels = point.labels
     system, processes = str(labels["file_system.name"]), bool(labels["workload.processes"])
     if labels["workload.name"] == dfsperf.METADATA:

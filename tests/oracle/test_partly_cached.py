@@ -16,8 +16,8 @@ from tests.support.predicted import situation_of
 
 @pytest.mark.parametrize("missed", [0.25, 0.5])
 def test_a_lookup_costs_the_mean_of_hits_and_misses(missed: float):
-    """If a share of the lookups misses the cache, the mean latency of a create is the mean of the
-    latencies with a hit and with a miss, weighted by this share."""
+    """If the share m of the lookups misses the cache, the mean latency of a create is (1 - m) ×
+    (latency with a hit) + m × (latency with a miss)."""
     situation = situation_of("glusterfs", "metadata", operation="create", cache="cold")
     node = situation.system.operations["create"]
 

@@ -114,7 +114,8 @@ def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
     copies queue at an adapter that they share."""
     for layout in ({"copies": 2}, {"copies": 3}, {"copies": 3, "data_fragments": 2}):
         given = situation("glusterfs", True, **layout)
-        # With page-cache hits, some reads of the client would send no messages.
+        # With page-cache hits, some reads of the client would send no messages. The share of hits
+        # (`kept`) is therefore set to 0.
         given.environment["kept"] = 0.0
         latency, _, cost = both(given, operation)
         shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))

@@ -66,7 +66,8 @@ def test_each_phase_has_the_rate_of_the_same_work_alone():
 
 @pytest.mark.parametrize("name", ["ior_easy", "mdtest_easy", "nnbench", "iozone"])
 def test_the_times_of_phases_add_up(name):
-    # The number of operations is the same in every phase of each of these workloads.
+    # Every phase of these workloads has the same number of operations, so the time of a phase is
+    # proportional to 1 / rate.
     found = predicted(SequenceModel(), name)
     time_s = sum(1 / one.rate_per_s for one in found.phases)
     assert len(found.phases) > 1

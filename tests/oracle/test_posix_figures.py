@@ -1,8 +1,9 @@
 """Tests that predictions from descriptions of file systems, with constants at their prior values,
 agree with measurements of the real file systems on rate-limited hosts.
 
-Links have 1 Gbit/s (114 MiB/s with headers) and disks 60 MiB/s. One client writes 256 MiB and calls
-fsync, in 2 to 3 runs for each case. Each expected time is also calculated by hand.
+Links have 1 Gbit/s, which carries 114 MiB/s of payload, and disks have 60 MiB/s. One client writes
+256 MiB and calls fsync, in 2 to 3 runs for each case. Each expected time is also calculated by
+hand.
 """
 
 from __future__ import annotations
@@ -133,8 +134,8 @@ def test_a_forced_write_where_servers_hand_copies_on(layout):
 
 
 # Each case is (file system, operation, number of round trips, measured rates). The measured rates
-# are operations per second at a one-way latency of 0.5 ms and of 2 ms. The number of round trips
-# explains both rates.
+# are operations per second at a one-way latency of 0.5 ms and of 2 ms; None if not measured. The
+# number of round trips explains both rates.
 TRIPS = [
     ("glusterfs", "create", 3, (224, 72)),
     ("glusterfs", "delete", 2, (475, 107)),

@@ -1,5 +1,5 @@
-"""Tests that the pass criteria of predictions for programs with page caches state the right errors:
-those of the simulator whose authors published the tables of measurements."""
+"""Tests that the pass criteria of predictions for programs with page caches are the right published
+errors: those of the simulator of the authors who published the measurements."""
 
 from __future__ import annotations
 

@@ -130,8 +130,8 @@ def test_files_start_at_random_servers_and_every_server_may_be_first():
 
 
 def test_taking_an_item_out_takes_longer_the_more_items_wait():
-    """A de-queue cost that grows with the receive buffer slows small blocks more than large ones
-    (section 6.2.1 of the PVFS paper)."""
+    """If taking an item out of a receive buffer takes longer the fuller the buffer is, small blocks
+    are slowed more than large ones (section 6.2.1 of the PVFS paper)."""
     growing = replace(PaperHardware(), dequeue_s=2e-3)
     slower = {}
     for block in (64 * KIB, 16 * MIB):
@@ -182,8 +182,8 @@ def test_packets_and_stripes_agree_where_the_pipe_is_full(operation):
 
 
 def test_small_files_pay_the_sync_at_close():
-    """Writes are slow below the file size at which all servers and the cache take part (section 4.3
-    of the PVFS paper), because closing a file syncs it."""
+    """Writes of files that are too small to use all servers and the cache are slow, because closing
+    a file syncs it (section 4.3 of the PVFS paper)."""
     sizes = [64 * KIB, 256 * KIB, 2 * MIB, 64 * MIB]
     rates = [rate("write", file_size=size, block_size=min(size, MIB)) for size in sizes]
     assert rates == sorted(rates)

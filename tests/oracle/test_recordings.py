@@ -150,8 +150,8 @@ def test_locations_and_attributes_are_asked_by_the_same_clients():
 
 
 def as_opens(run: Result) -> Result:
-    """Returns a copy of the result of a run of stat in which the operation is open and every metric
-    has half its value."""
+    """Returns a copy of the result of a run of stat. In the copy, the operation is open and every
+    metric has half its value."""
     scenario = run.point.scenario.with_values({"workload.operation": "open"})
     halved = {
         name.replace("stat", "open"): one.model_copy(update={"value": one.value / 2})

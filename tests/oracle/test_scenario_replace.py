@@ -121,7 +121,8 @@ def test_configurations_of_shipped_scenarios(path):
         same(mine, naive)
         point = Point(scenario=mine, labels=labels)
         assert point.id == naive_id(naive)
-        # A dumped scenario does not contain cached digests and texts.
+        # The dump of a scenario contains no cached digests and texts, so reading it gives an equal
+        # scenario that computes the same id.
         again = Point.model_validate_json(point.model_dump_json())
         assert again == Point(scenario=naive, labels=labels)
         assert again.id == point.id

@@ -1,5 +1,5 @@
 """Tests that the trace profile of the Rust core equals that of a slow implementation in plain
-Python, which merges call trees by the two steps that the paper describes."""
+Python, which merges call trees as Liu 2018, section 2.2, describes."""
 
 import json
 import random

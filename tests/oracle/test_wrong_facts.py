@@ -1,5 +1,5 @@
-"""Tests that `dfslab expect` doubts its hardware where the measured rates contradict it: rates are
-computed for a disk that is much faster than the probed one."""
+"""Tests that `dfslab expect` reports doubt about the probed hardware if the measured rates
+contradict it. The rates are computed for a disk that is much faster than the probed one."""
 
 from __future__ import annotations
 

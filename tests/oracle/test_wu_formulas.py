@@ -97,7 +97,7 @@ def test_a_parameter_that_acts_nowhere_is_not_in_the_table():
 
 
 def test_read_is_the_corrected_1():
-    """The description's read time equals Wu's formula (1) as corrected: T_open + N
+    """The description's read time equals Wu's formula (1) as corrected: T_open_self + N
     T_getBlockLocations + M T_readBlock, with N = ceil(B / n) requests and M = B blocks (errata W11,
     W12). The formula's readBlock is readBlock_2 in the description, which reads a whole block; the
     description's readBlock reads a part of one."""

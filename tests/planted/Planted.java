@@ -73,8 +73,9 @@ public final class Planted {
 
   /**
    * Makes the calls whose counts the tests know. {@code waves} times, four concurrent threads call
-   * {@code top} with 1, 2, 3 and 4 middles of ten leaves each. Then the calling thread makes one
-   * call of {@code named} and ten calls of {@code fails}, of which five throw.
+   * {@code top}, which makes 1, 2, 3 and 4 calls of {@code middle}. Each of these makes ten calls
+   * of {@code leaf}. Then the calling thread makes one call of {@code named} and ten calls of
+   * {@code fails}, of which five throw.
    */
   static void count(int waves) throws InterruptedException {
     for (int wave = 0; wave < waves; wave++) {
@@ -110,7 +111,7 @@ public final class Planted {
     }
   }
 
-  /** Submits {@code count} jobs that no thread ever executes, so their contexts stay unclaimed. */
+  /** Submits {@code count} jobs that never run, so no thread takes their calling contexts. */
   static void waiting(int count) {
     Job[] jobs = new Job[count];
     for (int i = 0; i < count; i++) {

@@ -60,7 +60,7 @@ class Application:
         return sum(self._parts_s(storage))
 
     def _parts_s(self, storage: Storage) -> tuple[float, float, float]:
-        """Returns the times in seconds of the slowest process in reads, writes and metadata."""
+        """Returns (seconds of reads, of writes and syncs, of metadata) of the slowest process."""
         each = 1 / self.active
         metadata_s = (self.opens + self.stats) * each * storage.metadata_s
         data_s = []

@@ -49,7 +49,7 @@ def collector(
     stop: str = "fun stop () = NONE",
     timed: str = "false",
 ) -> str:
-    """Returns the XML text of a data collector."""
+    """Returns the XML text of a monitor of the kind "data collector"."""
     functions = {"Predicate": predicate, "Observer": observer, "Init function": init, "Stop": stop}
     return monitor(name, COLLECTION, nodes, functions, {"Timed": timed, "Logging": "true"})
 

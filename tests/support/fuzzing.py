@@ -108,8 +108,9 @@ def inputs(target: str, seed: int) -> Iterator[bytes]:
 
 
 def check(read: Reader, path: Path) -> None:
-    """Reads one file. An expected error (InputError, RunFailed or ValueError) must have at most one
-    line. Any other error is not caught and is thus a failure of the reader."""
+    """Reads one file. The message of an InputError or ValueError must have at most one line. A
+    RunFailed may have several lines. Any other error is not caught and is thus a failure of the
+    reader."""
     said = ""
     try:
         read(path)

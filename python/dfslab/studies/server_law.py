@@ -38,8 +38,8 @@ LOOKUP = "open"
 LOOKUPS = {LOOKUP, "stat", "list"}
 LAWS = tuple(laws.LAWS)
 # The bound on the mean response time during a peak of load (BOUND_S) and the length of the peak
-# (PEAK_S), both in seconds. p_max is the rate of the largest peak whose mean response time is at
-# most BOUND_S.
+# (PEAK_S), both in seconds. `p_max_per_s` is the rate of the largest peak whose mean response time
+# is at most BOUND_S.
 BOUND_S, PEAK_S = 1.0, 1.0
 # Quantile of the response times in a burst that is reported in addition to the mean.
 AT = 0.9
@@ -97,8 +97,8 @@ class Ratio(BaseModel):
     reference divided by k of this share. `q_from_score_per_s`: the capacity predicted from the
     processor scores and the reference's law k x ln x, for `at_clients` clients. `q_best_per_s`: the
     same prediction with the reference's most likely law, `best_law`. `q_measured_per_s`: the
-    measured rate. `p_max_per_s`: the rate of the largest peak of PEAK_S seconds that keeps to
-    BOUND_S.
+    measured rate. `p_max_per_s`: the rate of the largest peak of PEAK_S seconds whose mean response
+    time is at most BOUND_S.
     """
 
     share: float
@@ -118,8 +118,8 @@ class Burst(BaseModel):
     """A measured peak of `rate_per_s` for `length_s` seconds, compared with the predicted capacity.
 
     The prediction starts from the most likely law of the response curve with the smallest processor
-    share. The capacity by this law at the same number of clients is multiplied by the ratio of the
-    processor scores. The drain time is the seconds from the end of the peak to its last response.
+    share. Predicted capacity = (capacity by this law at the same number of clients) × (ratio of the
+    processor scores). The drain time is the seconds from the end of the peak to its last response.
     """
 
     share: float
@@ -381,10 +381,10 @@ def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
 
 
 def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -> float | None:
-    """Returns the median |relative error| of the rate at the held-out numbers of clients; None if
-    no client count with a residual is held out. `residuals`: relative errors of the response time;
-    None where the law predicts no positive time. By Little's law, the rate is the number of clients
-    divided by the response time."""
+    """Returns the median of |predicted / measured - 1| for the rate at the held-out numbers of
+    clients; None if no held-out number of clients has a residual. `residuals`: predicted / measured
+    - 1 of the response time; None where the law predicts no positive time. By Little's law, rate =
+    number of clients / response time."""
     errors = [
         abs(1 / (1 + residual) - 1)
         for residual, held in zip(residuals, curve.held_out, strict=True)
@@ -394,8 +394,8 @@ def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -
 
 
 def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
-    """Returns an entry for each law that was fitted at the smallest processor share. The entry has
-    the errors of the law's predicted capacities, one for each share in `ratios`. A capacity is
+    """Returns one entry for each law that was fitted at the smallest processor share: the relative
+    errors of the capacities that the law predicts, one for each share in `ratios`. A capacity is
     predicted from the law and the processor score of the share. Returns an empty list if there are
     no `ratios`."""
     if not ratios:

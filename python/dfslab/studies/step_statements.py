@@ -285,9 +285,10 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
     """Returns a verdict on each expectation whose steps were measured. An expectation "flat" is a
-    hit if the larger measured time is at most MARKED times the smaller. Any other expectation is
-    "within noise" if the measured ratio is within the noise, which is estimated from repetitions;
-    else it is a hit if the measured ratio has the expected direction."""
+    hit if the larger measured time is at most MARKED times the smaller. Otherwise, the outcome is
+    "within noise" if the measured ratio differs from 1 by no more than the noise, which is
+    estimated from repetitions. Outside the noise, "longer" and "shorter" are hits if the measured
+    ratio has this direction. All other outcomes are misses."""
     logs: dict[tuple[str, str, StepPath], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:

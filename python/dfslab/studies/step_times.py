@@ -35,7 +35,8 @@ NOISE_FLOOR = 0.15
 # Times below this number of seconds are not scored, because wake-up latency on shared processors
 # dominates them. Example: the close after a read takes microseconds.
 LEAST_TIME_S = 1e-4
-# Repetitions are inconsistent if one differs from their mean by more than this factor.
+# The repetitions of a configuration are inconsistent if a repetition differs from the mean of all
+# repetitions by more than this factor.
 INCONSISTENT = 2.0
 # The interval of a method's predictions reaches from prediction / factor to prediction × factor.
 # This factor is used if fewer than two of the method's errors are known.
@@ -122,9 +123,8 @@ class Floor(BaseModel):
     """Precision of the measured means of a step at held-out configurations (the noise floor).
 
     `points`: number of measured means that have an interval. `judged`: number of means that are
-    precise enough to be scored. `reach`: the median, over the means, of the half-width of a mean's
-    90 % interval as a fraction of the mean. Errors of a method that are smaller than `reach` cannot
-    be detected.
+    precise enough to be scored. `reach`: the median of (half-width of a mean's 90 % interval /
+    mean). Errors of a method that are smaller than `reach` cannot be detected.
     """
 
     points: int
@@ -461,8 +461,8 @@ def _floors(held: Sequence[StepAtPoint]) -> dict[str, Floor]:
 
 
 def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, ErrorScore]]:
-    """Returns the score of each method for each step, first by step and then by method. The
-    additional step "all" has the scores over all steps."""
+    """Returns the score of each method for each step: the first key is the step, the second the
+    method. The additional step "all" has the scores over all steps."""
     groups: dict[str, dict[str, list[StepAtPoint]]] = {}
     for one in found:
         for step in (f"{one.operation}: {one.step}", "all"):

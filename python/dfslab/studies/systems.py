@@ -134,9 +134,9 @@ def _rate(result: Result) -> float | None:
 
 
 def _throughput_of(operation: str) -> Callable[[Result], float | None]:
-    """Returns a function that computes the throughput of one client from a measured run: the mean
-    bytes of one `operation` divided by its mean latency, in bytes per second. The function returns
-    None if the run moved no bytes by this operation or has no latency of it."""
+    """Returns a function that computes the throughput of one client in a measured run, in bytes per
+    second: (mean bytes of an `operation`) / (mean latency of the operation). The function returns
+    None if the run moved no bytes by this operation or has no latency of the operation."""
     latency = key(LATENCY, MEAN, operation)
 
     def throughput(result: Result) -> float | None:

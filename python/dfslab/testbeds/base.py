@@ -57,10 +57,10 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
     """A file system that dfslab started. The `testbed.py` of a file system derives its class
     `Testbed` from this class.
 
-    The derived class defines SYSTEM and every abstract method. With HOSTED, every deployment runs
-    on emulated hosts, else only a deployment of several nodes. `cluster` has the hosts; None if the
-    daemons run directly on this machine. NOT_SET names the parameters of the file system's
-    description that the testbed cannot change.
+    The derived class defines SYSTEM and every abstract method. If HOSTED is true, every deployment
+    runs on emulated hosts; if it is false, only a deployment of several nodes does. `cluster` has
+    the hosts; None if the daemons run directly on this machine. NOT_SET names the parameters of the
+    file system's description that the testbed cannot change.
     """
 
     SYSTEM: ClassVar[str]
@@ -237,10 +237,8 @@ class BaseTestbed(ABC, Generic[CheckedParameters]):
         return found
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """Returns a context in which the processor limits of all hosts are lifted.
-
-        `Cluster.whole_processors` explains why.
-        """
+        """Returns a context in which the processor limits of all hosts are lifted, for example
+        while daemons start."""
         return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:

@@ -1,7 +1,8 @@
 """Downloads the programs that testbeds need, once for all testbeds. Jars are stored in one folder
 for each Maven pom and version.
 
-The folders are in DFSLAB_CACHE, else in $XDG_CACHE_HOME/dfslab, else in ~/.cache/dfslab.
+The folders are in the folder that DFSLAB_CACHE names, else in $XDG_CACHE_HOME/dfslab, else in
+~/.cache/dfslab.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Noti
     several processes download at once.
 
     The jars must have the checksums in the file `NAME.sha256` next to the pom. If there is no such
-    file, `notify` is called with a line that says so. Raises TestbedError if a jar differs.
+    file, `notify` is called with a warning. Raises TestbedError if a jar differs.
     """
     telling = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
     digest = hashlib.sha256(pom.read_bytes() + telling.encode()).hexdigest()[:12]

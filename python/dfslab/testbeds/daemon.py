@@ -151,7 +151,8 @@ class Daemon:
         Returns when all its threads are stopped.
         """
         self.signal(signal.SIGSTOP)
-        # The signal is only queued: each thread of the daemon stops when it leaves the kernel.
+        # SIGSTOP is only queued. Each thread of the daemon stops when it leaves the kernel, so wait
+        # for the end of the state "running".
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:

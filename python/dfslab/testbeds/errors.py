@@ -1,4 +1,4 @@
-"""The error of testbeds, with kind, operation, context, and the last lines of a log."""
+"""The error of testbeds, which has a kind, an operation, a context and the last lines of a log."""
 
 from __future__ import annotations
 

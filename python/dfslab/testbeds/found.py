@@ -10,8 +10,8 @@ from dfslab.testbeds.base import BaseTestbed, missing_methods
 def testbed_class(name: str, key: str) -> type[BaseTestbed]:
     """Returns the testbed class of the file system `name`.
 
-    Raises InputError for the setting `key` if the file system has no testbed, and DiscoveryError if
-    the class is no testbed or lacks methods of the contract.
+    Raises InputError, which names the setting `key`, if the file system has no testbed, and
+    DiscoveryError if the class is no testbed or lacks methods of the contract.
     """
     system = discover.file_system(name)
     if not system.has_testbed:

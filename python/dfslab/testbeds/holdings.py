@@ -46,8 +46,9 @@ Holdings = dict[str, frozenset[str]]
 
 
 def holdings() -> Holdings:
-    """Returns the current resources of testbeds by kind. The kinds are namespaces, mounts, loop
-    devices, processes, control groups, folders and daemon files."""
+    """Returns the current resources of this machine that may belong to testbeds, by kind. The kinds
+    are namespaces, mounts, loop devices, processes, control groups, disk limits, network adapters,
+    folders of testbeds, and daemon files."""
     marks = _marks()
     return {
         "namespaces": _namespaces(marks),

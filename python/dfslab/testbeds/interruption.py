@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Ctrl-C, the end of a batch job, and a lost terminal.
+# The signals of Ctrl-C, of the end of a batch job, and of a lost terminal.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

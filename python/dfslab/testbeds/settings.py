@@ -11,7 +11,7 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number
 from dfslab.spec.model import CheckedModel, InputError, unknown
 
-# The value of a parameter, or the properties of a program by name.
+# A parameter's value. A dictionary gives the properties of a program by name.
 Setting = LevelValue | dict[str, str]
 # The default of an option. A tuple holds the allowed texts, the first of which is the default.
 Default = LevelValue | tuple[str, ...]
@@ -43,9 +43,9 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """Returns the value of the option `key`. If `default` is a tuple, `value` must be one of the
-    texts in the tuple; the tuple itself as `value` stands for its first text. Otherwise `value` is
-    converted to the type of `default`.
+    """Returns the value of the option `key`. If `default` is a tuple of texts, `value` must be one
+    of these texts. If `value` is the tuple itself, because the option is not given, the first text
+    is returned. For any other default, `value` is converted to the type of `default`.
 
     Raises InputError if `value` is not one of the texts or cannot be converted.
     """

@@ -212,8 +212,8 @@ def own_prefix() -> str:
     """Returns the prefix of the ids of all testbeds in this state folder.
 
     The names of control groups and in-memory folders contain a testbed's id, and so does the
-    environment of processes. Their prefix identifies the state folder to which the group, folder or
-    process belongs.
+    environment of processes. The prefix of the id identifies the state folder to which the group,
+    folder or process belongs.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 
@@ -235,7 +235,8 @@ def create(
     port_count: int,
     reservations: Reservations,
 ) -> tuple[TestbedFolder, TestbedRecord]:
-    """Creates a testbed's folder and record, with ports that no other testbed has. Returns both.
+    """Creates a testbed's folder and record, with ports that no other testbed has. Returns (folder,
+    record).
 
     `reservations` keeps the ports until the testbed's daemons listen on them. If another testbed
     has the name `name`, a number is appended to it. Raises TestbedError if the state folder is not

@@ -25,7 +25,8 @@ WRONG_INPUT, FAILED, NOT_FOUND, CRASHED = 400, 422, 404, 500
 
 
 def application(settings: ServeSettings) -> ASGIApp:
-    """Returns the application for the runs and the address of `settings`."""
+    """Returns the web application that shows the runs in the folder of `settings` and accepts
+    requests to the address of `settings`."""
     pages, api = Pages(settings), ScriptRequests(settings)
     routes = [
         Route("/", pages.runs),

@@ -19,9 +19,8 @@ State = Literal["running", "finished", "unfinished"]
 SCENARIO = "scenario.toml"
 # At most this number of runs is listed: the newest ones.
 MOST_RUNS = 2000
-# A lock file has the number of the process that wrote it. If the process with this number began
-# more than this number of seconds after the file was written, the number has been reused by a
-# different process.
+# A lock file has the PID of the process that wrote it. If the process with this PID began more than
+# this number of seconds after the file was written, the PID has been reused by a different process.
 CLOCK_TOLERANCE_S = 2.0
 
 
@@ -76,8 +75,8 @@ def entries(runs: Path) -> list[RunEntry]:
 
 
 def age_of(key: str) -> tuple[str, str]:
-    """Returns the sort key (time stamp in the key of a run, name) of a run; the oldest run is
-    first."""
+    """Returns the key by which runs are sorted by age, the oldest first: (time stamp in the key of
+    the run, name of the run)."""
     name, _, stamp = key.rpartition("/")
     return stamp, name
 
@@ -129,7 +128,7 @@ def state_of(folder: Path) -> State:
 
 
 def _is_locked(lock: Path) -> bool:
-    """Returns whether the process whose number is in a lock file still runs. This function does not
+    """Returns whether the process whose PID is in a lock file still runs. This function does not
     try to take the lock, because a run that starts at this moment would then find the lock taken
     and be refused."""
     try:

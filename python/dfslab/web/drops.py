@@ -44,7 +44,7 @@ DroppedKind = Literal["results", "calls", "net", "trace"]
 
 
 class Dropped(Document):
-    """A file that was taken. `address`: path of the page that shows it."""
+    """A dropped file that was accepted. `address`: path of the page that shows the file."""
 
     kind: DroppedKind
     name: str

@@ -26,8 +26,7 @@ MOST_NODES = 400
 
 class FireRequest(StrictDocument):
     """A move of a game: the index of the enabled binding that fires, and the number of firings.
-    Each firing after the first fires the binding that is then the first in the list of enabled
-    bindings."""
+    Every further firing fires the first of the bindings that are enabled at that time."""
 
     choice: int = 0
     steps: int = 1
@@ -55,8 +54,8 @@ class GameView(Document):
 
 @dataclass
 class _Played:
-    """A game in progress. `choices`: one index for each firing since the start. It is the position
-    of the fired binding in the list of the bindings that were enabled."""
+    """A game in progress. `choices`: for each firing since the start, the index of the fired
+    binding in the list of the bindings that were enabled."""
 
     definition: NetDefinition
     game: Game
@@ -148,6 +147,6 @@ def _view(key: str, played: _Played) -> GameView:
 
 
 def ready_nets() -> dict[str, Path]:
-    """Returns the files of the nets that come with dfslab, by their names."""
+    """Returns the files of the nets that come with dfslab, by the names of the nets."""
     found = (path for folder in ready.FOLDERS for path in sorted((folder / "nets").glob("*")))
     return {path.stem: path for path in found if path.suffix in files.suffixes()}

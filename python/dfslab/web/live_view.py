@@ -1,5 +1,5 @@
-"""Shows a running measurement: its progress, the rates and percentiles of latency of each second by
-client host, and the results that are stored already."""
+"""Shows a running measurement: its progress, the rate and latency percentiles of each client host
+for each second, and the results that are already stored."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def report(text: str) -> HTMLResponse:
 
 
 class Pages:
-    """The pages of the application. All runs are in one folder, the folder of the settings."""
+    """The pages of the application. They show the runs in the folder that the settings name."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self._runs = settings.runs

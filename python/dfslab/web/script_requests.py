@@ -22,8 +22,8 @@ Requested = TypeVar("Requested", bound=BaseModel)
 
 
 class GameRequest(StrictDocument):
-    """The net of a game or of a state space: the name of a ready net, or the key of a dropped
-    one."""
+    """The net of a game or of a state space: the name of a net that comes with dfslab, or the key
+    of a dropped net."""
 
     file: str
 
@@ -35,7 +35,7 @@ class BackRequest(StrictDocument):
 
 
 class ScriptRequests:
-    """Answers the requests of scripts. All runs are in one folder, the folder of the settings."""
+    """Answers the requests of scripts. The runs are in the folder that the settings name."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self._runs = settings.runs

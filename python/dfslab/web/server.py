@@ -1,4 +1,4 @@
-"""Runs the web application: binds the address, serves until Ctrl-C, and opens a browser."""
+"""Runs the web application: binds the address, and serves until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def bind(settings: ServeSettings) -> tuple[socket.socket, ServeSettings]:
     """Binds the address of the settings. Returns (listening socket, settings with the port that is
     used). If the given port is 0, the system chooses the port.
 
-    Raises InputError if the port is in use or the address is not one of this machine.
+    Raises InputError if the port is in use or needs root, or if the address is not one of this
+    machine.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(

@@ -34,7 +34,8 @@ from dfslab.studies.runs import stored
 from dfslab.web.catalog import folder_of
 
 NET = "petri"
-# Prefixes of the source of the sliders in an address: the source is a ready scenario, or a run.
+# Prefixes of the source of the sliders in an address: a scenario that comes with dfslab (READY), or
+# a run (RUN).
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8
@@ -44,8 +45,8 @@ MOST_SHOWN = 1.06
 
 
 class WhatIfRequest(StrictDocument):
-    """The positions of the sliders. `source`: a ready scenario or a run. `point`: index of the
-    configuration. `positions`: index of the position by the key of the slider."""
+    """The positions of the sliders. `source`: a scenario that comes with dfslab, or a run. `point`:
+    index of the configuration. `positions`: index of the position by the key of the slider."""
 
     source: str
     point: int = 0
@@ -64,8 +65,8 @@ class WhatIfAnswer(Document):
     """The prediction of the queueing model. Rates are in operations per second.
 
     `gain`: factor by which the rate changes, with its 90 % interval `low` to `high`. `limit`: what
-    limits the rate after the changes. `withheld`: why the gain is not reliable; empty if it is.
-    Figures after the changes are None, and `times` is empty, if the gain is withheld.
+    limits the rate after the changes. `withheld`: why the gain is not reliable; empty if it is
+    reliable. If the gain is withheld, the figures after the changes are None and `times` is empty.
     `chart`: HTML with the utilisation of the stations.
     """
 
@@ -93,7 +94,7 @@ class NetRate(Document):
 
 @dataclass(frozen=True)
 class _Predicted:
-    """The parts of a prediction that the page shows."""
+    """The figures of one prediction that the page shows."""
 
     rate_per_s: float
     latency_s: Mapping[str, float]
@@ -156,7 +157,8 @@ class Board:
         return unit_of(self.unchanged(self.point(number)).latency_s)
 
     def predicted(self, situation: Situation) -> _Predicted:
-        """Returns the prediction of a configuration with the estimated constants."""
+        """Returns the prediction of a configuration, with the model's constants estimated from the
+        source."""
         found = situation.predict(self.evidence.constants(situation)[0])
         return _Predicted(found.rate_per_s, found.latency_s, found.utilisation)
 
@@ -167,8 +169,8 @@ class Board:
         return self._unchanged[point.id]
 
     def changes(self, number: int, positions: Mapping[str, int]) -> list[Change]:
-        """Returns the changes that the positions of the sliders mean for the configuration with the
-        index `number`. `positions`: index of the position by the key of the slider."""
+        """Returns the changes to which the sliders of the configuration with the index `number` are
+        set. `positions`: index of the position by the key of the slider."""
         return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
 
 
@@ -219,7 +221,8 @@ def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
 
 
 def _withheld(board: Board, point: Point, reasons: list[str]) -> WhatIfAnswer:
-    """Returns an answer without any figure after the changes. `reasons`: why they are withheld."""
+    """Returns an answer without any figure after the changes. `reasons`: why the figures are
+    withheld."""
     found = _unchanged(board, point)
     unknown = dict.fromkeys(("after_per_s", "gain", "low", "high"))
     return found.model_copy(update={**unknown, "limit": "", "withheld": reasons, "times": []})
@@ -295,5 +298,5 @@ def source_name(source: str) -> str:
 
 
 def sources(run_keys: list[str]) -> list[str]:
-    """Returns all sources: the ready scenarios, and the runs with these keys."""
+    """Returns all sources: the scenarios that come with dfslab, and the runs with these keys."""
     return [*(READY + name for name in ready.files()), *(RUN + key for key in run_keys)]

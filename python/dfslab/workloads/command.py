@@ -1,6 +1,6 @@
 """Runs an external program as the workload: a Spark job, a Hadoop benchmark, any script.
 
-Words of the command contain placeholders in braces: `{here}` (the scenario file's folder), `{uri}`,
+The command may contain placeholders in braces: `{here}` (the scenario file's folder), `{uri}`,
 `{directory}` (the file system's path on clients), `{folder}` (a name that is new in every run),
 `{seed}`, `{clients}`, and every other key of the workload by its name. On a testbed of HDFS the
 command finds `hadoop` in its PATH, with HADOOP_CONF_DIR set. With `says_ready` the command prints a

@@ -30,7 +30,7 @@ class Parameters(FileParameters):
     write_files: FileCount = Field(4, description="Writes of each client (write.files.per.thread)")
 
     def operations(self) -> int:
-        """Returns the number of operations of each client, reads and writes. It is at least one."""
+        """Returns the number of operations (reads and writes) of each client; at least 1."""
         return max(1, self.read_files + self.write_files)
 
 

@@ -25,14 +25,13 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of one client: one read for each file."""
+        """Returns the number of operations of each client, which is the number of its files."""
         return self.files_per_client
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream in which each client reads as many times as it has files, in sequential or
-    random order.
-    """
+    """Returns a stream in which each client executes as many reads as it has files: of each file in
+    turn, or of files that are chosen at random."""
     return Stream(
         mix=[Share(operation="read")],
         file_choice="sequential" if parameters.read_mode == "sequence" else "uniform",

@@ -39,7 +39,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of each client: one read for each file."""
+        """Returns the number of operations of each client, which is the number of its files."""
         return self.files_per_client
 
 

@@ -1,6 +1,7 @@
 """IOR as IO500's "easy": each client writes and reads one file in large transfers.
 
-`ior -t 2m -F -C -e`: each client reads what the next client wrote (-C), to avoid cache hits.
+The command is `ior -t 2m -F -C -e`. Each client reads what the next client wrote (-C), to avoid
+cache hits.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of two phases, writes and reads. With `force`, written data is forced to
+    """Returns a stream of a write phase and a read phase. With `force`, written data is forced to
     disk (IOR's -e). Each client reads the file of the client whose number is larger by `neighbour`,
-    or its own file if `neighbour` is 0."""
+    or its own file if `neighbour` is 0. If `neighbour` is not 0, clients wait in a last phase until
+    all have finished reading."""
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(
         phases=[

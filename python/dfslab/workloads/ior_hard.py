@@ -1,7 +1,8 @@
 """IOR as IO500's "hard": all clients write and read one shared file in small, unaligned,
 interleaved parts.
 
-`ior -t 47008 -b 47008 -s N`: client c of n clients accesses parts c, c + n, c + 2 n, and so on.
+The command is `ior -t 47008 -b 47008 -s N`. Client c of n clients accesses parts c, c + n, c + 2 n,
+and so on.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
 
 
 class Parameters(FileParameters):
-    """Parameters of IOR "hard". `file_size` is the size in bytes of the shared file: parts per
-    client times clients times `transfer_size`.
-    """
+    """Parameters of IOR "hard". `file_size` is the size in bytes of the shared file: (parts per
+    client) × (number of clients) × `transfer_size`."""
 
     file_size: Size = quantity("47008 kB", description="Bytes of the one file")
     transfer_size: Size = quantity("47008 B", description="Bytes of one piece (-t, -b)")
@@ -46,8 +46,8 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream of two phases, in which every client writes and then reads its parts of the
-    shared file. The file is empty at the start. One operation is a client's whole pass through the
-    file."""
+    shared file, and of a last phase, in which clients wait until all have finished reading. The
+    file is empty at the start. One operation is a client's whole pass through the file."""
     shared: PhaseSettings = {"files": "shared", "access": Access(order=parameters.order)}
     return Stream(
         phases=[

@@ -82,9 +82,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream with one phase per test. Each phase accesses the whole file in the test's
-    order.
-    """
+    """Returns a stream with one phase per test. Each phase accesses the whole file in the order
+    that the test prescribes."""
     orders: dict[IozoneTest, tuple[OperationName, Order]] = {
         "write": ("write", "sequential"),
         "rewrite": ("overwrite", "sequential"),

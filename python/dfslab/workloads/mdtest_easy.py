@@ -1,7 +1,7 @@
 """Mdtest as IO500's "easy": operations on empty files in one directory per client, phase by phase.
 
-`mdtest -n N -u -L -F -P -N 1`: create, stat (of the next client's files, to avoid cache hits),
-remove.
+The command is `mdtest -n N -u -L -F -P -N 1`. The phases are create, stat (of the next client's
+files, to avoid cache hits) and remove.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Mdtest as IO500's "hard": operations on files of 3901 bytes, all in one directory, phase by
 phase.
 
-`mdtest -n N -t -w 3901 -e 3901 -P -N 1 -F`: create and write, stat, read (the next client's files),
-remove.
+The command is `mdtest -n N -t -w 3901 -e 3901 -P -N 1 -F`. The phases are create and write, stat,
+read (the next client's files) and remove.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Mdtest on a directory tree: clients create and remove directories, and files that are spread over
 all levels.
 
-`mdtest -z DEPTH -b BRANCHES -n N`: each client has a separate tree, in which it creates and removes
-directories. Its files are distributed over all directories of this tree.
+The command is `mdtest -z DEPTH -b BRANCHES -n N`. Each client has a separate tree, in which it
+creates and removes directories. Its files are distributed over all directories of this tree.
 """
 
 from __future__ import annotations

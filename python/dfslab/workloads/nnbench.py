@@ -1,4 +1,5 @@
-"""Hadoop's NNBench: the NameNode's operations, one phase each, on files of one byte or none.
+"""Hadoop's NNBench: the NameNode's operations, one phase each, on tiny files, which are empty by
+default.
 
 The order is that of NNBench: create_write, open_read, rename, delete.
 """

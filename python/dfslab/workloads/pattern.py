@@ -23,13 +23,13 @@ from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Any pattern: operations, orders, sizes and choices in the generator's own words"
 
-# Keys that have the same names in the stream specification.
+# Keys of the workload that are passed unchanged to the stream specification, under the same names.
 UNCHANGED = {"mix_order", "access", "file_choice", "files", "layout", "prepare", "compressible"}
 
 
 class Parameters(FileParameters):
-    """Parameters of the workload `pattern`. They have the names of `spec/streams/vocabulary.py`.
-    Byte counts in tables are plain numbers."""
+    """Parameters of the workload `pattern`. Their values use the terms that
+    `spec/streams/vocabulary.py` defines. Byte counts in tables are plain numbers."""
 
     mix: list[Share] = Field(
         [Share(operation="read")],

@@ -1,8 +1,8 @@
 """Replays a trace of strace, Darshan's DXT module, blktrace, or an earlier workload run.
 
 Without a rate factor the workload is closed: every client executes its operations one after the
-other. With a rate factor, an operation is scheduled at its start time in the trace divided by the
-factor. If a run has more clients than the trace, the additional clients replay copies of the trace
+other. With a rate factor, an operation is scheduled at (its start time in the trace) / (rate
+factor). If a run has more clients than the trace, the additional clients replay copies of the trace
 at the same time, as `copies` determines.
 """
 
@@ -22,7 +22,8 @@ from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
-# What is displayed for a workload without a trace: one client creates one file.
+# Shown in place of the operations of a workload whose trace is not given: one client creates one
+# file.
 NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
 

@@ -1,4 +1,5 @@
-"""A workload of single transfers in one open file of each client, in the modes that fio names.
+"""A workload of single transfers in one open file of each client, in modes that have the names of
+fio's.
 
 An operation is one transfer (one `pread` or `pwrite` call), so a rate counts transfers (IOPS). The
 files are filled before the timed part, and a write overwrites bytes of its file.

@@ -1,5 +1,5 @@
 """Measures the processor seconds of each stage of a run: measuring, fitting, cross-validating,
-learning and drawing the page."""
+learning and rendering the HTML page."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class Store:
         return self.folder / "results" / result_file.name(key)
 
     def _stored(self, key: ResultKey) -> Result | None:
-        """Returns the stored result with a key; None if there is none. Raises DamagedResult if it
-        is damaged."""
+        """Returns the stored result with a key; None if there is none. Raises DamagedResult if the
+        result is damaged."""
         found = self._log.find(key)
         former = self._former(key)
         return found or (result_file.read(former) if former.exists() else None)
@@ -83,7 +83,8 @@ class Store:
         return result if result is not None and result.complete else None
 
     def damage(self, method: str, point_id: str, repetition: int) -> str:
-        """Why a stored result cannot be used; "" if it can, or if there is none."""
+        """The reason why a stored result cannot be used; "" if it can be used or if there is no
+        result."""
         try:
             self._stored(ResultKey(method, point_id, repetition))
         except DamagedResult as error:
@@ -148,8 +149,8 @@ class Store:
             if reason is None:
                 raise
             notes.append(f"results.parquet was not written: {reason}")
-        # If the Parquet library is missing, the results have not been read yet. Reading them counts
-        # them.
+        # If the Parquet library is missing, `write_parquet` has read no result. The results are
+        # then read here, which counts them.
         deque(results, maxlen=0)
         return WrittenTable(next(numbers), notes)
 
@@ -193,7 +194,7 @@ def unfinished(scenario: Scenario, root: Path) -> Store | None:
 def _unfinished(scenario: Scenario, home: Path) -> Store | None:
     wanted = scenario.toml().encode()
     for path in sorted(home.glob("*/scenario.toml"), reverse=True):
-        # A pipe or a folder with this name is not a scenario.
+        # A pipe or a folder named scenario.toml is skipped.
         if path.parent.is_symlink() or not path.is_file():
             continue
         is_same = regular.content(path) == wanted
@@ -233,8 +234,8 @@ def _point_latest(home: Path, stamp: str) -> None:
 
 
 def load_results(folder: Path) -> list[Result]:
-    """Returns all results of a run folder. Raises RunFailed, which names each record that is not a
-    usable result."""
+    """Returns all results of a run folder. Raises RunFailed, which names each record and file that
+    is not a usable result."""
     return stored_results.read_all(folder)
 
 
@@ -262,9 +263,10 @@ def check_folder(folder: Path) -> None:
 
 def write_parquet(results: Iterable[Result], path: Path) -> None:
     """Writes a Parquet file with one row for each metric of each result. The results are read in
-    batches, so that they need not fit into memory. Without any metric, no file is written. Raises
-    RunFailed if the file cannot be written."""
-    # A missing library is reported before the results are read.
+    batches, so that they need not fit into memory. If no result has a metric, no file is written.
+    Raises RunFailed if the file cannot be written."""
+    # This import is before the first read of a result, so that a missing library leaves `results`
+    # unread.
     schema, given, parts = _schema(), iter(results), list["pa.Table"]()
     import pyarrow as pa
 

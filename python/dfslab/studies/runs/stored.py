@@ -1,8 +1,8 @@
-"""Reads and writes stored findings as plain data, together with a hash of the inputs of the
-studies.
+"""Reads and writes the stored findings of studies as plain data, together with a hash of the inputs
+of the studies.
 
-This module imports no large library and does not construct the results, so that commands print
-stored findings as fast as the files are read.
+This module imports no large library and creates no result objects, so that commands print stored
+findings as fast as the files are read.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def inputs_hash(folder: Path) -> str:
     """Returns the SHA-256 of everything on which the findings of studies depend.
 
     It covers the scenario, the results, the sizes of the traces, the descriptions in DFSLAB_PATH,
-    and the versions of packages with studies. Raises RunFailed if a result is not a regular file.
+    and the versions of dfslab and of installed packages with studies. Raises RunFailed if a result
+    is not a regular file.
     """
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *result_files(folder)):
@@ -84,7 +85,8 @@ def inputs_hash(folder: Path) -> str:
     if records.exists():
         with records.open("rb") as file:
             _add(digest, RECORDS, hashlib.file_digest(file, "sha256").digest())
-    # Traces can be gigabytes, so only their sizes are hashed. The sizes differ between recordings.
+    # Traces can be gigabytes, so their sizes are hashed instead of their contents. Two recordings
+    # are assumed to have different sizes.
     for path in sorted((folder / "traces").rglob("*")):
         if path.is_file():
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())

@@ -1,9 +1,10 @@
 """Runs all methods over all configurations: first instruments, which measure in random order, then
 models.
 
-Every repetition is one pass over all configurations in a new random order, so that slow drift of
-the machine affects all configurations equally. Stored results are not measured again. A failure at
-one configuration is stored as an incomplete result with a note, and the sweep continues.
+Each repetition measures all configurations in a new random order, so that slow drift of the machine
+affects all configurations equally. The configurations of one testbed are measured one after the
+other. Stored results are not measured again. A failure at one configuration is stored as an
+incomplete result with a note, and the sweep continues.
 """
 
 from __future__ import annotations
@@ -200,12 +201,13 @@ def _measure(
     """
     store = plan.store
     results: list[Result] = []
-    # Configurations that have not been run yet. The set is no longer used after the first success.
+    # Configurations that have not been run yet. When all have been run and every run has failed,
+    # the sweep ends. After the first success, the set is no longer used.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
-    # For each job, the number of jobs without a stored result from this job to the last one. The
-    # first new result repairs a damaged file, so later jobs may have results that were not found at
-    # first.
+    # For each job, the number of jobs from this job to the last one that have no readable stored
+    # result now. The first new result repairs a damaged file, so more stored results may be found
+    # later.
     missing = _missing_from(jobs, store)
     began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
@@ -254,7 +256,7 @@ def _narrowed(
 ) -> list[Result]:
     """Repeats the measurement of each configuration until its mean has the requested precision, at
     most up to `most_repetitions` repetitions. Returns the new results. Raises InputError if the
-    metric `run.precise` was not measured."""
+    scenario's key `run.precise` names a metric that was not measured."""
     run, more = plan.scenario.run, list[Result]()
     measuring = [one for one in instruments_among(plan.methods) if one.name == MEASURE]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):

@@ -31,8 +31,8 @@ ANYWHERE = "anywhere"
 
 @dataclass
 class Sums:
-    """Sums over the calls of a step: the number of calls, the sum of their seconds, the sum of the
-    squares of their seconds, and the sum of their self times."""
+    """Sums over the calls of a step: the number of calls, their total duration in s, the sum of
+    their squared durations in s², their total self time in s, and the call paths of the calls."""
 
     count: int = 0
     total_s: float = 0.0
@@ -68,8 +68,8 @@ class Sums:
 
 
 SumsByPath = Mapping[CallPath, Sums]
-# The kind of a trace: the service, the host and the name of the trace's longest root call. A member
-# that is not recorded is "".
+# The kind of a trace: the service, the host and the name of the trace's longest root call. An
+# element that is not recorded is "".
 Kind = tuple[str, str, str]
 
 
@@ -101,9 +101,9 @@ def compare_all(
     """Compares several pairs of cohorts with a joint correction of their P values. `sides`: names
     of the two cohorts.
 
-    A step is coloured by its largest significant change over all pairs. Steps that occur in only
-    one cohort are reported if there is a single pair. With several pairs they are omitted, because
-    every cohort lacks some steps.
+    With several pairs, a step is coloured by its largest significant change over all pairs. Steps
+    that occur in only one cohort are reported if there is a single pair. With several pairs they
+    are omitted, because every cohort lacks some steps.
     """
     tested: list[StepChange] = []
     for pair in pairs:
@@ -138,7 +138,7 @@ def compare_all(
 
 def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     """Returns one pair of cohorts for each host: the calls on all other hosts, and the calls on
-    that host. A step that no other host executes is only in one cohort of a pair.
+    that host. A step that only one host executes is in only one cohort of this host's pair.
 
     `roots`: trees of spans. Call profiles record no standard deviation for each process, so their
     processes cannot be compared by this function.
@@ -216,8 +216,8 @@ def steps(roots: Sequence[TreeNode]) -> SumsByPath:
 def _by_process(steps: SumsByPath) -> SumsByPath:
     """Returns the sums of each step in each process, merged over the calling contexts of the step.
 
-    Paths of spans name no process, so spans are merged over the whole trace; ANYWHERE then replaces
-    the process.
+    The paths of spans name no process. Spans are therefore merged over the whole trace, with
+    ANYWHERE as the name of the process.
     """
     found: dict[CallPath, Sums] = {}
     for path, one in steps.items():

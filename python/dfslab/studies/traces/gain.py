@@ -3,9 +3,8 @@ with an interval.
 
 A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
 shortens the operation by the time saved. Faster work in other threads or processes shortens the
-operation only by shortening the waits of the requesting thread. These waits are only shortened if
-the work is in the busiest of the other logical threads, for which the requesting thread waits (a
-pipeline is bounded by its slowest stage).
+operation only by shortening the waits of the requesting thread. Of these threads, only the busiest
+matters, because the requesting thread waits for it (a pipeline is as slow as its slowest stage).
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def threads(root: MergedStep) -> list[LogicalThread]:
 
 
 def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
-    """Returns the savings by the steps of one operation.
+    """Returns the saving for each step of one operation.
 
     `part`: share by which a step's time is reduced. `whole_ns`: total time of all operations.
     """
@@ -206,8 +205,8 @@ def _saving(
 
 
 def verdict(low: float, high: float) -> SavingVerdict:
-    """Returns the verdict on an interval of savings from `low` to `high`, as fractions of the total
-    time."""
+    """Returns "faster", "no gain" or "cannot tell" for an interval of savings from `low` to `high`,
+    which are fractions of the total time."""
     if high < NOTABLE / 2:
         return "no gain"
     if high - low > WIDE * high and high - low > NOTABLE:

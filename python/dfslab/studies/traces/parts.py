@@ -8,8 +8,8 @@ of the same pipeline is the bottleneck.
 Profiles have sums without timestamps, so overlap within a thread is unknown. `least` and `most`
 bound the saving by the sums; the upper bound also includes client waits that no pipeline explains.
 The verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs.
-This interval adds the observed variance between calls, and `gain.RUNS_DIFFER` for the variance that
-is common to all calls of a run, which one trace cannot show.
+Its width covers the measured variance between calls, and the variation between runs, which one
+trace cannot show and which is assumed to be `gain.RUNS_DIFFER`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ThreadWork:
     send_ns: int = 0
     receive_ns: int = 0
     bytes: int = 0
-    reads: bool = True  # the caller reads, so no data stream comes in
+    reads: bool = True  # callers only read, so no data flows into the server
     spread: float = 0.0  # relative standard error of the mean duration of a call
     below: list[ThreadWork] = field(default_factory=list)
 
@@ -114,7 +114,7 @@ def ranking(
     top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR, one_host: bool = False
 ) -> PartRanking:
     """Returns the parts (processors, disks and links), sorted by the time that would be saved if
-    the part were `factor` times faster. Two other rankings are included for comparison.
+    the part were `factor` times faster. Two rankings by self time are included for comparison.
 
     `ran`: thread times of each process. `one_host`: all processes ran on one host, so there is no
     link. The time between processes is then the kernel's time to wake them and to copy their data,
@@ -151,8 +151,8 @@ def _gain(
 ) -> PartGain:
     whole_ns = observed.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
-    # The interval is widened by at most the upper bound of the saving, because the variance may be
-    # that of other parts.
+    # The widening is at most the upper bound of the saving, because the variance may come from
+    # other parts.
     half = min(most, _among_runs_ns(part, saved_ns[1], observed) / whole_ns)
     return PartGain(
         part=_shown(part, one_host),
@@ -173,7 +173,7 @@ def _collect(top: MergedStep) -> Parts:
         observed.whole_ns += root.total_ns
         own, *others = gain.threads(root)
         for step in own.steps:
-            # A remote call's time includes the steps in its server (paths of two processes).
+            # A remote call's time includes its steps in the server, whose paths have two processes.
             if step.path.processes == 1:
                 _own_time(step, observed)
         for thread in others:
@@ -209,7 +209,8 @@ def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
 
 
 def _stream(first: ThreadWork, client: str, observed: Parts) -> None:
-    """Adds to `observed` the `chains` and `edges` of a thread for which a client waited."""
+    """Adds a server's thread to the pipelines (`chains`), streams and links (`edges`) in
+    `observed`."""
     observed.chains += pipelines(first)
     observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:
@@ -316,8 +317,8 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in observed.calls.items():
-        # Threads outside the handlers belong to no call. Their runnable time is known; its share
-        # within calls is estimated as if it were spread evenly over the process's lifetime.
+        # Threads that are not request handlers belong to no call. Their runnable time is known; its
+        # share within calls is estimated as if it were spread evenly over the process's lifetime.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
@@ -358,7 +359,7 @@ def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float
     for edge in observed.edges:
         ends = sorted((edge.sender, edge.receiver), reverse=True)
         blamed = max(ends, key=lambda end: best.get(end, 0.0))
-        # If the blamed link is faster, the next slowest link of the pipeline may be the bottleneck.
+        # If this link (`blamed`) is faster, the pipeline's next slowest link may be the bottleneck.
         others = {*ends, *edge.beyond} - {blamed} or {blamed}
         next_ns = edge.bytes * max(best.get(end, 0.0) for end in others)
         point = edge.ns * part
@@ -393,9 +394,8 @@ def _unexplained_ns(observed: Parts) -> float:
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
     """Returns the half-width in ns of a 90 % interval of the client time in other runs, after the
-    part `name` has saved `point_ns`. The relative spread of the streams is the median over the
-    kinds of streams: if only some streams of a kind are slow, the spread of this kind comes mostly
-    from the slowness that the saving removes."""
+    part `name` has saved `point_ns`. The relative spread of the streams is the median over their
+    kinds: the saving removes most of the spread of a kind of which only some streams are slow."""
     count = sum(count for count, _ in observed.streams)
     spreads = [spread for count, spread in observed.streams if count > 1]
     streamed_ns = max(0.0, observed.waited_ns - point_ns)

@@ -90,8 +90,8 @@ def of_jvms(files: Sequence[Path]) -> bool:
 
 
 def existing(files: Sequence[Path]) -> list[Path]:
-    """Returns the files, with the profiles in a folder instead of the folder. Raises InputError if
-    one does not exist."""
+    """Returns the files. A folder is replaced by the profiles in it. Raises InputError if a file
+    does not exist or if there are no profiles."""
     found = callprofile.expand(files)
     if not found:
         raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")

@@ -168,8 +168,8 @@ def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> di
         "p50_s": node.p50_s,
         "p99_s": node.p99_s,
         "sd_s": node.sd_s,
-        # Only spans record repetitions by the same caller (`again`); failed attempts are separate
-        # rows.
+        # `again`: repetitions of the call by the same caller, which only spans record. Failed
+        # attempts are separate rows.
         "again": node.again,
         "times_least": node.times.least if node.times else None,
         "times_p50": node.times.p50 if node.times else None,
@@ -197,7 +197,7 @@ def _savings(savings: Savings) -> TableRows:
 
 
 def _timelines(profile: TraceProfile) -> TableRows:
-    """Returns one row for every call of the exemplar traces, in the order of the file."""
+    """Returns one row for every call of the exemplar traces, in the order of the trace file."""
     return [
         {
             "whole": number,
@@ -217,8 +217,8 @@ def _timelines(profile: TraceProfile) -> TableRows:
 
 
 def _parts(found: PartRanking) -> TableRows:
-    """Returns one row for every processor, disk and link, with its saving and its shares in the
-    other rankings."""
+    """Returns one row for every processor, disk and link, with its predicted saving and its shares
+    in the two rankings by self time."""
     by_sum = {row.part: row.share for row in found.by_sum}
     by_last_finisher = {row.part: row.share for row in found.by_last_finisher}
     return [

@@ -1,9 +1,9 @@
 """Compares the times of traced steps with the step times that a file system's description models,
 by operation.
 
-Spans of the load generator have the step names of descriptions. Call profiles have the names of an
-instrumentation-points file. For call profiles, a file system's facts map call paths to steps
-(`TRACED`). Steps that only the trace or only the description has are reported as such.
+Spans of the load generator use the step names of descriptions. Call profiles use the names of an
+instrumentation-points file, so a table of the file system (`TRACED`) maps their call paths to
+steps. Steps that only the trace or only the description has are reported as such.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def compared(
     """Returns one entry for every modelled step, ordered by operation, and then one for each step
     that occurs only in the trace.
 
-    `named`: a map from a modelled step to the end of the call path that it has in a trace. If
-    several modelled steps are traced as one call, the key has all of them, and they share one entry
-    of the result.
+    `named` maps names of modelled steps to the end of the call path that the steps have in a trace.
+    A key with several steps means that a trace has one call for all of them; the result then has
+    one entry for these steps.
     """
     as_described = bool({root.name for root in roots} & {one.operation for one in modelled})
     ends: dict[tuple[str, ...], str] = {} if as_described else dict(named)
@@ -86,9 +86,9 @@ def _operations(
     found: Mapping[tuple[str, ...], _Calls],
     as_described: bool,
 ) -> int:
-    """Returns how often an operation was executed in the trace. If the trace has the description's
-    names, this is the number of the operation's spans, else the number of calls of its first traced
-    step."""
+    """Returns how often an operation was executed in the trace. If the trace uses the step names of
+    the description (`as_described`), this is the number of the operation's spans. Otherwise, it is
+    the number of calls of the operation's first traced step."""
     if as_described:
         return sum(root.count for root in roots if root.name == operation)
     return next((calls.count for calls in found.values() if calls.count), 0)

@@ -58,7 +58,8 @@ class VerifiedAdvice(BaseModel):
 
     def sentences(self) -> list[str]:
         """Returns how many measured gains are inside their predicted intervals, one sentence for
-        each change that could not be carried out, and a sentence on other work of the machine."""
+        each change that could not be carried out, and a sentence on the processor time that other
+        programs used."""
         measured = [one for one in self.rows if one.real is not None]
         inside = sum(one.agreement == "inside" for one in measured)
         found = [

@@ -23,7 +23,8 @@ from dfslab.studies.trials.trial_run import Measuring, TrialRun, trial_run
 
 @dataclass(frozen=True)
 class TrialConfiguration:
-    """A configuration that a trial measures. `name`: START, or the change as text."""
+    """A configuration that a trial measures. `name`: START for the unchanged configuration,
+    otherwise the change as text."""
 
     name: str
     scenario: Scenario

@@ -149,7 +149,8 @@ def check_records(path: Path) -> None:
 def append(path: Path, line: PredictedIntervention | MeasuredIntervention) -> None:
     """Appends a record to the file; when the function returns, the record survives a power failure.
 
-    Several processes may append to one file. A line that a crash left incomplete is ended first.
+    Several processes may append to one file. If a crash left the last line incomplete, a newline is
+    written first.
     """
     descriptor = regular.opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     with os.fdopen(descriptor, "ab+") as file:

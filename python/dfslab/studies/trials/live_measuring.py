@@ -36,7 +36,8 @@ def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[
     """
     with access.session(notify) as session:
         if place is not None and place.testbed is not None:
-            # It is unknown whether the testbed's daemons have served any request yet.
+            # Whether the testbed's daemons have served requests before is unknown, so they are
+            # assumed to be cold.
             session.use(place.testbed, is_warm=False)
 
         def measured(scenario: Scenario, repetition: int) -> Result:
@@ -71,7 +72,7 @@ def expected_s(scenarios: Sequence[Scenario]) -> float:
 
 
 def _operations_s(scenario: Scenario) -> float:
-    """Returns the predicted seconds of the operations of one run, at most its time limit."""
+    """Returns the predicted seconds of the operations of one run, at most the run's time limit."""
     if scenario.run.timed:
         return float(scenario.run.time_limit)
     situation = situation_of(scenario)

@@ -1,12 +1,12 @@
 """Chooses which combination of settings to measure next: the model predicts every combination, and
 each measurement corrects the predictions of all combinations that share a setting with it.
 
-The natural logarithm of a combination's true gain is modelled as the description's prediction plus
-the sum of the model's errors of its single settings. The errors are independent and normal, with
-standard deviations learnt from recorded interventions (`studies/decisions/change_error.py`). A
-measurement of a combination is a noisy sum of its errors, so the errors have a normal posterior
-distribution (Bayesian linear regression). The next combination is the one with the largest expected
-improvement over the best combination so far (Jones, Schonlau and Welch 1998).
+The model of a combination is: ln(true gain) = ln(gain predicted by the description) + sum of the
+errors of the combination's single settings. The errors are independent and normal, with standard
+deviations learnt from recorded interventions (`studies/decisions/change_error.py`). A measurement
+of a combination is a noisy sum of its errors, so the errors have a normal posterior distribution
+(Bayesian linear regression). The next combination is the one with the largest expected improvement
+over the best combination so far (Jones, Schonlau and Welch 1998).
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ MOST_SETTINGS, MOST_COMBINED = 3, 7
 # The noise of a measured gain is assumed to be at least this standard deviation of the gain's
 # natural logarithm.
 LEAST_NOISE_SD = 0.02
-# The search ends if no combination is expected to exceed the best measured log gain by at least
-# this value.
+# The search ends if no combination has an expected improvement of at least this value. The
+# improvement is that of the log gain (natural logarithm of the gain) over the best measured log
+# gain.
 WORTH_A_RUN = 0.005
 # A predicted |log gain| below this bound means that the setting does not act on the workload.
 NO_EFFECT = 1e-9

@@ -22,7 +22,7 @@ COPIES, SYNC = "copies", "sync"
 PERMISSIONS = (COPIES, SYNC)
 _DATA_FRAGMENTS: Purpose = "data fragments"
 _OF_SYNC = ("sync", "write_through")
-# The values of a number that are tried: the present value times and divided by these factors.
+# The changes of a numeric setting that are tried: "x2" doubles the present value, "/2" halves it.
 _STEPS = ("x2", "x4", "/2", "/4")
 _RISKS = {
     COPIES: "fewer failures than before are enough to lose data",

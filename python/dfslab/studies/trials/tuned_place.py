@@ -20,7 +20,8 @@ from dfslab.studies.trials.live_measuring import Opening, measurable, measuring
 from dfslab.studies.trials.tunable_settings import settings_of
 from dfslab.studies.trials.tuning import TuningPlan
 
-# The workload that tunes a place, unless options change it.
+# The default workload when an existing directory or a running testbed is tuned. Options of the
+# command change it.
 WORKLOAD: dict[str, LevelValue] = {
     "workload.file_size": "16 MiB",
     "workload.transfer_size": "128 KiB",

@@ -106,8 +106,8 @@ def tune(
     """Returns the outcome, and the scenario with the kept settings.
 
     `announce` receives the prediction of each setting before its run. An interrupt ends the search;
-    what was measured until then counts. Raises RunFailed or InputError if the start settings cannot
-    be measured at the beginning.
+    the settings that were measured until then are compared. Raises RunFailed or InputError if the
+    start settings cannot be measured at the beginning.
     """
     state = _Tuning(
         plan,
@@ -207,8 +207,8 @@ def _run(
 
 def _is_unverified(state: _Tuning) -> bool:
     """Returns whether a measured setting is faster than the start settings, but not beyond the
-    noise. The search then continues: each further run is followed by a run of the start settings,
-    which makes the noise better known."""
+    noise. The search then continues even if little improvement is expected: each further run is
+    followed by a run of the start settings, which makes the noise better known."""
     real = [_real(state, one.change) for _, one in state.tried]
     known = [one for one in real if one is not None and one.gain > 1]
     return bool(known) and not any(one.low is not None and one.low > 1 for one in known)

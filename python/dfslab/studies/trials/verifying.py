@@ -94,7 +94,8 @@ class VerificationPlan:
 def plan_of(
     evidence: DecisionInput, advice: Recommended, most: int, rounds: int, limit_s: float
 ) -> VerificationPlan:
-    """Plans to carry out the first `most` changes of an advice that differ in what they set."""
+    """Plans to carry out the first `most` changes of an advice. A change that gives the same
+    scenario as an earlier change is skipped."""
     points = {labels_text(point.labels): point.scenario for point in evidence.points}
     found: list[PlannedIntervention] = []
     known: set[tuple[str, str]] = set()

@@ -16,8 +16,8 @@ from dfslab.spec.clock import REAL, Clock
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 REMOVE_WAIT_S = 5.0
-# The limits of a disk. Each value is a pair: the name of the file that sets the limit in version 1,
-# and the limit's key in the file io.max of version 2.
+# The limits of a disk. Each value is a pair: the name of the file that sets the limit in control
+# groups of version 1, and the limit's key in the file io.max of version 2.
 DISK = {
     "read_bytes_per_s": ("blkio.throttle.read_bps_device", "rbps"),
     "write_bytes_per_s": ("blkio.throttle.write_bps_device", "wbps"),
@@ -40,8 +40,8 @@ class ControlGroups:
         """Creates the control groups of a host, with their limits. Returns their folders, which the
         host's processes join.
 
-        In version 1, disk limits are set in the root group. The limits do not apply to processes in
-        other groups, so the root group's folder is then returned as well.
+        In version 1, disk limits are set in the root group and apply only to processes in this
+        group. The folder of the root group is then returned as well.
         """
         folders = [*self._folders(host, cores, memory_bytes)]
         disks = self._root / "blkio"

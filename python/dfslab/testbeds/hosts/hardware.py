@@ -71,7 +71,7 @@ class DirectLine:
     burst credit is used up.
 
     `rate`: slope of the line in bytes per second. `ahead_bytes`: value of the line at time 0, that
-    is, the bytes that the disk moved beyond its rate.
+    is, the burst that the disk moved in addition to rate × time.
     """
 
     rate: float
@@ -107,8 +107,8 @@ def measure(
     """Measures the link rate and round trip of every host, and the disk rates of hosts with a role
     in `storing`.
 
-    Failed checks are repeated. Raises TestbedError if a declared quantity is not met after
-    ATTEMPTS. Kinds of links and disks in `known` are not measured again; newly measured kinds are
+    Failed checks are repeated. Raises TestbedError if a declared quantity is not met after ATTEMPTS
+    attempts. Kinds of links and disks in `known` are not measured again; newly measured kinds are
     added to it.
     """
     known = set() if known is None else known
@@ -158,9 +158,8 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
     """Runs a measurement and returns its checks. Other work may disturb a single attempt, so the
-    measurement is repeated while a check fails, up to ATTEMPTS attempts in all. The result of each
-    check is that of the last attempt in which the check held, or that of the last attempt if it
-    never held."""
+    measurement is repeated while a check fails, up to ATTEMPTS attempts in all. For each check, the
+    last attempt in which it held is returned; if it never held, the last attempt."""
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):
@@ -236,8 +235,8 @@ def filled(source: Networked, sink: Networked) -> Iterator[None]:
 def _sending(
     source: Networked, sink: Networked
 ) -> Iterator[tuple[socket.socket, ThreadPoolExecutor]]:
-    """Returns a context in which a thread sends zeros from `source` to `sink`. It yields the
-    connection of the receiver, and a pool with one free thread for receiving.
+    """Returns a context in which a thread sends zeros from `source` to `sink`. The context yields
+    the connection of the receiver, and a pool in which one thread is free to receive.
 
     The end of the context closes the connection, which ends the sender without an error. Raises
     OSError if the sender fails for any other reason, or if no connection arrives.
@@ -455,8 +454,8 @@ def direct_write(path: Path) -> float:
 
 
 def write_line(path: Path) -> DirectLine:
-    """Writes with direct I/O, and returns the line of written bytes over time. The file is created
-    if it is missing."""
+    """Writes with direct I/O, and returns the straight line that is fitted to the written bytes
+    over time. The file is created if it is missing."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 

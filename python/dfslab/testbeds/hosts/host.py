@@ -24,7 +24,8 @@ from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import LiveProcess
 
 IDLE = ["sleep", "infinity"]
-# The first process of a PID namespace adopts the orphaned processes of the namespace.
+# The first process of a host. It adopts and reaps the orphaned processes of the host's PID
+# namespace.
 INIT = ["tini", "-s", "--", *IDLE]
 FORK_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
@@ -120,8 +121,8 @@ class Host:
         return in_network(self.init.pid, work)
 
     def path(self, inside: Path | str) -> Path:
-        """Returns the path by which this process opens the path `inside` of the host, across the
-        host's mounts."""
+        """Returns a path at which this process can open the host's file `inside`, also on a file
+        system that only the host has mounted."""
         return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
@@ -159,9 +160,10 @@ def hold(
     """Starts a process that keeps namespaces alive. If `owned` is true, the started process ends
     when this process ends.
 
-    `words` end with the program that keeps the namespaces alive. If `words` create no PID
-    namespace, that program must not have a child process, because the child would outlive the
-    program. With a PID namespace, the end of the first process ends all processes of the namespace.
+    `words` is a command that creates namespaces and then executes the program that keeps them
+    alive. Without a PID namespace, this program must not have a child process, because the child
+    would outlive the program. With a PID namespace, the end of the first process ends all processes
+    of the namespace.
     """
     command = list(words)
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
@@ -219,7 +221,8 @@ class HostDaemon(Daemon):
         self.host = host
 
     def launch(self) -> None:
-        """Starts the daemon and finds its process, which the command that enters the host forks."""
+        """Starts the command that enters the host, and finds the daemon's process, which is the
+        child of this command."""
         super().launch()
         assert self._child is not None
         try:
@@ -244,7 +247,7 @@ class HostDaemon(Daemon):
 class AdoptedDaemon(Daemon):
     """A daemon that another daemon started.
 
-    The function `find` returns its process. The function `revive` starts it again.
+    The function `find` returns the daemon's process. The function `revive` starts the daemon again.
     """
 
     def __init__(

@@ -1,5 +1,4 @@
-"""Finds out by trials which kernel features and permissions are available, of those that testbeds
-need."""
+"""Tests which of the kernel features and permissions that testbeds need are available."""
 
 from __future__ import annotations
 
@@ -117,8 +116,8 @@ def lacks(*names: str) -> list[str]:
 
 
 def missing_programs() -> list[str]:
-    """Returns the Debian packages of those programs that emulated hosts need and that are
-    missing."""
+    """Returns the Debian packages of the programs that emulated hosts need and that are not
+    installed."""
     needed = {
         "tini": "tini",
         "ip": "iproute2",

@@ -92,8 +92,8 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
         "ip link set lo up",
         f"ip addr add {host.address}/{PREFIX_LENGTH} dev {DATA_ADAPTER}",
         f"ip link set {DATA_ADAPTER} up",
-        # The algorithm is set on the route, because as a setting of the namespace only some
-        # algorithms are accepted.
+        # The congestion-control algorithm is set on the route. As a setting of the network
+        # namespace, the kernel accepts only some algorithms.
         f"ip route replace {net} dev {DATA_ADAPTER} src {host.address} congctl lock {congestion}",
         *shaper(DATA_ADAPTER, link),
     ]

@@ -71,8 +71,8 @@ def free_ports(
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
     """Reserves a port, and returns whether a daemon can listen on it.
 
-    The port is also tested, because a daemon of another testbed may listen on a port whose
-    reservation has been released.
+    In addition to the reservation, a test binds the port, because a daemon of another testbed may
+    listen on a port whose reservation has been released.
     """
     return reservations.take(port, address) and can_listen(port, address)
 

@@ -1,7 +1,8 @@
 """Represents one process of this machine, distinguished from a later process with the same PID.
 
-A process is identified by its PID, its start time in clock ticks since boot, and the boot. A signal
-is sent by a pidfd, which is checked after opening, so a reused PID is never signalled.
+A process is identified by its PID, its start time in clock ticks since boot, and the identifier of
+the boot. A signal is sent by a pidfd, which is checked after opening, so a reused PID is never
+signalled.
 """
 
 from __future__ import annotations

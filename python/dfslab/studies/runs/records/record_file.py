@@ -1,8 +1,8 @@
-"""Reads `results/records.jsonl`, the file of a run's records, and determines which records are
-intact and which are damaged.
+"""Reads `results/records.jsonl`, in which a run stores its results, one record per line, and
+determines which records are intact.
 
-The first line has the format, a random identifier of the run and the hash of its scenario. A last
-line without a newline is left out: a crash interrupted its write, so it was never a result.
+The first line has the format, a random identifier of the run and the hash of the run's scenario. A
+last line without a newline is ignored, because a crash interrupted its write.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Damage(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One intact record: the offset of its first byte, its content including the newline, and its
-    head."""
+    """An intact record: the offset of its first byte, its content including the newline, and its
+    head (number, key, completeness, and the damaged places that the record replaces)."""
 
     offset: int
     content: bytes
@@ -116,8 +116,9 @@ class RecordFile:
         return str(head["run"])
 
     def opened(self) -> KnownRecords:
-        """Returns the known content of the file after only its first line is read. The content is
-        empty if the file is missing or has no complete line.
+        """Returns the known content after only the file's first line was read: the run's identifier
+        and the end of the line. The content is empty if the file is missing or has no complete
+        line.
 
         Raises DamagedResult as `run_of` does.
         """
@@ -126,8 +127,8 @@ class RecordFile:
         return KnownRecords()
 
     def intact(self, known: KnownRecords) -> Iterator[Line]:
-        """Yields the intact records after the offset `known.end`. Adds changed lines, missing
-        records and duplicates to the damage in `known`."""
+        """Yields the intact records after the offset `known.end`. Changed lines, missing records
+        and duplicates are damage, which is added to `known.damage`."""
         expected = known.number + 1
         for offset, line in self._lines(known.end) if known.run else ():
             known.end = offset + len(line)
@@ -184,6 +185,6 @@ class RecordFile:
 
 
 def place_of(offset: int) -> str:
-    """Returns the name of a position in the file of records, as used in messages and in `replaces`.
-    `offset`: the position in bytes."""
+    """Returns the name of a position in the file of records. Error messages and the field
+    `replaces` of later records use this name. `offset`: the position in bytes."""
     return f"byte {offset}"

@@ -19,7 +19,8 @@ INDEX = "records.index"
 
 
 class RecordLog:
-    """The records of one run folder. Only one process writes at a time (`Store.locked`)."""
+    """The records of one run folder. Only the process that holds the lock of the folder
+    (`Store.locked`) may add results."""
 
     def __init__(self, run_folder: Path) -> None:
         self._file = RecordFile(run_folder)
@@ -107,8 +108,8 @@ class RecordLog:
         return self._file.scan(self._file.opened()).replaced
 
     def _opened(self) -> KnownRecords:
-        """Returns what is known of the file, from its index and from the records that the index
-        lacks.
+        """Returns the current content of the file. Reads the index, and then only the records that
+        the index lacks.
 
         Raises DamagedResult if the file's first line is damaged, has another format, or belongs to
         another scenario.
@@ -123,8 +124,8 @@ class RecordLog:
         return self._known
 
     def _checked(self, descriptor: int) -> KnownRecords:
-        """Returns the known records, before something is appended. At the first call, all records
-        are checked, an interrupted last line is cut off, and the index is written again."""
+        """Returns the known records before an append. The first call reads and checks all records,
+        cuts off an interrupted last line, and writes the index again."""
         indexed = self._opened()
         if not self._is_checked and self._size_bytes:
             self._known = self._file.scan(self._file.opened())
@@ -137,10 +138,10 @@ class RecordLog:
 
 
 def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
-    """Returns the names of the damaged places that results with the keys `keys` replace. A damaged
-    record is replaced if its key is in `keys`, if another record with its key is intact, or if its
-    key cannot be read. The last case is safe, because a resumed run measures every missing result
-    again."""
+    """Returns the names of the damaged places that new results with the keys `keys` replace. A
+    damaged record is replaced in three cases: its key is in `keys`; another record with its key is
+    intact; its key cannot be read. The third case is safe, because a resumed run measures every
+    missing result again."""
     return [
         one.place
         for one in known.open_damage()
@@ -149,7 +150,8 @@ def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
 
 
 def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
-    """Returns as damage the records that the index lists although the file ends before them."""
+    """Returns as damage the records in the index that are no longer complete in the file. `end`:
+    the end of the file's last complete line."""
     return [
         Damage(f"record {one.number}", "is missing: the file was cut off before it", one.key)
         for one in indexed.listed
@@ -165,5 +167,5 @@ def _write_durably(descriptor: int, content: bytes, end: int, path: Path) -> Non
         os.fsync(descriptor)
     except OSError as error:
         os.ftruncate(descriptor, end)
-        # The error of a write does not contain the name of the file.
+        # The error of a write lacks the name of the file, so the name is added.
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -41,8 +41,8 @@ def name(key: ResultKey) -> str:
 def read(path: Path) -> Result:
     """Returns the result in a file.
 
-    Raises DamagedResult if the file cannot be read, was changed or renamed, was written by a later
-    version, or has metrics that `check_values` rejects.
+    Raises DamagedResult if the file cannot be read, does not match its checksum or its name, was
+    written by a later version, or has metrics that `check_values` rejects.
     """
     document = _document(path)
     stated = document.pop(FORMAT_KEY, 0)

@@ -1,7 +1,7 @@
 """Reads the results of a run folder: its records, and the files of earlier formats.
 
-If a result is damaged, an error names it and no study uses the other results, because the
-conclusions of a study would not show that a result is missing.
+If a result is damaged, an error that names it is raised. The intact results are then not used
+either, because the conclusions of a study would not show that a result is missing.
 """
 
 from __future__ import annotations
